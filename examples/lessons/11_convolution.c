@@ -1,0 +1,120 @@
+// Lesson 11: convolution: one small kernel looks everywhere.
+//     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/11_convolution.c -lm -pthread && ./lesson
+// Lines after `>` are what this program prints. ./lesson 11.svg draws a picture, too.
+#define SAMBA_IMPLEMENTATION
+#include "../../samba.h"
+#include "picture.h"
+
+// An image of 8 x 8 pixels, 1 is bright; and a kernel of 3 x 3 weights.
+enum { N = 8, K = 3, OUT = N - K + 1 };
+static const samba_conv_opts pad = { .padding = { 1, 1 } };
+static const float edge[K * K] = { -1, 0, 1, -1, 0, 1, -1, 0, 1 };      // three equal rows
+
+// At each place the kernel is laid on the image, and the sum of products is taken: the same neuron
+// (lesson 5) everywhere, whose inputs are the 9 pixels below it.
+static void convolve(const float *x, const float *kernel, float *y)
+{
+    for (int at = 0; at < OUT * OUT; at++) {
+        const float *corner = x + at / OUT * N + at % OUT;
+        y[at] = 0;
+        for (int i = 0; i < K * K; i++) y[at] += corner[i / K * N + i % K] * kernel[i];
+    }
+}
+
+static void print_row(const char *name, const float *x, int n)
+{
+    printf("%s:", name);
+    for (int i = 0; i < n; i++) printf(i < n - 1 ? " %g" : " %g\n", (double)x[i]);
+}
+
+// A net with one kernel learns to tell vertical bars from horizontal ones: the largest answer at
+// any place decides. Returns the share of right answers, and the kernel.
+static double learn(float kernel[K * K])
+{
+    enum { B = 12 };
+    static float bars[B][N][N], vertical[B][1];
+    for (int b = 0; b < B; b++) {
+        vertical[b][0] = (float)(b % 2);
+        for (int i = 1; i < 7; i++) bars[b][b % 2 ? i : 1 + b / 2][b % 2 ? 1 + b / 2 : i] = 1;
+    }
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(B, 1, N, N), bars);
+    samba_tensor *t = samba_from_data(s, "t", SAMBA_F32, SAMBA_SHAPE(B, 1), vertical);
+    samba_tensor *all = samba_flatten(samba_conv2d(x, "conv", 1, K, &pad), 1);
+    samba_tensor *most = samba_max(all, SAMBA_AXES(1), true);
+    samba_tensor *y = samba_sigmoid(samba_linear(most, "out", 1));
+    samba_compile(s, &(samba_program){ .loss = samba_mse(y, t, SAMBA_REDUCE_MEAN), .outputs = { y },
+                                       .optim = { SAMBA_ADAMW, .lr = 0.05f } });
+    for (int i = 0; i < 300; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+    double right = 0;
+    for (int b = 0; b < B; b++) right += (samba_read(y)[b] > 0.5f) == (b % 2);
+    samba_copy_out(samba_tensor_by_name(s, "conv__weight"), kernel, K * K * sizeof *kernel);
+    samba_close(s);
+    return right / B;
+}
+
+int main(int argc, char **argv)
+{
+    float image[N * N], y[OUT * OUT], kernel[K * K];
+    for (int i = 0; i < N * N; i++) image[i] = i / 16 % 3 > 0 && i % N / 2 % 3 > 0;    // a square
+    samba_session *s = samba_open(NULL);
+    samba_set_tracing(s, false);
+    samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 1, N, N), image);
+    samba_tensor *w = samba_from_data_copy(s, "w", SAMBA_F32, SAMBA_SHAPE(1, 1, K, K), edge);
+
+    // 1. This kernel is right minus left: 0 where both sides are the same, positive where it gets
+    //    brighter to the right, else negative. It finds edges, and the result is a feature map.
+    //    In samba.h, images are (batch, channels, h, w); a channel is a colour, or a feature map of
+    //    the layer before. A kernel spans all channels. Below, the upper half of the map
+    //    by samba.h: blank is -3, @ is 3.
+    // > by hand, row 2: 3 3 0 0 -3 -3
+    // >   ****====----
+    // >   %%%%====....
+    // >   @@@@====
+    convolve(image, edge, y);
+    print_row("by hand, row 2", y + 2 * OUT, OUT);
+    samba_tensor *map = samba_convolution(x, w, NULL, NULL);
+    text_cells(samba_read(map), OUT / 2, OUT, -3, 3);
+
+    // 2. The output is smaller: a kernel of side k has n - k + 1 places. With padding p, zeros all
+    //    around, the side is n + 2 p - k + 1; p = 1 keeps it for k = 3. With stride s, steps of s
+    //    pixels, it is (n + 2 p - k) / s + 1, the quotient rounded down.
+    // > side 6; padding 1: 8; and stride 2: 4
+    samba_conv_opts stride = { .stride = { 2, 2 }, .padding = { 1, 1 } };
+    printf("side %d; padding 1: %d; and stride 2: %d\n", (int)map->shape.dim[2],
+           (int)samba_convolution(x, w, NULL, &pad)->shape.dim[2],
+           (int)samba_convolution(x, w, NULL, &stride)->shape.dim[2]);
+
+    // 3. A layer of lesson 6 has a weight for each pair of pixel and output, and learns at each
+    //    place anew what an edge is. A convolution shares its weights among all places.
+    // > weights: linear 2304, convolution 9
+    printf("weights: linear %d, convolution %d\n", N * N * OUT * OUT, K * K);
+
+    // 4. Max pooling keeps the largest of each 2 x 2: is there an edge about here? Half the side
+    //    is left, and a shift by one pixel often changes nothing. It has no weights.
+    // > pooled, rows of 3: 2 0 -1 3 0 -3 2 0 -1
+    samba_tensor *pooled = samba_max_pool2d(map, &(samba_pool_opts){ .kernel = { 2, 2 } });
+    print_row("pooled, rows of 3", samba_read(pooled), 9);
+
+    // 5. Nobody needs to design kernels: they are weights, and learn. The gradient of a shared
+    //    weight is the sum over all its places (+= again). This one tells vertical bars from
+    //    horizontal ones: its right column is brightest, and lies all on a vertical bar.
+    // > bars: 1 of the answers are right
+    // >   ====@@
+    // >   ++==@@
+    // >   ==--@@
+    printf("bars: %g of the answers are right\n", learn(kernel));
+    text_cells(kernel, K, K, -1, 1);
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A kernel, and what it sees",
+        "Left edges of a square are positive, right ones negative; the kernel that was learned.");
+    picture_axes(&p, 0, OUT, OUT, 0, "edges of a square", "");
+    picture_cells(&p, y, OUT, OUT, 3);
+    picture_axes(&p, 0, K, K, 0, "learned kernel", "");
+    picture_cells(&p, kernel, K, K, 1.5f);
+    picture_close(&p);
+
+    // Exercises 11a, 11b and 11c (make learn) are convolution, max pooling, the size. Then answer:
+    //   What does the kernel of step 1 answer to a horizontal edge? Turn it to find one.
+    //   Which side has 28 x 28 after k = 5, then pooling by 2, then k = 5, then pooling by 2?
+    return samba_close(s);
+}
