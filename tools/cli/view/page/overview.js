@@ -31,8 +31,7 @@ function buildOverview() {
     cards.push(bars('Ops by ' + (key === 'seconds' ? 'time' : 'FLOPs'), sorted(ops), key === 'seconds' ? seconds : flops));
     cards.push(bars('Bytes of all tensors by role', sorted(roles), bytes));
     put(box, list('notes').length > 0 && el('ul', { class: 'notes' }, list('notes').map(text => el('li', null, text))),
-        el('div', { class: 'cards' }, cards), data.command && el('p', { class: 'note' }, 'Written by ', el('code', null, data.command),
-        data.samba && `, samba.h ${data.samba}`, '.'));
+        el('div', { class: 'cards' }, cards), data.samba && el('p', { class: 'note' }, `Written by samba.h ${data.samba}.`));
 }
 
 function lossCard(runs) {
