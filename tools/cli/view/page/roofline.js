@@ -14,6 +14,7 @@ function buildRoofline(box) {
     }
     const knee = machine.gflops / machine.gbytes, compute = roof.points.filter(p => p.x >= knee).length;
     roof.element = el('div', { class: 'chart' });
+    roof.reading = el('output', { class: 'reading' });
     put(box, el('p', { class: 'lead' }, `${machine.name || 'This machine'} reaches ${short(machine.gflops)} GFLOP/s and ` +
         `${short(machine.gbytes)} GB/s, as measured${machine.threads ? ' with ' + plural(machine.threads, 'thread') : ''}. ` +
         `Left of ${short(knee)} FLOP a byte memory is the limit: so it is for ${whole(roof.points.length - compute)} of ` +
@@ -49,16 +50,34 @@ function drawRoofline() {
     const low = Math.pow(10, x0), high = Math.pow(10, x1), knee = gflops / gbytes;
     const start = Math.max(low, Math.pow(10, y0) / gbytes);
     const ceiling = `M${x(start)},${y(start * gbytes)}L${x(knee)},${y(gflops)}L${x(high)},${y(gflops)}`;
-    const dots = roof.points.map(p => svg('circle', {
-        class: 'point ' + kindOf(nodes[p.i]), cx: x(p.x), cy: y(p.y), r: 4, 'data-node': p.i }, svg('title', null,
-        `${p.i} ${nodes[p.i].op}: ${short(p.x)} FLOP/B, ${short(p.y)} GFLOP/s`)));
+    // One path for each kind: ten thousand circles would be slow.
+    const dots = Object.keys(KINDS).map(kind => svg('path', { class: 'point ' + kind, d: roof.points.filter(
+        p => kindOf(nodes[p.i]) === kind).map(p => `M${x(p.x).toFixed(1)},${y(p.y).toFixed(1)}h0`).join('') }));
     const chosen = roof.points.find(p => p.i === state.node);
     put(roof.element, svg('svg', { viewBox: `0 0 ${ROOM.w} ${ROOM.h}`, role: 'img', class: 'roofline', 'aria-label':
         'Roofline. The table below has the same numbers.', onclick: event => {
-        const dot = event.target.closest('[data-node]');
-        if (dot) change({ node: Number(dot.dataset.node) });
+        const point = nearestPoint(event);
+        if (point) change({ node: point.i });
+    }, onpointermove: event => {
+        const point = nearestPoint(event);
+        if (point) roof.reading.textContent = pointText(point);
     } }, marks, svg('path', { class: 'ceiling', d: ceiling }), dots,
         chosen && svg('circle', { class: 'ring', cx: x(chosen.x), cy: y(chosen.y), r: 8 }),
         svg('text', { class: 'end', x: ROOM.w - ROOM.right, y: y(gflops) - 7 }, short(gflops) + ' GFLOP/s'),
-        svg('text', { class: 'middle', x: (ROOM.left + ROOM.w - ROOM.right) / 2, y: ROOM.h - 4 }, 'FLOP a byte')));
+        svg('text', { class: 'middle', x: (ROOM.left + ROOM.w - ROOM.right) / 2, y: ROOM.h - 4 }, 'FLOP a byte')), roof.reading);
+    roof.reading.textContent = chosen ? pointText(chosen) : 'Point at a node.';
+}
+
+const pointText = ({ i, x, y }) => `node ${i} ${nodes[i].op}: ${short(x)} FLOP a byte, ${short(y)} GFLOP/s`;
+
+// The node drawn next to the pointer, at most 12 units away.
+function nearestPoint(event) {
+    const box = roof.element.firstChild.getBoundingClientRect(), unit = ROOM.w / box.width, { x, y } = roofScales();
+    const px = (event.clientX - box.left) * unit, py = (event.clientY - box.top) * unit;
+    let best = null, least = 12;
+    for (const point of roof.points) {
+        const far = Math.hypot(x(point.x) - px, y(point.y) - py);
+        if (far < least) [best, least] = [point, far];
+    }
+    return best;
 }
