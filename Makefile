@@ -95,6 +95,9 @@ docs: ready-docs $B/docs_ops    ## the reference: build/docs/index.html
 	@$B/docs_ops >$B/docs_ops.txt
 	@python3 tools/docs/docs.py $B/docs_ops.txt $B/docs/index.html
 
+pictures: | ready-web           ## draw the pictures of README anew (after make run)
+	@tools/docs/pictures.sh
+
 packages:                       ## for Arduino, PlatformIO, ESP-IDF, Zephyr, CMSIS; URL=https://...
 	@URL='$(URL)' tools/package/package.sh $B/packages
 
