@@ -108,11 +108,11 @@ static inline void picture_axes(picture *p, double x0, double x1, double y0, dou
     *p = (picture){ p->file, p->panels + 1, 0, x0, x1, y0, y1 };
     char number[32];
     for (int i = 0, n = picture_parts(x1 - x0); i <= n; i++) {
-        snprintf(number, sizeof number, "%.3g", x0 + i * ((x1 - x0) / n));
+        snprintf(number, sizeof number, "%.4g", x0 + i * ((x1 - x0) / n));
         picture_at(p, PANEL_W * i / n, PANEL_H + 18, "middle", number);
     }
     for (int i = 0, n = picture_parts(y1 - y0); i <= n; i++) {
-        snprintf(number, sizeof number, "%.3g", y0 + i * ((y1 - y0) / n));
+        snprintf(number, sizeof number, "%.4g", y0 + i * ((y1 - y0) / n));
         picture_at(p, -8, PANEL_H - PANEL_H * i / n + 4, "end", number);
     }
     picture_at(p, PANEL_W / 2.0, PANEL_H + 38, "middle", x_label);
