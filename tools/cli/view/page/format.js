@@ -38,7 +38,7 @@ function scaled(value, units, unit) {
 const bytes = n => scaled(n || 0, ['', 'k', 'M', 'G', 'T'], 'B');
 const flops = n => scaled(n || 0, ['', 'k', 'M', 'G', 'T', 'P'], 'FLOP');
 const count = n => scaled(n || 0, ['', 'k', 'M', 'G', 'T'], '').trim();
-const percent = part => (100 * part).toFixed(part < 0.0995 ? 1 : 0) + ' %';
+const percent = part => (part && part < 0.00995 ? short(100 * part) : (100 * part).toFixed(part < 0.0995 ? 1 : 0)) + ' %';
 
 function seconds(s) {
     if (s === undefined || s === null) return '–';
