@@ -442,7 +442,7 @@ typedef enum samba_mem {
 
 /* How a parameter starts. All zero: zeros. Values depend on seed, name and element only. */
 typedef enum samba_init_kind {
-    SAMBA_INIT_CONSTANT = 0, /* value */
+    SAMBA_INIT_CONSTANT = 0, /* value; scale must be 0 */
     SAMBA_INIT_NORMAL,       /* mean value, standard deviation scale */
     SAMBA_INIT_UNIFORM       /* value - scale ... value + scale */
 } samba_init_kind;
@@ -1161,9 +1161,9 @@ SAMBA_API bool samba_to_device(samba_session *s);
    samba_write(samba_sn_grad(loss), ...). */
 SAMBA_API bool samba_set_output_grads(samba_session *s, bool init);
 
-/* Runs the sections of these types in schedule order; 0 runs the whole schedule. Types that have
-   BCKWD and OPT are a whole step: what the program has of ZEROGRAD, REDUCE and GRADNORM runs with
-   them. OPT that clips needs GRADNORM since the gradients changed; else it is an error. */
+/* Runs the sections of these types in schedule order; 0: all. Types with BCKWD and OPT are a whole
+   step, of which ZEROGRAD, REDUCE and GRADNORM are, too. An error: BCKWD without what FWD makes for
+   it, once; OPT that clips without GRADNORM since the gradients changed. */
 SAMBA_API bool samba_run(samba_session *s, unsigned types);
 /* The same for one graph of a program that has several. */
 SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types);
@@ -17038,6 +17038,12 @@ typedef struct samba__file {
 
 #define SAMBA__MAX_WARNINGS 64 /* of a session; after these it gives no more */
 
+/* Which forward pass has run last, and what since: the backward pass reads what it has made. */
+typedef struct samba__forward {
+    uint32_t graph; /* 1 + that of its sections; 0: none has run */
+    unsigned since; /* types of sections that may have taken its memory */
+} samba__forward;
+
 struct samba_session {
     samba_desc desc;
     uint64_t seed;
@@ -17088,6 +17094,7 @@ struct samba_session {
     void *memory;     /* of the runtime */
     size_t memory_size;
     samba_runtime *rt;
+    samba__forward forward;
     samba_culprit culprit; /* node NULL: none */
     bool inputs_ready;     /* inputs and parameters of the program have values */
     bool zero_params;      /* parameters without a value are run as zeros */
@@ -18828,7 +18835,12 @@ SAMBA__FN bool samba__check_init(samba_session *s, const char *name, const samba
     samba__print(at, sizeof at, "samba_init of %s", name);
     return samba__in_range(s, at, "kind", (int32_t)init->kind, 0.0, SAMBA_INIT_UNIFORM)
         && samba__in_range(s, at, "value", (double)init->value, -SAMBA__MOST, SAMBA__MOST)
-        && samba__in_range(s, at, "scale", (double)init->scale, 0.0, SAMBA__MOST);
+        && samba__in_range(s, at, "scale", (double)init->scale, 0.0, SAMBA__MOST)
+        && (init->kind != SAMBA_INIT_CONSTANT || init->scale == 0.0f
+            || samba_fail(s, SAMBA_EARG,
+                          "in samba_init of %s: a constant has no scale, and it is %g; "
+                          "set kind to SAMBA_INIT_NORMAL or SAMBA_INIT_UNIFORM, or scale to 0",
+                          name, (double)init->scale));
 }
 
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
@@ -25906,6 +25918,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
     samba__apply_mode(s);
     s->inputs_ready = s->zero_params = false;
+    memset(&s->forward, 0, sizeof s->forward);
     bool fine = samba__bind_symbols(s);
     if (fine) {
         samba__push_values(s);
@@ -26304,13 +26317,90 @@ SAMBA__FN bool samba__fail_norm(samba_session *s)
                       "in order, before OPT; nothing was run");
 }
 
-/* Can these types run as one schedule? *norm is how far the norm is before and after. */
-SAMBA__FN bool samba__check_schedule(samba_session *s, unsigned types, uint32_t *norm)
+/* ---- Is what the forward pass has made still there? ---- */
+SAMBA__FN samba__forward samba__forward_after(samba__forward f, uint32_t graph, unsigned types)
+{
+    const unsigned before = SAMBA_ZEROGRAD | SAMBA_COUNT | SAMBA_FWD;
+    if (types & SAMBA_FWD) {
+        f.graph = graph;
+        f.since = 0;
+    }
+    f.since |= types & ~before;
+    return f;
+}
+
+/* 1 + the graph that runs now, as its sections have it; 0: it has none. */
+SAMBA__FN uint32_t samba__graph_now(const samba_runtime *rt)
+{
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        if (samba__runs_now(rt, &q)) return q.graph + 1;
+    }
+    return 0;
+}
+
+SAMBA__FN unsigned samba__type_of_node(const samba__pef *pef, uint32_t node)
+{
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        if (q.first <= node && node < q.end) return q.type;
+    }
+    return 0;
+}
+
+/* Do sections of these types write to memory of a after it was read for the last time? */
+SAMBA__FN bool samba__is_taken(const samba__pef *pef, const samba__symbol *a, unsigned types)
+{
+    uint64_t end = a->offset + samba__spec_bytes(&a->spec);
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol b = samba__symbol_at(pef, i);
+        if (b.region != SAMBA__REGION_ARENA || b.first < a->last || b.alias) continue;
+        if (b.offset >= end || a->offset >= b.offset + samba__spec_bytes(&b.spec)) continue;
+        if (samba__type_of_node(pef, b.first) & types) return true;
+    }
+    return false;
+}
+
+/* Is all there that the backward pass reads of the forward pass, although such sections ran? */
+SAMBA__FN bool samba__forward_stays(const samba__pef *pef, unsigned since)
+{
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol a = samba__symbol_at(pef, i);
+        bool waits = a.role == SAMBA__TEMP && (samba__type_of_node(pef, a.first) & SAMBA_FWD)
+            && (samba__type_of_node(pef, a.last) & SAMBA_BCKWD);
+        if (waits && samba__is_taken(pef, &a, since)) return false;
+    }
+    return true;
+}
+
+/* Can a schedule of these types run, after what f says? BCKWD alone, on what is not there, would
+   give gradients that are wrong without a word. */
+SAMBA__FN bool samba__check_forward(samba_session *s, const samba__forward *f, unsigned types)
+{
+    const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
+    if ((types & both) != SAMBA_BCKWD || !(samba_section_types(s) & SAMBA_FWD)) return true;
+    if (f->graph != samba__graph_now(s->rt))
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in samba_run: BCKWD reads what FWD makes, which has not run: "
+                          "run FWD before it, or with it; nothing was run");
+    return !f->since || samba__forward_stays(&s->rt->pef, f->since)
+        || samba_fail(s, SAMBA_ESTATE,
+                      "in samba_run: BCKWD reads what FWD has made, and %s has taken "
+                      "its memory since: run FWD again, with it; nothing was run",
+                      samba__type_name(f->since & (0u - f->since)));
+}
+
+/* Can these types run as one schedule? *norm is how far the norm is before and after, *forward
+   which forward pass is there. */
+SAMBA__FN bool samba__check_schedule(samba_session *s, unsigned types, uint32_t *norm,
+                                     samba__forward *forward)
 {
     const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
     unsigned whole = samba__whole_step(types);
     bool blind = false;
+    samba__forward before = *forward;
     *norm = samba__norm_after_types(s->rt, *norm, whole, &blind);
+    *forward = samba__forward_after(before, samba__graph_now(s->rt), whole);
     uint32_t split = samba__split_by(s->rt, whole);
     return samba__check_types(s, types)
         && (!split
@@ -26322,13 +26412,14 @@ SAMBA__FN bool samba__check_schedule(samba_session *s, unsigned types, uint32_t 
             || samba_fail(s, SAMBA_EARG,
                           "in samba_run: with microbatches FWD and BCKWD run "
                           "together: the activations of one are gone when the next one runs"))
-        && (!blind || samba__fail_norm(s));
+        && samba__check_forward(s, &before, whole) && (!blind || samba__fail_norm(s));
 }
 
 SAMBA__FN bool samba__run_schedule(samba_session *s, unsigned types)
 {
     samba__count_run(s);
     samba__begin(s, "PyRT_RUN");
+    s->forward = samba__forward_after(s->forward, samba__graph_now(s->rt), types);
     bool fine = samba__run_exactly(s->rt, types);
     return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
 }
@@ -26338,7 +26429,8 @@ SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 {
     samba__run_list list = samba__list_of_types(samba__whole_step(types));
     uint32_t norm = s->rt->norm_next;
-    return samba__check_schedule(s, types, &norm) && samba__check_ready(s, &list, NULL)
+    samba__forward forward = s->forward;
+    return samba__check_schedule(s, types, &norm, &forward) && samba__check_ready(s, &list, NULL)
         && samba__run_schedule(s, samba__whole_step(types));
 }
 
@@ -26515,6 +26607,10 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
     samba__count_run(s);
     rt->fault[0] = 0;
     rt->microbatch = 0;
+    for (int32_t i = 0; i < list->n; i++) {
+        samba__section q = samba__section_at(&rt->pef, (uint32_t)list->ids[i]);
+        s->forward = samba__forward_after(s->forward, q.graph + 1, q.type);
+    }
     for (int32_t i = 0; fine && i < list->n; i++) {
         int32_t next
             = samba__begins_repeated(rt, list, i) ? samba__after_repeated(rt, list, i, &types) : -1;
@@ -26693,8 +26789,9 @@ SAMBA__FN int32_t samba__n_schedules(const samba_run_desc *d)
 SAMBA__FN bool samba__check_schedules(samba_session *s, const samba_run_desc *d, unsigned *types)
 {
     uint32_t norm = s->rt->norm_next;
+    samba__forward forward = s->forward;
     for (int32_t i = 0; i < samba__n_schedules(d); i++) {
-        if (!samba__check_schedule(s, d->types[i], &norm)) return false;
+        if (!samba__check_schedule(s, d->types[i], &norm, &forward)) return false;
         *types |= samba__whole_step(d->types[i]);
     }
     return true;

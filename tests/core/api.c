@@ -161,6 +161,37 @@ static void test_parts_of_a_step(void)
     end(m.s);
 }
 
+static bool refused(samba_session *s, bool ran, const char *text)
+{
+    bool fine = !ran && samba_error_code(s) == SAMBA_ESTATE && strstr(samba_error(s), text);
+    samba_clear_error(s);
+    return fine;
+}
+
+// Where the backward pass takes the memory of activations, it runs once after each forward pass.
+static void test_backward_needs_forward(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 4)), *h = x;
+    for (int i = 0; i < 4; i++) h = samba_tanh(samba_linear(h, i % 2 ? "odd" : "even", 4));
+    samba_compile(s, &(samba_program){ .loss = samba_mean(h, SAMBA_ALL_AXES, false),
+                                       .optim = { .kind = SAMBA_SGD, .lr = 0.1f } });
+    samba_write(x, (float[]){ 1, 2, 3, 4, 5, 6, 7, 8 });
+    samba_tensor *dw = samba_sn_grad(samba_tensor_by_name(s, "odd__weight"));
+    CHECK(refused(s, samba_run(s, SAMBA_BCKWD), "has not run"));
+    CHECK(samba_run(s, SAMBA_FWD) && samba_run(s, SAMBA_BCKWD));
+    float slope = samba_read(dw)[0];
+    CHECK(slope != 0);
+    CHECK(refused(s, samba_run(s, SAMBA_BCKWD), "taken its memory"));
+    CHECK(refused(s, samba_run(s, SAMBA_BCKWD | SAMBA_OPT), "taken its memory"));
+    samba_run_desc twice = { .types = { SAMBA_FWD | SAMBA_BCKWD, SAMBA_BCKWD } };
+    CHECK(refused(s, samba_run_with(s, &twice), "taken its memory"));
+    CHECK(samba_read(dw)[0] == slope);
+    CHECK(samba_run(s, SAMBA_FWD) && samba_run(s, SAMBA_FWD) && samba_run(s, SAMBA_BCKWD));
+    CHECK(samba_read(dw)[0] == slope);
+    end(s);
+}
+
 // Losses fall, whatever the number of threads, to the same bits; SIMD or not.
 static void test_threads_agree(void)
 {
@@ -1261,6 +1292,7 @@ int main(int argc, char **argv)
     snprintf(log, sizeof log, "%s.log", pef_path);
     RUN(test_ways_to_run);
     RUN(test_parts_of_a_step);
+    RUN(test_backward_needs_forward);
     RUN(test_threads_agree);
     RUN(test_inputs_of_the_next_program);
     RUN(test_hyperparameters);

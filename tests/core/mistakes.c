@@ -389,6 +389,10 @@ static void set_unknown(fixture *f) { samba_set(f->s, "learning_rate", 0.1); }
 static void set_part_of_a_name(fixture *f) { samba_set(f->s, "ecay", 0.1); }
 static void set_nan(fixture *f) { samba_set(f->s, "lr", (double)NAN); }
 static void get_unknown(fixture *f) { samba_get(f->s, "l_r"); }
+static void init_scaled_constant(fixture *f)
+{
+    samba_param(f->s, "w", SAMBA_SHAPE(2), (samba_init){ SAMBA_INIT_CONSTANT, 1, 0.5f });
+}
 static void run_backward(fixture *f) { samba_run(f->s, SAMBA_BCKWD); }
 static void run_odd_type(fixture *f) { samba_run(f->s, 1024); }
 static void run_type_name(fixture *f)
@@ -765,6 +769,8 @@ static const mistake mistakes[] = {
     { "train through an op without gradient", TRACING, register_without_gradient, SAMBA_EOP,
       "half|vjp" },
 
+    { "a constant with a scale", TRACING, init_scaled_constant, SAMBA_EARG,
+      "samba_init of w|constant|0.5|SAMBA_INIT_UNIFORM" },
     { "compile nothing", TRACING, compile_null, SAMBA_EARG, "samba_compile|program|NULL" },
     { "compile without outputs", TRACING, compile_nothing, SAMBA_EARG, "loss|output" },
     { "loss index out of range", TRACING, compile_loss_index, SAMBA_ERANGE, "index 1|1 outputs" },

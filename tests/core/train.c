@@ -359,7 +359,7 @@ static void test_whole_steps(void)
 // OPT never clips by the norm of other gradients, nor by none.
 static void test_norm_is_fresh(void)
 {
-    const char *const late[] = { "BCKWD", "FWD", "OPT" };
+    const char *const late[] = { "FWD", "BCKWD", "FWD", "OPT" };
     const unsigned passes = SAMBA_FWD | SAMBA_BCKWD;
     float before[CLIP_VALUES], after[CLIP_VALUES], grad[CLIP_VALUES];
     clip_net n = clip_open(2, 0.5f, 0, SAMBA_O0, SAMBA_MAPPING_SECTION, 1);
@@ -369,7 +369,7 @@ static void test_norm_is_fresh(void)
     CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
     CHECK(samba_run(n.s, passes));
     CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
-    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .section_types = late, .n_section_types = 3 })));
+    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .section_types = late, .n_section_types = 4 })));
     for (int32_t i = 0; samba_describe_section(n.s, i, &q); i++) {
         bool norm = !strcmp(q.type, "GRADNORM"), opt = !strcmp(q.type, "OPT");
         if (norm && first_norm < 0) first_norm = i;
