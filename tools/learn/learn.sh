@@ -81,7 +81,7 @@ run_limited() (                     # run_limited PROGRAM: what it prints, and w
 printed() {                         # what the learner's code has printed
     [ -s "$1.printed" ] || return
     echo "Your code printed:"
-    head -c 2000 "$1.printed" | head -n 10 | sed 's/^/  | /'
+    head -c 2000 "$1.printed" | head -n 10 | awk '{ print "  | " $0 }'  # ends its last line, too
     lines=$(wc -l <"$1.printed")
     [ "$lines" -le 10 ] || echo "  | ... and $((lines - 10)) more lines"
 }
