@@ -1633,6 +1633,7 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 #define SAMBA__NEON 0
 #define SAMBA__AVX2 __attribute__((target("avx2,fma")))
 #define SAMBA__AVX512 __attribute__((target("avx512f,avx2,fma")))
+#define SAMBA__VNNI_FN __attribute__((target("avx512f,avx512bw,avx512vnni,avx2,fma")))
 #else
 #define SAMBA__X86 0
 #define SAMBA__AVX2
@@ -11144,13 +11145,98 @@ SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *w,
     }
     samba__dot4_rest(x + p, w + p, w_row, k - p, sum);
 }
+
+#if (defined(__clang__) && __clang_major__ >= 7) || (!defined(__clang__) && __GNUC__ >= 9)
+#define SAMBA__VNNI 1
+
+/* The sums of the lanes of four vectors. */
+SAMBA__VNNI_FN SAMBA__INLINE __m128i samba__lane_sums(const __m512i v[4])
+{
+    __m256i half[4];
+    SAMBA__UNROLLED
+    for (int j = 0; j < 4; j++)
+        half[j]
+            = _mm256_add_epi32(_mm512_castsi512_si256(v[j]), _mm512_extracti64x4_epi64(v[j], 1));
+    __m256i low = _mm256_hadd_epi32(half[0], half[1]), high = _mm256_hadd_epi32(half[2], half[3]);
+    __m256i four = _mm256_hadd_epi32(low, high);
+    return _mm_add_epi32(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
+}
+
+/* 64 terms at a time: vpdpbusd adds products of unsigned and signed bytes. w + 128 is unsigned, so
+   that 128 times the sum of x is too much, of all four rows: it is taken off at the end. */
+SAMBA__VNNI_FN SAMBA__FN void samba__dot4_vnni(const int8_t *x, const int8_t *w, ptrdiff_t w_row,
+                                               ptrdiff_t k, int32_t *sum)
+{
+    const __m512i flip = _mm512_set1_epi8(-128), ones = _mm512_set1_epi8(1);
+    __m512i all[4], of_x = _mm512_setzero_si512();
+    SAMBA__UNROLLED
+    for (int j = 0; j < 4; j++)
+        all[j] = _mm512_setzero_si512();
+    for (ptrdiff_t p = 0; p < k; p += 64) {
+        __mmask64 there = ~(__mmask64)0 >> (k - p < 64 ? 64 - (k - p) : 0);
+        __m512i v = _mm512_maskz_loadu_epi8(there, x + p);
+        of_x = _mm512_dpbusd_epi32(of_x, ones, v);
+        SAMBA__UNROLLED
+        for (int j = 0; j < 4; j++) {
+            __m512i bytes = _mm512_maskz_loadu_epi8(there, w + j * w_row + p);
+            all[j] = _mm512_dpbusd_epi32(all[j], _mm512_xor_si512(bytes, flip), v);
+        }
+    }
+    of_x = _mm512_slli_epi32(of_x, 7);
+    SAMBA__UNROLLED
+    for (int j = 0; j < 4; j++)
+        all[j] = _mm512_sub_epi32(all[j], of_x);
+    __m128i *to = (__m128i *)(void *)sum;
+    _mm_storeu_si128(to, _mm_add_epi32(_mm_loadu_si128(to), samba__lane_sums(all)));
+}
+#endif
 #else
 #define samba__dot4_avx2 samba__dot4_portable
 #endif
 
-/* By the number of an instruction set. */
-static const samba__dot4_fn samba__dot4_sets[]
-    = { samba__dot4_portable, samba__dot4_avx2, samba__dot4_avx2 };
+#if SAMBA__NEON && defined(__ARM_FEATURE_DOTPROD)
+#define SAMBA__SDOT_FN
+#define SAMBA__HAS_SDOT true
+#elif SAMBA__NEON && !defined(__clang__) && __GNUC__ >= 8 && defined(__linux__) \
+    && !defined(SAMBA_RUNTIME_ONLY)
+#include <sys/auxv.h>
+#define SAMBA__SDOT_FN __attribute__((target("arch=armv8.2-a+dotprod")))
+#define SAMBA__HAS_SDOT ((getauxval(AT_HWCAP) >> 20) & 1) /* HWCAP_ASIMDDP */
+#endif
+#if defined(SAMBA__SDOT_FN)
+/* 16 terms at a time: sdot adds four products to each sum. ARMv8.4 has it, and many before. */
+SAMBA__SDOT_FN SAMBA__FN void samba__dot4_sdot(const int8_t *x, const int8_t *w, ptrdiff_t w_row,
+                                               ptrdiff_t k, int32_t *sum)
+{
+    int32x4_t all[4];
+    ptrdiff_t p = 0;
+    for (int j = 0; j < 4; j++)
+        all[j] = vdupq_n_s32(0);
+    for (; p + 16 <= k; p += 16) {
+        int8x16_t v = vld1q_s8(x + p);
+        SAMBA__UNROLLED
+        for (int j = 0; j < 4; j++)
+            all[j] = vdotq_s32(all[j], v, vld1q_s8(w + j * w_row + p));
+    }
+    for (int j = 0; j < 4; j++)
+        sum[j] += vaddvq_s32(all[j]);
+    samba__dot4_rest(x + p, w + p, w_row, k - p, sum);
+}
+#endif
+
+/* Of an instruction set. VNNI and sdot came later than AVX-512 and NEON, and are no part of them.
+ */
+SAMBA__FN samba__dot4_fn samba__dot4_of(int32_t isa)
+{
+#if defined(SAMBA__VNNI)
+    if (isa == SAMBA__ISA_AVX512 && SAMBA__CPU_HAS("avx512bw") && SAMBA__CPU_HAS("avx512vnni"))
+        return samba__dot4_vnni;
+#endif
+#if defined(SAMBA__SDOT_FN)
+    if (isa == SAMBA__ISA_NEON && SAMBA__HAS_SDOT) return samba__dot4_sdot;
+#endif
+    return isa == SAMBA__ISA_PORTABLE ? samba__dot4_portable : samba__dot4_avx2;
+}
 
 /* A channel of y: how its sum becomes an int8. A row of input 2 of both products. */
 typedef struct samba__int8_channel {
@@ -11256,7 +11342,7 @@ SAMBA__FN void samba__affine_int8_kernel(const samba_args *a)
         ptrdiff_t some = n - j < SAMBA__INT8_COLUMNS ? n - j : (ptrdiff_t)SAMBA__INT8_COLUMNS;
         int32_t sum[SAMBA__INT8_COLUMNS] = { 0 };
         int8_t *y = samba__out_int8(a) + row * n + j;
-        samba__int8_dots(samba__dot4_sets[a->isa], samba__in_int8(a, 0) + row * k,
+        samba__int8_dots(samba__dot4_of(a->isa), samba__in_int8(a, 0) + row * k,
                          samba__in_int8(a, SAMBA__INT8_WEIGHT) + j * k, k, k, some, sum);
         samba__int8_store(sum, some, &table[j], false, &to, y, 1);
     }
@@ -11335,7 +11421,7 @@ SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
     }
     v.k = v.in_channels * v.kernel[0] * v.kernel[1];
     v.wide = (v.output[1] - 1) * v.stride[1] + (v.kernel[1] - 1) * v.dilation[1] + 1;
-    v.dot4 = samba__dot4_sets[a->isa];
+    v.dot4 = samba__dot4_of(a->isa);
     v.zero_x = (int8_t)a->attr[SAMBA__CONV_INT8_ZERO_X];
     v.to = samba__int8_y_of(a->attr + SAMBA__CONV_INT8_ZERO_Y);
     return v;
