@@ -53,7 +53,7 @@ function nodeDetails(node) {
         el('h3', null, 'Cost'), facts([
             ['FLOPs', node.flops ? whole(node.flops) : '0'], ['Bytes moved', whole(node.bytes || 0)],
             ['Time', node.seconds && seconds(node.seconds)],
-            ['FLOP a byte', node.bytes ? short(node.flops / node.bytes) : null],
+            ['FLOP per byte', node.bytes ? short(node.flops / node.bytes) : null],
             ['GFLOP/s', node.seconds && node.flops ? short(node.flops / node.seconds / 1e9) : null],
             ['Of all time', node.seconds && percent(node.seconds / total('seconds'))]]));
 }

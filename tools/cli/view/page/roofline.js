@@ -17,8 +17,8 @@ function buildRoofline(box) {
     roof.reading = el('output', { class: 'reading' });
     put(box, el('p', { class: 'lead' }, `${machine.name || 'This machine'} reaches ${short(machine.gflops)} GFLOP/s and ` +
         `${short(machine.gbytes)} GB/s, as measured${machine.threads ? ' with ' + plural(machine.threads, 'thread') : ''}. ` +
-        `Left of ${short(knee)} FLOP a byte memory is the limit: so it is for ${whole(roof.points.length - compute)} of ` +
-        `${plural(roof.points.length, 'node')}.`), roof.element, el('ul', { class: 'key' },
+        `Below ${short(knee)} FLOP per byte, memory is the limit: that holds for ${whole(roof.points.length - compute)} of ` +
+        `${plural(roof.points.length, 'node')}. What lies in caches may be above the line.`), roof.element, el('ul', { class: 'key' },
         ['forward', 'backward', 'optimizer'].map(kind => el('li', null, el('i', { class: 'dot ' + kind }), kind))));
     drawRoofline();
 }
@@ -64,11 +64,11 @@ function drawRoofline() {
     } }, marks, svg('path', { class: 'ceiling', d: ceiling }), dots,
         chosen && svg('circle', { class: 'ring', cx: x(chosen.x), cy: y(chosen.y), r: 8 }),
         svg('text', { class: 'end', x: ROOM.w - ROOM.right, y: y(gflops) - 7 }, short(gflops) + ' GFLOP/s'),
-        svg('text', { class: 'middle', x: (ROOM.left + ROOM.w - ROOM.right) / 2, y: ROOM.h - 4 }, 'FLOP a byte')), roof.reading);
+        svg('text', { class: 'middle', x: (ROOM.left + ROOM.w - ROOM.right) / 2, y: ROOM.h - 4 }, 'FLOP per byte')), roof.reading);
     roof.reading.textContent = chosen ? pointText(chosen) : 'Point at a node.';
 }
 
-const pointText = ({ i, x, y }) => `node ${i} ${nodes[i].op}: ${short(x)} FLOP a byte, ${short(y)} GFLOP/s`;
+const pointText = ({ i, x, y }) => `node ${i} ${nodes[i].op}: ${short(x)} FLOP per byte, ${short(y)} GFLOP/s`;
 
 // The node drawn next to the pointer, at most 12 units away.
 function nearestPoint(event) {
