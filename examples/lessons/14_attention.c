@@ -5,14 +5,12 @@
 #include "../../samba.h"
 #include "picture.h"
 enum { T = 5, D = 16 };                 // tokens, and numbers of each query, key and value
-
 static void print_row(const char *name, const float *x, int n)
 {
     printf("%s:", name);
     for (int i = 0; i < n; i++) printf(" %.2f", (double)x[i]);
     printf("\n");
 }
-
 static double change(samba_tensor *a, samba_tensor *b, int first_row, int end_row)
 {
     float most = 0;
@@ -20,7 +18,6 @@ static double change(samba_tensor *a, samba_tensor *b, int first_row, int end_ro
         most = fmaxf(most, fabsf(samba_read(a)[i] - samba_read(b)[i]));
     return (double)most;
 }
-
 static samba_tensor *attend(samba_tensor *const qkv[3], const char *name, const int32_t order[T],
                             bool causal)
 {
@@ -29,18 +26,20 @@ static samba_tensor *attend(samba_tensor *const qkv[3], const char *name, const 
     return samba_scaled_dot_product_attention(qkv[0], samba_lookup(i, qkv[1]),
                                               samba_lookup(i, qkv[2]), NULL, &opts);
 }
-
+static double largest(samba_tensor *score)              // weight of a row, mean of all rows
+{
+    samba_tensor *most = samba_max(samba_softmax(score, 1), SAMBA_AXES(1), false);
+    return (double)samba_read(samba_mean(most, SAMBA_AXES(0), false))[0];
+}
 static void random_scores(samba_session *s, int d, const char *name_q, const char *name_k)
 {
     samba_tensor *q = samba_randn(s, name_q, SAMBA_SHAPE(64, d));
     samba_tensor *score = samba_matmul(q, samba_randn(s, name_k, SAMBA_SHAPE(d, 16)));  // 16 keys
-    samba_tensor *largest = samba_max(samba_softmax(score, 1), SAMBA_AXES(1), false);
-    largest = samba_mean(largest, SAMBA_AXES(0), false);
     samba_tensor *variance = samba_mean(samba_mul(score, score), SAMBA_ALL_AXES, false);
-    printf("D %d: variance %.0f, mean of the largest weights %.2f\n", d,
-           (double)samba_read(variance)[0], (double)samba_read(largest)[0]);
+    printf("D %d: variance %.0f, largest weights %.2f, divided %.2f\n", d,
+           (double)samba_read(variance)[0], largest(score),
+           largest(samba_scale(score, 1 / sqrtf((float)d))));
 }
-
 int main(int argc, char **argv)
 {
     samba_session *s = samba_open(NULL);
@@ -49,7 +48,8 @@ int main(int argc, char **argv)
     //    by likeness: each row has a key, the question is a query; their dot product, the score, is
     //    large if they point the same way. Softmax (lesson 7) makes weights of scores, and the
     //    answer is the mean of the values, so weighted. How many legs has what is like a cat? Keys
-    //    and legs are those of cat, dog, hen; then a query 4 times as long, which nearly picks one.
+    //    and values (legs) of cat, dog, hen; the first score is 0.5 x 2 + 0.25 x 1. Then a query 4
+    //    times as long, which nearly picks one.
     // > scores: 1.25 1.00 -0.75
     // > weights: 0.52 0.41 0.07
     // > 4 times as long: 0.73 0.27 0.00
@@ -67,8 +67,8 @@ int main(int argc, char **argv)
     // 2. A score is a sum of D products, and of random queries and keys its variance is about D.
     //    Large scores make softmax pick one value, here of 16: its weight nears 1, all gradients
     //    near 0, nothing is learned. So divide by sqrt(D): then the variance is 1 for any D.
-    // > D 4: variance 4, mean of the largest weights 0.45
-    // > D 256: variance 242, mean of the largest weights 0.91
+    // > D 4: variance 4, largest weights 0.45, divided 0.25
+    // > D 256: variance 242, largest weights 0.91, divided 0.24
     random_scores(s, 4, "q4", "k4");
     random_scores(s, 256, "q256", "k256");
     // 3. In self-attention each of T tokens makes its query, key and value, by a linear layer each,

@@ -34,7 +34,6 @@ static samba_tensor *net(samba_tensor *ids, samba_tensor *places, samba_tensor *
     x = samba_add(x, samba_linear(h, "narrow", C));
     return samba_linear(samba_layernorm(x, "norm3"), "guess", V);
 }
-
 static int32_t best_of(const float *logits)
 {
     int32_t best = 0;
@@ -51,7 +50,8 @@ int main(int argc, char **argv)
         row[t] = t;
     }
     // 2. Two graphs in one program share the parameters: the whole text at once, to learn, and one
-    //    token with the cache, to write. What each costs forward, in additions and products:
+    //    token with the cache, to write. Without it, each new letter would cost the first of these
+    //    numbers of additions and products, and with it the second:
     // > whole text: 438064
     // > one token: 13302
     samba_session *s = samba_open(NULL);
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         if (part.types == SAMBA_FWD) printf("%s: %d\n", part.graph, (int)part.flops);
     // 3. It begins with s, and then reads what it wrote. The scores by which it guesses are those
     //    of the whole text, to the bit. What the cache saves in work it costs in memory: each layer
-    //    keeps C numbers of a key and C of a value for each token.
+    //    keeps a key and a value of C floats for each token: 2 x 38 x 16 x 4 bytes.
     // > he sells sea shells by the sea shore s
     // > scores apart: 0
     // > bytes of the cache: 4864

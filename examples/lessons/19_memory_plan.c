@@ -17,7 +17,6 @@ static void draw_box(picture *p, const samba_pef_symbol *t)
     fprintf(p->file, "width=\"%.1f\" height=\"%.1f\"><title>%s</title></rect>\n",
             picture_x(p, t->last - t->first + 1) - 1, picture_y(p, 8 - size) - 1, t->name);
 }
-
 // Five layers, compiled to infer, or to train in so many bytes if it can be done (0: any). A PEF is
 // the compiled program as a file: its ops, its tensors, and where they lie.
 static samba_pef compile(bool inference, int64_t memory)
@@ -45,7 +44,7 @@ static samba_pef compile(bool inference, int64_t memory)
     remove("lesson19.pef.log");
     return pef;
 }
-// A column for each op, a row for each KiB of the arena; letters say which op made what is there.
+// A row for each KiB of the arena.
 static void show(samba_pef pef, picture *p)
 {
     char map[8][64];
@@ -82,16 +81,17 @@ int main(int argc, char **argv)
     // 1. A traced program has no surprises: its ops stand in a fixed order, and each tensor has a
     //    live range, from the op that makes it to the last that reads it. Temporaries lie in one
     //    block, the arena, where those that are never alive together share bytes. So all addresses
-    //    are known before the first run, which allocates nothing. To infer, two places serve.
+    //    are known before the first run, which allocates nothing. To infer, two places serve. A
+    //    column is an op, a letter what it made; the last makes the output, which lies elsewhere.
     // > FWD 10, 66560 flops; 9216 bytes, alive 2048, arena 2048
     // >   ..cdd.ghh.
     // >   abb.eff.ii
     show(compile(true, 0), &p);
     // 2. Ops are in sections that can run by themselves: forward, backward, optimizer. Backward
-    //    reads activations in reverse: what was made first waits longest, memory grows with depth.
-    //    Places go to the largest first, in the smallest gap that will do, at round addresses: so
-    //    the arena is a little larger than what is alive at once. It could be much larger, as no
-    //    quick way finds the best places.
+    //    reads activations, what layers gave, in reverse: the first wait longest, so memory grows
+    //    with depth. Places go to the largest first, in the smallest gap that will do, at round
+    //    addresses: so the arena is a little larger than what is alive at once. It could be much
+    //    larger, as no quick way finds the best places.
     // > FWD 13, BCKWD 23, OPT 11, 146689 flops; 23560 bytes, alive 7172, arena 7232
     // >   .............noo....................
     // >   ...........ll..pqrrrrr..............
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     // >   abbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...
     show(compile(false, 0), &p);
     // 3. With a limit of memory the compiler drops activations and makes them again when needed:
-    //    less memory, more work (flops are additions and products), and the same results.
+    //    less memory, the same results, and 5 more ops backward (flops: additions and products).
     // > FWD 13, BCKWD 28, OPT 11, 173569 flops; 28680 bytes, alive 5124, arena 5184
     // >   .............nooo........................
     // >   ................qrsssss..................

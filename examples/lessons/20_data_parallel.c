@@ -27,7 +27,6 @@ static replica open_replica(int first, int rows)
     samba_parameters(s, r.w, PARAMS);
     return r;
 }
-
 // Its rows of the batch: is the first number larger than the second? Replicas need nothing of each
 // other yet: each could have a thread, or a machine, of its own.
 static void forward_and_backward(replica *r, int step)
@@ -92,6 +91,7 @@ int main(int argc, char **argv)
     show("whole", &whole, &p);
     picture_close(&p);
     // 4. Of 24 and 8 rows the plain mean is wrong: each of the 8 would count like three others.
+    //    So weigh gradients by rows: 24/32 and 8/32.
     // > plain     0.115  0.254  0.540  0.667  0.340  0.306  0.353  0.309
     // > by rows  -0.033  0.240  0.503  0.593  0.298  0.230  0.274  0.365
     for (int by_rows = 0; by_rows < 2; by_rows++) {
