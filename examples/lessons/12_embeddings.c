@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     //    half each, and the best guess, one half, costs log 2; after a full stop it costs
     //    log 3. The mean of these over all pairs is the entropy: how uncertain the next word is to
     //    who knows the language. What is above it is the net's ignorance, and only that can go.
-    //    To know nothing costs log 10. Random weights cost a bit more, as they prefer wrong words.
+    //    To know nothing costs log 10; random weights cost more: they prefer words, mostly wrong.
     // > loss 2.84 (log 10: 2.30)
     // > after 100 steps 0.617; log 2 in 10 and log 3 in 3 of 17 pairs: 0.602
     samba_session *s = samba_open(NULL);

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     samba_compile(s, &(samba_program){ .loss = loss, .outputs = { best, map }, .optim = adamw });
     // 3. It learns at all places at once: token t guesses token t + 1 from the right ones up to t
     //    (teacher forcing); the mask hides the rest. Labels of -100 do not count: nobody can guess
-    //    the digits that are still to be sorted. A net that knows nothing has log 6 (lesson 7).
+    //    unsorted digits from those before. A net that knows nothing has a loss of log 6.
     // > step   0  loss 1.945
     // > step 250  loss 0.011
     uint32_t dice = 1;

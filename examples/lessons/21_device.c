@@ -63,7 +63,7 @@ static int live(const void *pef, size_t size, size_t ram)
     // 3. RAM forgets when the power goes, flash does not. But a page of flash must be erased before
     //    it is written, and the power may fail in between. So there are two slots: it saves to the
     //    older one, its header last, and one whole slot is always left. (device.h plays the flash.)
-    //    A slot without a whole header is not read. A slot holds weights and biases, behind it.
+    //    Without a whole header a slot is not read. Behind the header are weights and biases.
     // > bytes of a slot: 1024
     // > right, restored:  100 #########################
     static const samba_storage storage = { SLOT, flash, NULL, NULL, write_flash, NULL };
