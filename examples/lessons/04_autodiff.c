@@ -93,8 +93,8 @@ int main(int argc, char **argv)
 
     // 3. The line of lesson 3 learns, and no derivative is written on paper. A program with a loss
     //    and an optimizer, here SGD, which is gradient descent, has three sections: FWD, forward,
-    //    computes the loss; BCKWD, backward, the gradients; OPT takes the step. Each can run alone,
-    //    but a training loop runs all of them at a time.
+    //    computes the loss; BCKWD, backward, the gradients; OPT takes the step. They can run one by
+    //    one, in this order; a training loop runs all of them at a time.
     // > loss 33.878, gradient (-28.36, -10.12)
     // > step 100: w 2.030, b 0.999
     float hours[5] = { 0, 1, 2, 3, 4 }, cm[5] = { 1.1f, 2.8f, 5.3f, 6.9f, 9.2f };
