@@ -11146,7 +11146,9 @@ SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *w,
     samba__dot4_rest(x + p, w + p, w_row, k - p, sum);
 }
 
-#if (defined(__clang__) && __clang_major__ >= 7) || (!defined(__clang__) && __GNUC__ >= 9)
+/* Not in the device half, which asks nothing of the C library. */
+#if !defined(SAMBA_RUNTIME_ONLY) \
+    && ((defined(__clang__) && __clang_major__ >= 7) || (!defined(__clang__) && __GNUC__ >= 9))
 #define SAMBA__VNNI 1
 
 /* The sums of the lanes of four vectors. */
