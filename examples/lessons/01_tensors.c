@@ -1,6 +1,6 @@
 // Lesson 1: a tensor is a row of numbers and a shape.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/01_tensors.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints; a test compares them. Read on from main.
+// Lines after `>` are what this program prints. Start at main. New: tensor, shape, axis, stride.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void print_row(const char *name, const float *x, int n)
     printf("\n");
 }
 
-// A picture of a matrix: the warmer, the darker.
+// A picture of a matrix, from 7 degrees to 20: the warmer, the darker.
 static void draw(const float *x, int rows, int columns)
 {
     for (int r = 0; r < rows; r++) {
@@ -43,10 +43,15 @@ static void draw(const float *x, int rows, int columns)
 
 int main(void)
 {
+    // A session owns its tensors; samba_close frees them all. Messages call a tensor by its name.
+    // An op, such as reshape or mean, is a function that makes a new tensor of others.
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);        // ops compute at once; the other way comes in lesson 4
+    samba_set_quiet(s, true);           // errors are ours to print
 
-    // 1. The shape makes a matrix of the row. Its product is how many numbers there are.
+    // 1. The shape makes a matrix of the row, of two axes, or dimensions: axis 0 counts the days,
+    //    from 0, and axis 1 the times (-1 is the last axis). The product of the shape is how many
+    //    numbers there are; F32 says of which type: floats of 32 bits.
     // > celsius: shape (4,3), 12 numbers
     samba_tensor *t = samba_from_data_copy(s, "celsius", SAMBA_F32, SAMBA_SHAPE(4, 3), celsius);
     print_shape("celsius", t);
@@ -60,12 +65,17 @@ int main(void)
     printf("(2,1) is number %d: %g degrees\n", at, (double)x[at]);
 
     // 3. Another shape with the same product is another view of the same row: nothing moves. In
-    //    (2,6), two days share a row, and number 7 has the index (1,1), since 1 * 6 + 1 = 7.
+    //    (2,6), two days share a row, and number 7 has the index (1,1), since 1 * 6 + 1 = 7. With
+    //    another product, a shape is refused.
     // > reshaped: shape (2,6), 12 numbers
     // > number 7 of it: 20 degrees
+    // > (5,2): shapes do not fit
     samba_tensor *pairs = samba_reshape(t, SAMBA_SHAPE(2, 6));
     print_shape("reshaped", pairs);
     printf("number 7 of it: %g degrees\n", (double)samba_read(pairs)[7]);
+    samba_reshape(t, SAMBA_SHAPE(5, 2));
+    printf("(5,2): %s\n", samba_code_text(samba_error_code(s)));
+    samba_clear_error(s);
 
     // 4. To transpose is not to reshape, though (3,4) has the right product, too. Rows become
     //    columns: day 2, noon is now (1,2), which is number 1 * 4 + 2. The numbers did move, and
@@ -88,24 +98,21 @@ int main(void)
     print_row("mean of each day", samba_read(samba_mean(t, SAMBA_AXES(1), false)), 4);
     print_row("mean of each time", samba_read(samba_mean(t, SAMBA_AXES(0), false)), 3);
 
-    // 6. Along all axes, one number is left. Its shape has no dimensions, (): a scalar. The empty
-    //    product is 1, so it is no special case: one number.
+    // 6. Along all axes, one number is left: a scalar, of shape (). The product of nothing is 1.
     // > mean of all: shape (), 1 numbers
     // > it is 12.25
     samba_tensor *all = samba_mean(t, SAMBA_ALL_AXES, false);
     print_shape("mean of all", all);
     printf("it is %g\n", (double)samba_read(all)[0]);
 
-    // 7. The picture of (4,3): blank is 7 degrees, @ is 20. Noon is the dark column, day 2 the dark
-    //    row.
+    // 7. The picture: blank is 7 degrees, @ is 20. Noon is the dark column, day 2 the dark row.
     // >   day 0     ++++::::
     // >   day 1 ....####----
     // >   day 2 ::::@@@@++++
     // >   day 3     ====::::
     draw(x, 4, 3);
 
-    // Exercise 01a (make learn) is step 2 for any shape. Then answer, and let this program print
-    // whether you are right:
+    // Exercises 01a, 01b, 01c (make learn) are step 2, strides and slices. Then answer:
     //   What are the strides of the shape (5,2,7)? Which number is (4,0,6), and is it the last one?
     //   A batch of 32 colour pictures of 28 x 28 is (32,3,28,28). Along which axes do you take the
     //   mean to get one brightness for each picture, and what shape has it?

@@ -1,9 +1,10 @@
 // Lesson 2: broadcasting: a small tensor is used again and again, as if it were a larger one.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/02_broadcasting.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 02.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 02.svg draws. New: broadcasting, keepdim.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
+#include <string.h>
 
 static const float celsius[12] = { 8, 15, 10, 9, 18, 12, 10, 20, 15, 7, 13, 10 };  // of lesson 1
 
@@ -40,11 +41,10 @@ int main(int argc, char **argv)
     samba_tensor *fix = samba_from_data_copy(s, "fix", SAMBA_F32, SAMBA_SHAPE(3), sun);
     print("corrected", samba_add(t, fix));
 
-    // 2. The rule: write both shapes below each other, the last dimensions in line. What is missing
-    //    on the left counts as 1. In each column the two must be equal, or one of them is 1, and
-    //    that one is repeated:     (4,3)
-    //                                (3)  counts as (1,3): its one row is used 4 times.
-    //    The loop above does it with the strides (3,1) and (0,1).
+    // 2. The rule: write both shapes below each other, the last axes in line, since what fits one
+    //    row fits any number of rows. What is missing on the left counts as 1. In each column the
+    //    two must be equal, or one of them is 1, and that one is repeated: (3) below (4,3) counts
+    //    as (1,3); its one row is used 4 times. The loop above does it, with strides (3,1), (0,1).
     // > by hand: 8 13 9 9 16 11 10 18 14 7 11 9
     float y[12];
     add(celsius, (int[2]){ 3, 1 }, sun, (int[2]){ 0, 1 }, y);
@@ -55,12 +55,12 @@ int main(int argc, char **argv)
     // 3. Now subtract from each day its mean. The means have the shape (4): in line with the times,
     //    4 against 3, and neither is 1. It is refused, and that is luck: had there been 4 times,
     //    (4,4) and (4) would fit, and each time would lose the mean of some day, silently.
-    // > (4,3) - (4): shapes do not fit
+    //    In the message, dimension 1 is the times.
+    // > the shapes differ in dimension 1 of the result; make them equal, or 1 to broadcast
     samba_set_quiet(s, true);
     samba_sub(t, samba_mean(t, SAMBA_AXES(1), false));
-    printf("(4,3) - (4): %s\n", samba_code_text(samba_error_code(s)));
+    printf("%s\n", strchr(samba_error(s), ':') + 2);       // after the op and its inputs
     samba_clear_error(s);
-    samba_set_quiet(s, false);
 
     // 4. The mean must say that it is a column: (4,1), its axis kept, with size 1 (keepdim = true).
     //    Then the 1 meets the 3 and is repeated. In the result, 0 is the mean of each row.
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 
     // 6. The trap in it: y (4) and what it should be, (4,1), hold the same numbers. Their
     //    difference should be 0, but is a table of all pairs, (4,4). The mean of its squares is not
-    //    0, and no message says why. When a number is odd, print the shapes.
+    //    0, and no message says why. When a number looks wrong, print the shapes.
     // > difference (4,4): 0 1 2 3 -1 0 1 2 -2 -1 0 1 -3 -2 -1 0
     // > its mean square (): 2.5
     samba_tensor *wanted = samba_from_data_copy(s, "wanted", SAMBA_F32, SAMBA_SHAPE(4, 1), to4);
@@ -89,16 +89,16 @@ int main(int argc, char **argv)
     print("difference", difference);
     print("its mean square", samba_mean(samba_mul(difference, difference), SAMBA_ALL_AXES, false));
 
-    // 7. The way back. Each number of (3) was used in 4 places, one for each day. If you ask how
-    //    much all results together owe to it, you add up these 4 places: what was repeated along an
-    //    axis is summed along that axis. Lesson 4 needs this for every bias of a net.
-    // > back to (3) (3): -15 17 -2
-    // > back to (4,1) (4,1): 0 0 0 0
-    print("back to (3)", samba_sum(deviation, SAMBA_AXES(0), false));
-    print("back to (4,1)", samba_sum(deviation, SAMBA_AXES(1), true));
+    // 7. The way back. Each number of (3) was used in 4 places, one for each day. If it grows by d,
+    //    4 results do, and their sum grows by 4 d. So on the way from results back to inputs, the 4
+    //    places are added up: what was repeated along an axis is summed along that axis. Here this
+    //    is done to the deviation, and in lesson 4 to gradients.
+    // > as (3): -15 17 -2
+    // > as (4,1): 0 0 0 0
+    print("as", samba_sum(deviation, SAMBA_AXES(0), false));
+    print("as", samba_sum(deviation, SAMBA_AXES(1), true));
 
-    // 8. The deviation as a picture. On the terminal, @ is 5 degrees above the mean of the day and
-    //    blank 5 below. Without the means of the days, all days look nearly the same.
+    // 8. The deviation, from blank, -5, to @, 5: less their own means, all days look much the same.
     // >   ..%%--
     // >     @@--
     // >     @@==

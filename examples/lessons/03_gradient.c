@@ -1,6 +1,6 @@
 // Lesson 3: a gradient by hand: in which direction does a number fall?
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/03_gradient.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 03.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 03.svg draws. New: loss, gradient.
 // There is no samba.h in it: everything that learns in this course does what these lines do.
 #include "picture.h"
 
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 {
     // 1. The derivative of a loss for a parameter says how fast the loss grows with it: a tiny
     //    change d of the parameter changes the loss by derivative times d. All derivatives together
-    //    are the gradient. Here it is at w = 0, b = 0.
+    //    are the gradient. Here it is at w = 0, b = 0. As loss is in cm^2, db is in cm^2 per cm.
     // 2. Is it right? Ask the loss itself, at two places close by: (f(z + h) - f(z - h)) / 2h, the
     //    central difference. It needs no calculus, and it finds wrong derivatives in every net.
     // > loss 33.878, gradient (-28.36, -10.12)
@@ -63,10 +63,10 @@ int main(int argc, char **argv)
     printf("central differences (%.4g, %.4g)\n", (loss(h, 0) - loss(-h, 0)) / (2 * h),
            (loss(0, h) - loss(0, -h)) / (2 * h));
 
-    // 3. Why on both sides? z^3 has the derivative 3 z^2, which is 12 at z = 2. From one side the
-    //    error shrinks like h, from both like h^2, as the bend of the curve cancels. Yet a tiny h
-    //    is worse again: of two nearly equal floats, the difference is little but their rounding
-    //    errors. So take a middling h, and doubles.
+    // 3. Why on both sides? z^3 has the derivative 3 z^2, which is 12 at z = 2. A tenth of h makes
+    //    the error from one side a tenth, and from both a hundredth. Yet a tiny h is worse again:
+    //    two nearly equal floats differ by little more than their rounding errors. So take an h
+    //    that is neither large nor tiny, and doubles.
     // > h = 0.1: wrong by 0.610 from one side, 0.0100 from both
     // > h = 0.01: wrong by 0.060 from one side, 0.0001 from both
     // > h = 1e-05: wrong by 0.016 from one side, 0.0163 from both
@@ -79,10 +79,10 @@ int main(int argc, char **argv)
                (double)((more - 8) / hs[i] - 12), (double)((more - less) / hs[i] / 2 - 12));
     }
 
-    // 4. The gradient points to where the loss grows fastest. So go a small step the other way:
-    //    w = w - lr dw and b = b - lr db. lr is the learning rate, and to do this again and again
-    //    is gradient descent. The first steps do most of the work, then w and b creep along a flat
-    //    valley. At its lowest point the gradient is 0, but not the loss: no line meets all five.
+    // 4. The gradient points to where the loss grows fastest. So step the other way: w = w - lr dw,
+    //    b = b - lr db, again and again. That is gradient descent, and lr is the learning rate. The
+    //    smaller the gradient, the shorter the step. At the lowest point it is 0, but not the loss:
+    //    no line meets all five. This loss has one such point; that of a net may have many.
     // > step 1: loss 3.9692, w 2.836, b 1.012, gradient (9.720, 3.248)
     // > step 5: loss 0.0452, w 2.106, b 0.815, gradient (0.169, -0.067)
     // > step 100: loss 0.0326, w 2.030, b 0.999, gradient (0.000, -0.000)
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
     picture_close(&p);
 
     // 5. The learning rate decides. If it is too small, descent is slow. If it is too large, each
-    //    step jumps over the valley and lands higher on the other side: the loss explodes.
+    //    step jumps over the lowest point and lands higher on the other side: the loss explodes.
     // > lr 0.0125: loss 0.916 after 10 steps
     // > lr 0.05: loss 0.0446 after 10 steps
     // > lr 0.2: loss 1.09e+06 after 10 steps

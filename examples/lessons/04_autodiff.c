@@ -1,6 +1,6 @@
 // Lesson 4: autodiff: gradients of whatever a program computes, without calculus on paper.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/04_autodiff.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 04.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 04.svg draws. New: graph, chain rule.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -27,14 +27,14 @@ static int add(int a, int b) { return record('+', a, b, tape[a].value + tape[b].
 static int mul(int a, int b) { return record('*', a, b, tape[a].value * tape[b].value); }
 
 // The chain rule: if f grows g times as fast as t, and t grows k times as fast as a, then f grows
-// g k times as fast as a. A sum grows as fast as each side, so k is 1. A product a b grows b times
-// as fast as a. Each node passes its own grad on so, and what arrives at one is added (+=), since
-// it may have been used several times. We go from the last node to the first, so that all has
-// arrived before a node passes it on: no node stands before what it is made of. Such an order is
-// called topological.
+// g k times as fast as a. In a sum, k is 1; in a product a b it is b, so all values are kept. Each
+// node passes its own grad on so, and what arrives at one is added (+=), since it may be used
+// several times. From the last node to the first, all has arrived before a node passes it on, since
+// each node stands after those it is made of: a topological order. One walk finds the grads of all
+// nodes, in as many steps as it took to compute f.
 static void backward(int f)
 {
-    for (int i = 0; i <= f; i++) tape[i].grad = 0;
+    for (int i = 0; i <= f; i++) tape[i].grad = 0;  // else += adds to an earlier walk's
     tape[f].grad = 1;                               // f grows as fast as itself
     for (int i = f; i >= 0; i--) {
         node *t = &tape[i], *a = &tape[t->a], *b = &tape[t->b];
@@ -78,8 +78,8 @@ int main(int argc, char **argv)
 
     // 2. The same in samba.h. A session that traces, as it does from the start, records ops, too:
     //    they compute nothing, but are written on a tape, called the graph. samba_grad is the loop
-    //    above, over tensors; it appends the ops that compute the gradient (search samba.h for
-    //    [autodiff]). Compiling makes a program of the graph, and a run computes.
+    //    above, over tensors ([autodiff] in samba.h): it appends ops that compute how F, a single
+    //    number, grows with each number of X. Compiling makes a program, and a run computes.
     // > samba: f 16, grad of x 16, of y -16
     samba_session *session = samba_open(NULL);
     samba_tensor *X = samba_param(session, "x", SAMBA_SCALAR, (samba_init){ .value = 2 });
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     // 3. The line of lesson 3 learns, and no derivative is written on paper. A program with a loss
     //    and an optimizer, here SGD, which is gradient descent, has three sections: FWD, forward,
     //    computes the loss; BCKWD, backward, the gradients; OPT takes the step. They can run one by
-    //    one, in this order; a training loop runs all of them at a time.
+    //    one, in this order, or all at a time. OPT changes params, by their gradients; data stay.
     // > loss 33.878, gradient (-28.36, -10.12)
     // > step 100: w 2.030, b 0.999
     float hours[5] = { 0, 1, 2, 3, 4 }, cm[5] = { 1.1f, 2.8f, 5.3f, 6.9f, 9.2f };
