@@ -1,6 +1,6 @@
 // Lesson 5: a neuron: a weighted sum, and a bend.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/05_neuron.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 05.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 05.svg draws. New: activation, sigmoid.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -11,7 +11,7 @@ static const float cases[4][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
 static const float and_target[4] = { 0, 0, 0, 1 }, xor_target[4] = { 0, 1, 1, 0 };
 
 // A neuron: its inputs, each with a weight, are added up, with one more number, the bias. Then the
-// sum goes through an activation. Here that is a step: the neuron fires, or not.
+// sum goes through an activation, the bend. Here that is a step: the neuron fires, or not.
 static int neuron(const int w[2], int bias, const float x[2])
 {
     float sum = (float)w[0] * x[0] + (float)w[1] * x[1] + (float)bias;
@@ -65,22 +65,23 @@ static void learn(const char *name, const float target[4], float map[25])
 int main(int argc, char **argv)
 {
     // 1. With weights (2,2) and bias -3 the neuron is an AND: 2 + 2 - 3 is above 0, 2 - 3 is not.
-    //    The weights say what counts for it, and how much; the bias, how much it takes to fire.
+    //    The weights say how much an input counts, for it or against it (below 0); the bias, how
+    //    much it takes to fire. With k inputs, these are k + 1 parameters.
     // > by hand: 0 0 0 1
     printf("by hand:");
     for (int i = 0; i < 4; i++) printf(" %d", neuron((int[2]){ 2, 2 }, -3, cases[i]));
 
     // 2. The rule finds weights of its own. But it is not gradient descent: the step has slope 0
-    //    everywhere, so a loss behind it has gradient 0, and says nothing about where to go.
+    //    everywhere, so a loss made of it has gradient 0, and says nothing about where to go.
     // > perceptron, AND: right in pass 6, w (2, 1), bias -2
     int w[2] = { 0, 0 }, bias = 0;
     int passes = perceptron(w, &bias, and_target, 100);
     printf("\nperceptron, AND: right in pass %d, w (%d, %d), bias %d\n", passes, w[0], w[1], bias);
 
     // 3. So take a smooth step: the sigmoid, y = 1 / (1 + e^-sum), which rises from 0 to 1 and is
-    //    0.5 where the sum is 0. Its slope is y (1 - y), largest in the middle. By the chain rule
-    //    (lesson 4) the slope of a squared error for weight k is 2 (y - t) y (1 - y) x[k], which
-    //    BCKWD computes. Outputs above 0.5 count as 1.
+    //    0.5 where the sum is 0. Its slope is y (1 - y), largest there, almost 0 far away. By the
+    //    chain rule (lesson 4) the slope of a squared error for weight k, with target t, is
+    //    2 (y - t) y (1 - y) x[k]. BCKWD computes it. Outputs above 0.5 count as 1.
     // > AND: loss 0.003, outputs 0.00 0.06 0.06 0.93
     // >   ::--++%%@@
     // >   ..::--++%%
@@ -91,11 +92,10 @@ int main(int argc, char **argv)
     learn("AND", and_target, map[0]);
     text_cells(map[0], 5, 5, -0.2f, 1);
 
-    // 4. The picture shows all inputs between the cases. A sum w[0] x[0] + w[1] x[1] + bias is 0 on
-    //    a straight line, whatever the weights are: on one side the neuron fires, on the other not.
-    //    The cases of XOR lie crosswise. No line has both 1s on one side and both 0s on the other,
-    //    so no neuron is an XOR. The perceptron never ends; descent ends where all answers are 0.5,
-    //    the mean of the targets, which makes the smallest loss that a neuron can have.
+    // 4. These 5 x 5 answers lie between the cases. The sum w[0] x[0] + w[1] x[1] + bias is 0 on a
+    //    straight line, whatever the weights are: on one side the neuron fires, on the other not.
+    //    In XOR, no line has both 1s on one side and both 0s on the other, so no neuron is an XOR.
+    //    The perceptron never ends; descent ends where all answers are the mean of the targets.
     // > perceptron, XOR: right in pass 0 (never)
     // > XOR: loss 0.250, outputs 0.50 0.50 0.50 0.50
     int v[2] = { 0, 0 }, c = 0;

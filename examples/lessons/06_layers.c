@@ -1,6 +1,6 @@
 // Lesson 6: layers, and with which weights they begin.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/06_layers.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 06.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 06.svg draws. New: layer, hidden, relu.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -41,7 +41,7 @@ static void deep(const char *name, float deviation, float sizes[DEPTH + 1])
                                       (samba_init){ SAMBA_INIT_NORMAL, .scale = deviation });
         h = samba_tanh(samba_affine(h, w, NULL));
     }
-    printf("\n");
+    printf("  mean slope %.2f\n", (double)(1 - sizes[DEPTH] * sizes[DEPTH]));
     samba_close(s);
 }
 
@@ -67,11 +67,11 @@ static void learn_xor(const char *name, bool equal)
 
 int main(int argc, char **argv)
 {
-    // 1. A layer is a row of neurons with the same inputs. Its weights are a matrix W: neuron j has
-    //    row j. For a batch, several inputs at once as the rows of x, all sums are one product:
-    //    y = x W^T + b, from (B,k) to (B,n); b is broadcast over the batch (lesson 2).
-    //    The activation is relu, max(sum, 0). With it, two neurons and a third make XOR: the first
-    //    counts how many switches are on, the second fires if both are, and is subtracted twice.
+    // 1. A layer is a row of n neurons with the same k inputs. Its weights are a matrix W (n,k), a
+    //    row for each neuron. For a batch of B inputs, the rows of x, all sums are one product:
+    //    y = x W^T + b, from (B,k) to (B,n); b (n) is broadcast over the batch (lesson 2). The
+    //    activation is relu, max(sum, 0). Two hidden neurons (only a next layer sees them) help a
+    //    third to XOR: one counts the switches that are on, one fires if both are, and counts -2.
     // > hidden (4,2): 0 0 1 0 1 0 2 1
     // > XOR (4,1): 0 1 1 0
     samba_session *s = samba_open(NULL);
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     //    Going backward, dy (B,n) is the gradient of y. Then dx = dy W, dW = dy^T x, and db is dy
     //    summed over the batch: in each, the shapes leave no other choice.
     // 3. Neurons that begin equal get equal gradients and stay equal: a layer of copies of one
-    //    neuron, which is no XOR. Random weights break this symmetry.
+    //    neuron, which is no XOR. Random weights break this symmetry; a seed makes them repeatable.
     // > begun equal: loss 0.1822, first weights of the neurons 1.60 1.60 1.60 1.60
     // > begun random: loss 0.0000, first weights of the neurons 0.62 1.33 -1.66 0.74
     learn_xor("begun equal", true);
@@ -96,12 +96,12 @@ int main(int argc, char **argv)
 
     // 4. How large should they be? A sum of k products with weights of standard deviation d, their
     //    typical size, is sqrt(k) d times as large as the inputs. Below 1, values shrink with each
-    //    layer; far above, tanh saturates: it is near 1 or -1, where its slope is almost 0. About
-    //    1 / sqrt(k) is right; relu, which drops half, wants sqrt(2 / k).
+    //    layer; far above, tanh saturates: it is near 1 or -1, where its slope, 1 - tanh^2, is near
+    //    0. About 1 / sqrt(k) is right; relu, which drops half, wants sqrt(2 / k).
     float sizes[3][DEPTH + 1], at[DEPTH + 1];
-    // > d 1/16:  layer 0 0.9965  layer 4 0.0499  layer 8 0.0032
-    // > d 1/8:  layer 0 0.9965  layer 4 0.3630  layer 8 0.2546
-    // > d 1/2:  layer 0 0.9965  layer 4 0.8916  layer 8 0.8885
+    // > d 1/16:  layer 0 0.9965  layer 4 0.0499  layer 8 0.0032  mean slope 1.00
+    // > d 1/8:  layer 0 0.9965  layer 4 0.3630  layer 8 0.2546  mean slope 0.94
+    // > d 1/2:  layer 0 0.9965  layer 4 0.8916  layer 8 0.8885  mean slope 0.21
     static const char *const names[] = { "d 1/16", "d 1/8", "d 1/2" };
     deep(names[0], 1.0f / 16, sizes[0]);
     deep(names[1], 1.0f / 8, sizes[1]);                     // k is 64: 1 / sqrt(k)

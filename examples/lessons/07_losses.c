@@ -1,6 +1,6 @@
 // Lesson 7: losses: what a net is told to make small.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/07_losses.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 07.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 07.svg draws. New: softmax, cross-entropy.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -35,13 +35,16 @@ int main(int argc, char **argv)
     samba_set_tracing(s, false);                            // compute at once
 
     // 1. To predict a number is regression, and its usual loss the mean squared error (mse). An
-    //    error of 10 costs 100 times as much as one of 1: a single odd target rules the loss.
+    //    error of 10 costs 100 times as much as one of 1: a single odd target rules the loss. Where
+    //    that does harm, take the mean of |error|: its slope is 1 or -1, however large the error.
     // > errors 1, 1, 1: mse: 1.0000
     // > errors 1, 1, 10: mse: 34.0000
+    // > mean of |error|: 4.0000
     const float zeros[3] = { 0, 0, 0 }, ones[3] = { 1, 1, 1 }, odd[3] = { 1, 1, 10 };
     samba_tensor *zero = row("zero", zeros, 3);
     print("errors 1, 1, 1: mse", samba_mse(row("ones", ones, 3), zero, SAMBA_REDUCE_MEAN));
     print("errors 1, 1, 10: mse", samba_mse(row("odd", odd, 3), zero, SAMBA_REDUCE_MEAN));
+    print("mean of |error|", samba_mean(samba_abs(row("o", odd, 3)), SAMBA_ALL_AXES, false));
 
     // 2. To choose one of n classes is classification. The net gives each class a score, also
     //    called a logit, of any size. Softmax makes probabilities of them: e^score, so that all are
@@ -68,8 +71,9 @@ int main(int argc, char **argv)
 
     // 4. The loss is -log(probability of the right class), the cross-entropy. It is 0 if the net is
     //    sure and right, and has no upper bound if it is sure and wrong. A net that knows nothing
-    //    gives all n classes 1/n, and its loss is log n: with 3 classes, this. A training that
-    //    begins far above log n has begun wrong.
+    //    gives all n classes 1/n, and its loss is log n, base e: with 3 classes, 1.0986. A training
+    //    that begins far above log n has begun wrong. Why not count right answers? That is a step,
+    //    with slope 0 (lesson 5): fit to judge a net by, not to teach it.
     // > -log p for p = 0.9, 0.5, 0.1, 0.001: 0.1054 0.6931 2.3026 6.9078
     // > three equal scores: 1.0986
     const float p[4] = { 0.9f, 0.5f, 0.1f, 0.001f };
@@ -77,7 +81,7 @@ int main(int argc, char **argv)
     printf("three equal scores: %.4f\n", loss_of(zeros, 0, "equal"));
 
     // 5. Its gradient for the scores is short: probability - 1 for the right class, probability for
-    //    the others. All pulls add up to 0: what one class gains, others lose. Here are the central
+    //    the others. Its sum is 0: what one class gains, others lose. Here are the central
     //    differences of lesson 3 for scores 1, 2, 3, if class 0 is right; compare step 2.
     // > gradient: -0.91 0.24 0.67
     printf("gradient:");
@@ -90,9 +94,10 @@ int main(int argc, char **argv)
     }
     printf("\n");
 
-    // 6. Why not mse of a sigmoid (lesson 5)? If the target is 1 and the score very low, its slope
-    //    2 (y - 1) y (1 - y) is almost 0: sure, wrong, and it hardly learns. That of cross-entropy
-    //    is y - 1, almost -1. So errors that are large are mended first.
+    // 6. Two classes need one score: the sigmoid y (lesson 5) is the softmax of it and 0. Why not
+    //    take mse? If the target is 1 and the score very low, its slope 2 (y - 1) y (1 - y) is
+    //    almost 0: sure, wrong, and it hardly learns. That of cross-entropy, -log y, is y - 1,
+    //    almost -1. So errors that are large are mended first.
     // > score -8, -4, 0, 4, 8, slope of mse: -0.0007 -0.0347 -0.2500 -0.0006 -0.0000
     // > slope of cross-entropy: -0.9997 -0.9820 -0.5000 -0.0180 -0.0003
     const float axis[5] = { -8, -4, 0, 4, 8 };

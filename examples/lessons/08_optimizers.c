@@ -1,6 +1,6 @@
 // Lesson 8: from SGD to AdamW: how to walk down a surface.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/08_optimizers.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 08.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 08.svg draws. New: momentum, AdamW.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -43,8 +43,9 @@ int main(int argc, char **argv)
     static float path[4][2][STEPS + 1];
 
     // 1. Gradient descent, w = w - lr g. A net takes the gradient of a few examples at a time, a
-    //    batch, drawn at random: stochastic gradient descent, SGD. Here the steep side decides: lr
-    //    must stay below 2/30, or y explodes, and so x creeps. y jumps from side to side.
+    //    batch, drawn at random: stochastic gradient descent, SGD. (Here nothing is drawn.) The
+    //    places after 3 steps are printed, and f after 60. The steep side decides: lr must stay
+    //    below 2/30, or y explodes, and so x creeps. y jumps from side to side.
     // > SGD: (-7.52, -1.20) (-7.07, 0.96) (-6.64, -0.77) ... f 0.019
     // > SGD, lr 0.07: (-7.44, -1.65) (-6.92, 1.82) (-6.43, -2.00) ... f 3.1e+06
     walk("SGD", (samba_optim){ SAMBA_SGD, .lr = 0.06f }, path[0]);
@@ -55,17 +56,26 @@ int main(int argc, char **argv)
     // > momentum 0.8: (-7.76, 0.15) (-7.34, -1.06) (-6.78, -1.08) ... f 6.5e-05
     walk("momentum 0.8", (samba_optim){ SAMBA_SGD, .lr = 0.03f, .momentum = 0.8f }, path[1]);
 
-    // 3. Adam divides each weight's step by the recent size of its gradients: g / sqrt(mean of g^2)
-    //    is about 1 whatever the scale. So the first step is lr for x and for y, though one
-    //    gradient is -8 and the other 45. Both means begin at 0 and are too small at first;
-    //    dividing them by 1 - beta^t makes up for it. By hand, after t = 1:
-    //    m = (1 - beta1) g, v = (1 - beta2) g^2; corrected: g and g^2; the step: lr g / |g|.
+    // 3. Adam keeps two numbers for each weight: m, the mean of its recent gradients, a kind of
+    //    momentum, and v, the mean of their squares. The step is lr m / (sqrt(v) + eps): about lr,
+    //    whatever the scale of the gradients; eps, tiny, is there lest it divide by 0. So the first
+    //    step is lr for x and for y, though one gradient is -8 and the other 45. A mean is kept by
+    //    m = beta1 m + (1 - beta1) g, where beta1, such as 0.9, says how much of the past stays; v
+    //    has beta2. Both begin at 0 and are too small at first; at step t, dividing them by
+    //    1 - beta^t makes up for it. By hand, after t = 1: m = (1 - beta1) g, v = (1 - beta2) g^2;
+    //    corrected: g and g^2; the step: lr g / |g|.
+    //    At the end f is larger than with SGD, as m remembers: x runs past 0, to 1.43, and back.
+    //    What Adam is good for is that its lr need not fit the scale of the gradients.
     // > AdamW, lr 0.5: (-7.50, 1.00) (-7.00, 0.51) (-6.50, 0.06) ... f 0.079
+    // > its x at 0, 15, 30, 45, 60: -8.00 -1.11 1.43 -0.03 -0.28
     walk("AdamW, lr 0.5", (samba_optim){ SAMBA_ADAMW, .lr = 0.5f, .beta2 = 0.99f }, path[2]);
+    printf("its x at 0, 15, 30, 45, 60:");
+    for (int i = 0; i <= STEPS; i += 15) printf(" %.2f", (double)path[2][0][i]);
+    printf("\n");
 
     // 4. The W is weight decay: each step also multiplies w by 1 - lr decay, so weights that no
     //    gradient holds up go to 0. In Adam as it was first, the decay was added to the gradient,
-    //    and divided with it; AdamW keeps it apart. The first step is -8 (1 - 0.5 0.1) + 0.5. Here
+    //    and divided with it; AdamW keeps it apart. The first x is -8 (1 - 0.5 * 0.1) + 0.5. Here
     //    it helps, as the lowest point is at 0; in a net it keeps weights from growing (lesson 9).
     // > AdamW, decay 0.1: (-7.10, 0.92) (-6.25, 0.40) (-5.44, -0.06) ... f 0.0011
     samba_optim adamw = { SAMBA_ADAMW, .lr = 0.5f, .beta2 = 0.99f, .weight_decay = 0.1f };
@@ -73,7 +83,7 @@ int main(int argc, char **argv)
 
     // 5. A single huge gradient can throw a net far away. Clipping limits it: if the norm of the
     //    gradient, the root of the sum of its squares, is above c, it is multiplied by c / norm.
-    //    The direction stays. Here steps are lr long as long as the gradient is above 1.
+    //    The direction stays. While the norm is above 1 here, each step has the length lr.
     // > SGD, clipped to 1: (-7.99, 1.44) (-7.98, 1.38) (-7.97, 1.32) ... f 14
     walk("SGD, clipped to 1", (samba_optim){ SAMBA_SGD, .lr = 0.06f, .max_grad_norm = 1 }, path[3]);
 
