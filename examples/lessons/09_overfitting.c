@@ -1,6 +1,6 @@
 // Lesson 9: overfitting: a net that learns by heart, and what helps.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/09_overfitting.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 09.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 09.svg draws. New: overfitting, dropout.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -91,11 +91,12 @@ int main(int argc, char **argv)
 
     // 3. Weight decay (lesson 8) pulls all weights to 0 in each step. Sharp turns between points
     //    need large weights; with small ones a curve is smooth. It cannot learn all of the noise:
-    //    the training loss is larger, the test loss smaller, and that is what is wanted.
+    //    the training loss is larger, the test loss smaller, and that is what is wanted. Too much
+    //    of it, or too few neurons, and both losses stay large: the net underfits.
     // > decay: train 0.063 0.054 0.036 0.032 0.034, test 0.044 0.047 0.068 0.081 0.077
     learn("decay", 0, 1, &train, &test, losses[2], answers[2]);
 
-    // 4. All three are best at the test early, and get worse. To stop there, early stopping, costs
+    // 4. All three do best at the test early, and get worse. To stop there, early stopping, costs
     //    nothing. Best of all are more data: the more points, the less noise can be learned.
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A net that learns by heart",
         "The plain net swings from noise to noise, with decay less; its test loss rises.");

@@ -1,6 +1,6 @@
 // Lesson 10: why depth fails, and what LayerNorm does about it.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/10_layernorm.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 10.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 10.svg draws. New: LayerNorm, variance.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -69,9 +69,9 @@ int main(int argc, char **argv)
     //    (lesson 6). If each halves it, little arrives at the first layer: the gradient vanishes,
     //    and the layer does not learn. If each doubles it, it explodes. No first weights are right
     //    for long, since weights change. Largest gradients of layers 0, 4, 8, 11 below.
-    // 2. LayerNorm makes the scale of each row its own: mean 0, variance 1, behind every layer. Now
-    //    doubled weights change nothing that comes out, and all layers get gradients of one size.
-    //    So it learns. The plain net finds the mean of the targets, as the neuron did with XOR
+    // 2. LayerNorm, after each layer, gives each row mean 0 and variance 1. Now doubled weights and
+    //    biases change nothing that comes out, and the gradients of all layers are of like size. So
+    //    it learns. The plain net finds the mean of the targets, as the neuron did with XOR
     //    (lesson 5), and stays there. Losses, every 250 steps:
     // > plain: gradients 4e-06 3e-05 0.0005 0.004
     // >     losses 0.252 0.234 0.234 0.234 0.234
@@ -86,8 +86,8 @@ int main(int argc, char **argv)
     }
 
     // 3. By hand, for two rows, one 100 times the other: both become the same. Each row is for
-    //    itself: it does not matter what else is in the batch. In samba_layernorm, each column
-    //    then has a weight, first 1, and a bias, first 0: the net may learn another scale.
+    //    itself, in training and in use (BatchNorm takes means of columns, over the batch). After
+    //    it, each column has a weight, first 1, and a bias, first 0: it may learn another scale.
     // > by hand: -0.926 -0.463 1.389 -0.926 -0.463 1.389
     // > samba: -0.926 -0.463 1.389 -0.926 -0.463 1.389
     const float rows[6] = { 1, 2, 6, 100, 200, 600 };
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 
     // 4. Backward: all of a row go into its mean and variance, so each dx depends on all dy of the
     //    row. To shift or stretch a row changes nothing, so this part is taken out of dy, and the
-    //    rest is divided by the deviation: a row of dx adds up to 0. For dy = 1, 0, 0:
+    //    rest is divided by the root of the variance: dx adds up to 0. For dy = 1, 0, 0:
     // > dx: 0.176 -0.220 0.044
     samba_tensor *first = samba_slice(samba_layer_normalize(x, NULL, NULL, 1e-5f), 1, 0, 1, 1);
     print("dx", samba_slice(samba_grad(first, x), 0, 0, 1, 1));

@@ -1,6 +1,6 @@
 // Lesson 11: convolution: one small kernel looks everywhere.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/11_convolution.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints. ./lesson 11.svg draws a picture, too.
+// Lines after `>` are what this program prints; ./lesson 11.svg draws. New: kernel, pooling.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -11,7 +11,7 @@ static const samba_conv_opts pad = { .padding = { 1, 1 } };
 static const float edge[K * K] = { -1, 0, 1, -1, 0, 1, -1, 0, 1 };      // three equal rows
 
 // At each place the kernel is laid on the image, and the sum of products is taken: the same neuron
-// (lesson 5) everywhere, whose inputs are the 9 pixels below it.
+// (lesson 5) everywhere, whose inputs are the 9 pixels below it. / and % give row and column.
 static void convolve(const float *x, const float *kernel, float *y)
 {
     for (int at = 0; at < OUT * OUT; at++) {
@@ -27,36 +27,36 @@ static void print_row(const char *name, const float *x, int n)
     for (int i = 0; i < n; i++) printf(i < n - 1 ? " %g" : " %g\n", (double)x[i]);
 }
 
-// A net with one kernel learns to tell vertical bars from horizontal ones: the largest answer at
-// any place decides. Returns the share of right answers, and the kernel.
-static double learn(float kernel[K * K])
+// Bars at 6 places, lying, or upright if b is odd. A net with one kernel tells which: its largest
+// answer at any place decides. The loss is of the first SEEN bars only; the others, at places where
+// the net has seen none, are the test. Returns how many of these are right, and the kernel.
+static int learn(float kernel[K * K])
 {
-    enum { B = 12 };
-    static float bars[B][N][N], vertical[B][1];
-    for (int b = 0; b < B; b++) {
-        vertical[b][0] = (float)(b % 2);
-        for (int i = 1; i < 7; i++) bars[b][b % 2 ? i : 1 + b / 2][b % 2 ? 1 + b / 2 : i] = 1;
-    }
+    enum { B = 12, SEEN = 8 };
+    static float bars[B][N][N], upright[SEEN] = { 0, 1, 0, 1, 0, 1, 0, 1 };
+    for (int b = 0; b < B; b++)
+        for (int i = 1, place = 1 + b / 2; i < 7; i++)
+            bars[b][b % 2 ? i : place][b % 2 ? place : i] = 1;
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(B, 1, N, N), bars);
-    samba_tensor *t = samba_from_data(s, "t", SAMBA_F32, SAMBA_SHAPE(B, 1), vertical);
+    samba_tensor *t = samba_from_data(s, "t", SAMBA_F32, SAMBA_SHAPE(SEEN, 1), upright);
     samba_tensor *all = samba_flatten(samba_conv2d(x, "conv", 1, K, &pad), 1);
-    samba_tensor *most = samba_max(all, SAMBA_AXES(1), true);
-    samba_tensor *y = samba_sigmoid(samba_linear(most, "out", 1));
-    samba_compile(s, &(samba_program){ .loss = samba_mse(y, t, SAMBA_REDUCE_MEAN), .outputs = { y },
+    samba_tensor *y = samba_sigmoid(samba_linear(samba_max(all, SAMBA_AXES(1), true), "out", 1));
+    samba_tensor *loss = samba_mse(samba_slice(y, 0, 0, SEEN, 1), t, SAMBA_REDUCE_MEAN);
+    samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y },
                                        .optim = { SAMBA_ADAMW, .lr = 0.05f } });
     for (int i = 0; i < 300; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
-    double right = 0;
-    for (int b = 0; b < B; b++) right += (samba_read(y)[b] > 0.5f) == (b % 2);
+    int right = 0;
+    for (int b = SEEN; b < B; b++) right += (samba_read(y)[b] > 0.5f) == (b % 2);
     samba_copy_out(samba_tensor_by_name(s, "conv__weight"), kernel, K * K * sizeof *kernel);
     samba_close(s);
-    return right / B;
+    return right;
 }
 
 int main(int argc, char **argv)
 {
-    float image[N * N], y[OUT * OUT], kernel[K * K];
-    for (int i = 0; i < N * N; i++) image[i] = i / 16 % 3 > 0 && i % N / 2 % 3 > 0;    // a square
+    float image[N * N] = { 0 }, y[OUT * OUT], kernel[K * K];
+    for (int i = 0; i < 16; i++) image[(2 + i / 4) * N + 2 + i % 4] = 1;   // a square of 4 x 4
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 1, N, N), image);
@@ -64,9 +64,9 @@ int main(int argc, char **argv)
 
     // 1. This kernel is right minus left: 0 where both sides are the same, positive where it gets
     //    brighter to the right, else negative. It finds edges, and the result is a feature map.
-    //    In samba.h, images are (batch, channels, h, w); a channel is a colour, or a feature map of
-    //    the layer before. A kernel spans all channels. Below, the upper half of the map
-    //    by samba.h: blank is -3, @ is 3.
+    //    In samba.h, images are (batch, channels, h, w); a channel is a colour, or a map of the
+    //    layer before. Kernels are (maps, channels, k, k): each spans all channels, and makes a
+    //    map. Below, the upper half of the map by samba.h: blank is -3, @ is 3.
     // > by hand, row 2: 3 3 0 0 -3 -3
     // >   ****====----
     // >   %%%%====....
@@ -77,8 +77,8 @@ int main(int argc, char **argv)
     text_cells(samba_read(map), OUT / 2, OUT, -3, 3);
 
     // 2. The output is smaller: a kernel of side k has n - k + 1 places. With padding p, zeros all
-    //    around, the side is n + 2 p - k + 1; p = 1 keeps it for k = 3. With stride s, steps of s
-    //    pixels, it is (n + 2 p - k) / s + 1, the quotient rounded down.
+    //    around, the side is n + 2 p - k + 1; p = 1 keeps it for k = 3, but a border looks like an
+    //    edge to dark. With stride s, steps of s pixels, it is (n + 2 p - k) / s + 1, rounded down.
     // > side 6; padding 1: 8; and stride 2: 4
     samba_conv_opts stride = { .stride = { 2, 2 }, .padding = { 1, 1 } };
     printf("side %d; padding 1: %d; and stride 2: %d\n", (int)map->shape.dim[2],
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
            (int)samba_convolution(x, w, NULL, &stride)->shape.dim[2]);
 
     // 3. A layer of lesson 6 has a weight for each pair of pixel and output, and learns at each
-    //    place anew what an edge is. A convolution shares its weights among all places.
+    //    place what an edge is. A convolution shares weights: a shifted image has a shifted map.
     // > weights: linear 2304, convolution 9
     printf("weights: linear %d, convolution %d\n", N * N * OUT * OUT, K * K);
 
@@ -97,13 +97,13 @@ int main(int argc, char **argv)
     print_row("pooled, rows of 3", samba_read(pooled), 9);
 
     // 5. Nobody needs to design kernels: they are weights, and learn. The gradient of a shared
-    //    weight is the sum over all its places (+= again). This one tells vertical bars from
-    //    horizontal ones: its right column is brightest, and lies all on a vertical bar.
-    // > bars: 1 of the answers are right
+    //    weight is the sum over all its places (+= again). This one tells upright bars from lying
+    //    ones, at new places, too: its right column is brightest, and lies all on an upright bar.
+    // > bars at new places: 4 of 4 are right
     // >   ====@@
     // >   ++==@@
     // >   ==--@@
-    printf("bars: %g of the answers are right\n", learn(kernel));
+    printf("bars at new places: %d of 4 are right\n", learn(kernel));
     text_cells(kernel, K, K, -1, 1);
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A kernel, and what it sees",
         "Left edges of a square are positive, right ones negative; the kernel that was learned.");
