@@ -44,29 +44,28 @@ static void draw(const float *x, int rows, int columns)
 int main(void)
 {
     // A session owns its tensors; samba_close frees them all. Messages call a tensor by its name.
-    // An op, such as reshape or mean, is a function that makes a new tensor of others.
+    // An op, such as reshape or mean, is a function that makes a new tensor from others.
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);        // ops compute at once; the other way comes in lesson 4
     samba_set_quiet(s, true);           // errors are ours to print
 
-    // 1. The shape makes a matrix of the row, of two axes, or dimensions: axis 0 counts the days,
-    //    from 0, and axis 1 the times (-1 is the last axis). The product of the shape is how many
-    //    numbers there are; F32 says of which type: floats of 32 bits.
+    // 1. The shape (4,3) makes them a matrix. It has two axes, also called dimensions: axis 0
+    //    counts the days, from 0, and axis 1 the times (-1 is the last axis). The product of the
+    //    sizes, 4 * 3, is how many numbers there are. F32 is their type: floats of 32 bits.
     // > celsius: shape (4,3), 12 numbers
     samba_tensor *t = samba_from_data_copy(s, "celsius", SAMBA_F32, SAMBA_SHAPE(4, 3), celsius);
     print_shape("celsius", t);
 
     // 2. Where does day 2, noon lie, index (2,1)? The last index counts single numbers; one step of
     //    the index before it skips a whole row of 3. So it is number 2 * 3 + 1. This order is
-    //    called row-major, and the distances (3,1) are the strides of the shape.
+    //    called row-major, and the distances (3,1) are the strides of the shape. With more axes,
+    //    too, the stride of an axis is the product of all sizes behind it.
     // > (2,1) is number 7: 20 degrees
-    const float *x = samba_read(t);
-    int at = 2 * 3 + 1;
-    printf("(2,1) is number %d: %g degrees\n", at, (double)x[at]);
+    printf("(2,1) is number %d: %g degrees\n", 2 * 3 + 1, (double)samba_read(t)[2 * 3 + 1]);
 
-    // 3. Another shape with the same product is another view of the same row: nothing moves. In
-    //    (2,6), two days share a row, and number 7 has the index (1,1), since 1 * 6 + 1 = 7. With
-    //    another product, a shape is refused.
+    // 3. To reshape is to give the same numbers another shape: none changes its place. In (2,6), two
+    //    days share a row, and number 7 has the index (1,1), since 1 * 6 + 1 = 7. The product must
+    //    stay the same; other shapes are refused.
     // > reshaped: shape (2,6), 12 numbers
     // > number 7 of it: 20 degrees
     // > (5,2): shapes do not fit
@@ -77,9 +76,9 @@ int main(void)
     printf("(5,2): %s\n", samba_code_text(samba_error_code(s)));
     samba_clear_error(s);
 
-    // 4. To transpose is not to reshape, though (3,4) has the right product, too. Rows become
-    //    columns: day 2, noon is now (1,2), which is number 1 * 4 + 2. The numbers did move, and
-    //    the first row is the four mornings; reshape would have made it a day and a third.
+    // 4. To transpose is to exchange two axes: rows become columns. Day 2, noon is now (1,2), which
+    //    is number 1 * 4 + 2. The numbers did move, and the first row is the four mornings. A
+    //    reshape to (3,4) moves nothing, so its first row is a day and a third.
     // > transposed: shape (3,4), 12 numbers
     // > number 6 of it: 20 degrees
     // > mornings: 8 9 10 7
@@ -90,15 +89,16 @@ int main(void)
     print_row("mornings", samba_read(by_time), 4);
     print_row("a reshape instead", samba_read(samba_reshape(t, SAMBA_SHAPE(3, 4))), 4);
 
-    // 5. A mean along an axis makes that axis disappear. Along axis 1, the times of a day: a mean
-    //    for each of 4 days. Along axis 0, the days: one for each of 3 times. If you are unsure
-    //    which axis you need, ask which one should be gone.
+    // 5. A mean along an axis makes that axis disappear. Along axis 1, the times, (4,3) becomes
+    //    (4): a mean for each day. Along axis 0, the days, it becomes (3): one for each time.
+    //    Several axes may be given. If you are unsure which, ask which ones should be gone. (The
+    //    last argument, false, is explained in lesson 2.)
     // > mean of each day: 11 13 15 10
     // > mean of each time: 8.5 16.5 11.75
     print_row("mean of each day", samba_read(samba_mean(t, SAMBA_AXES(1), false)), 4);
     print_row("mean of each time", samba_read(samba_mean(t, SAMBA_AXES(0), false)), 3);
 
-    // 6. Along all axes, one number is left: a scalar, of shape (). The product of nothing is 1.
+    // 6. Along all axes, one number is left: a scalar, of shape (). (A product of no sizes is 1.)
     // > mean of all: shape (), 1 numbers
     // > it is 12.25
     samba_tensor *all = samba_mean(t, SAMBA_ALL_AXES, false);
@@ -110,11 +110,11 @@ int main(void)
     // >   day 1 ....####----
     // >   day 2 ::::@@@@++++
     // >   day 3     ====::::
-    draw(x, 4, 3);
+    draw(celsius, 4, 3);
 
-    // Exercises 01a, 01b, 01c (make learn) are step 2, strides and slices. Then answer:
+    // Exercises (make learn): 01a is step 2, 01b transposes by strides alone, 01c slices. Then:
     //   What are the strides of the shape (5,2,7)? Which number is (4,0,6), and is it the last one?
-    //   A batch of 32 colour pictures of 28 x 28 is (32,3,28,28). Along which axes do you take the
-    //   mean to get one brightness for each picture, and what shape has it?
+    //   32 pictures, each of 3 colours, 28 rows and 28 columns, are a tensor (32,3,28,28). Along
+    //   which axes is the mean that gives one brightness for each picture? What shape has it?
     return samba_close(s);
 }

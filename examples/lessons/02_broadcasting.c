@@ -35,7 +35,9 @@ int main(int argc, char **argv)
 
     // 1. At noon the sun warmed the thermometer by 2 degrees, and in the evening by 1. The
     //    correction has one number for each time, shape (3); the table has (4,3). Added to it, the
-    //    row counts for every day. This is called broadcasting: to repeat along an axis.
+    //    row counts for every day. This is called broadcasting: to repeat along an axis. The days
+    //    are a batch: things of one kind, along axis 0, that all go through the same computation.
+    //    In a net, what belongs to all of a batch, such as a bias (lesson 5), is broadcast so.
     // > corrected (4,3): 8 13 9 9 16 11 10 18 14 7 11 9
     const float sun[3] = { 0, -2, -1 };
     samba_tensor *fix = samba_from_data_copy(s, "fix", SAMBA_F32, SAMBA_SHAPE(3), sun);
@@ -44,18 +46,16 @@ int main(int argc, char **argv)
     // 2. The rule: write both shapes below each other, the last axes in line, since what fits one
     //    row fits any number of rows. What is missing on the left counts as 1. In each column the
     //    two must be equal, or one of them is 1, and that one is repeated: (3) below (4,3) counts
-    //    as (1,3); its one row is used 4 times. The loop above does it, with strides (3,1), (0,1).
-    // > by hand: 8 13 9 9 16 11 10 18 14 7 11 9
+    //    as (1,3); its one row is used 4 times. The function add does it with strides (3,1), (0,1).
+    // > by hand (4,3): 8 13 9 9 16 11 10 18 14 7 11 9
     float y[12];
     add(celsius, (int[2]){ 3, 1 }, sun, (int[2]){ 0, 1 }, y);
-    printf("by hand:");
-    for (int i = 0; i < 12; i++) printf(" %g", (double)y[i]);
-    printf("\n");
+    print("by hand", samba_from_data_copy(s, "by hand", SAMBA_F32, SAMBA_SHAPE(4, 3), y));
 
     // 3. Now subtract from each day its mean. The means have the shape (4): in line with the times,
     //    4 against 3, and neither is 1. It is refused, and that is luck: had there been 4 times,
     //    (4,4) and (4) would fit, and each time would lose the mean of some day, silently.
-    //    In the message, dimension 1 is the times.
+    //    In the message, dimension 1 is axis 1, the times.
     // > the shapes differ in dimension 1 of the result; make them equal, or 1 to broadcast
     samba_set_quiet(s, true);
     samba_sub(t, samba_mean(t, SAMBA_AXES(1), false));
@@ -79,9 +79,9 @@ int main(int argc, char **argv)
     samba_tensor *row = samba_from_data_copy(s, "row", SAMBA_F32, SAMBA_SHAPE(4), to4);
     print("table", samba_mul(column, row));
 
-    // 6. The trap in it: y (4) and what it should be, (4,1), hold the same numbers. Their
-    //    difference should be 0, but is a table of all pairs, (4,4). The mean of its squares is not
-    //    0, and no message says why. When a number looks wrong, print the shapes.
+    // 6. The trap in it: a row (4) and a column (4,1) hold the same numbers. If they were answers
+    //    and what was wanted, the difference should be 0, but it is a table of all pairs, (4,4).
+    //    The mean of its squares is not 0, and no message says why. So print the shapes.
     // > difference (4,4): 0 1 2 3 -1 0 1 2 -2 -1 0 1 -3 -2 -1 0
     // > its mean square (): 2.5
     samba_tensor *wanted = samba_from_data_copy(s, "wanted", SAMBA_F32, SAMBA_SHAPE(4, 1), to4);
@@ -92,13 +92,13 @@ int main(int argc, char **argv)
     // 7. The way back. Each number of (3) was used in 4 places, one for each day. If it grows by d,
     //    4 results do, and their sum grows by 4 d. So on the way from results back to inputs, the 4
     //    places are added up: what was repeated along an axis is summed along that axis. Here this
-    //    is done to the deviation, and in lesson 4 to gradients.
+    //    is done to the deviation; with gradients (lesson 4) it is what a row or column receives.
     // > as (3): -15 17 -2
     // > as (4,1): 0 0 0 0
     print("as", samba_sum(deviation, SAMBA_AXES(0), false));
     print("as", samba_sum(deviation, SAMBA_AXES(1), true));
 
-    // 8. The deviation, from blank, -5, to @, 5: less their own means, all days look much the same.
+    // 8. The deviation, from blank, -5, to @, 5: less their own means, the days look much alike.
     // >   ..%%--
     // >     @@--
     // >     @@==
