@@ -63,9 +63,9 @@ int main(void)
     // > (2,1) is number 7: 20 degrees
     printf("(2,1) is number %d: %g degrees\n", 2 * 3 + 1, (double)samba_read(t)[2 * 3 + 1]);
 
-    // 3. To reshape is to give the same numbers another shape: none changes its place. In (2,6), two
-    //    days share a row, and number 7 has the index (1,1), since 1 * 6 + 1 = 7. The product must
-    //    stay the same; other shapes are refused.
+    // 3. To reshape is to give the same numbers another shape: none changes its place. In (2,6),
+    //    two days share a row, and number 7 has the index (1,1), since 1 * 6 + 1 = 7. The product
+    //    must stay the same; other shapes are refused.
     // > reshaped: shape (2,6), 12 numbers
     // > number 7 of it: 20 degrees
     // > (5,2): shapes do not fit

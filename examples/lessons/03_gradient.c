@@ -1,7 +1,7 @@
-// Lesson 3: a gradient by hand: in which direction does a number fall?
+// Lesson 3: a gradient by hand: which way is down?
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/03_gradient.c -lm -pthread && ./lesson
 // Lines after `>` are what this program prints; ./lesson 03.svg draws. New: loss, gradient.
-// There is no samba.h in it: everything that learns in this course does what these lines do.
+// It needs no samba.h. Everything that learns in this course does what these lines do.
 #include "picture.h"
 
 // Five measurements: after x hours, a shoot of bamboo has y centimetres. We look for the line
@@ -10,13 +10,10 @@ enum { N = 5 };
 static const float x[N] = { 0, 1, 2, 3, 4 };
 static const float y[N] = { 1.1f, 2.8f, 5.3f, 6.9f, 9.2f };
 
-static double error(double w, double b, int i)
-{
-    return w * (double)x[i] + b - (double)y[i];
-}
+static double error(double w, double b, int i) { return w * (double)x[i] + b - (double)y[i]; }
 
 // How bad a line is: the mean of the squared errors. A measure of this kind is called a loss.
-// Squares, lest errors of either sign cancel; the mean, lest more measurements make it larger.
+// Squares, so that errors above and below do not cancel; the mean, so that N does not matter.
 static double loss(double w, double b)
 {
     double sum = 0;
@@ -25,7 +22,7 @@ static double loss(double w, double b)
 }
 
 // The derivatives of the loss. If b grows by a tiny d, each error grows by d, and its square by
-// 2 error d. If w does, each error grows by x d, and its square by 2 error x d.
+// 2 error d (and d^2, far tinier). If w does, the error grows by x d, its square by 2 error x d.
 static void gradient(double w, double b, double *dw, double *db)
 {
     *dw = *db = 0;
@@ -35,12 +32,11 @@ static void gradient(double w, double b, double *dw, double *db)
     }
 }
 
-static double descend(int steps, double lr, double line[2], float *losses)
+static double descend(int steps, double lr, double line[2])
 {
     line[0] = line[1] = 0;
     double dw, db;
     for (int i = 0; i < steps; i++) {
-        losses[i] = (float)loss(line[0], line[1]);
         gradient(line[0], line[1], &dw, &db);
         line[0] -= lr * dw;
         line[1] -= lr * db;
@@ -54,7 +50,7 @@ int main(int argc, char **argv)
     //    change d of the parameter changes the loss by derivative times d. All derivatives together
     //    are the gradient. Here it is at w = 0, b = 0. As loss is in cm^2, db is in cm^2 per cm.
     // 2. Is it right? Ask the loss itself, at two places close by: (f(z + h) - f(z - h)) / 2h, the
-    //    central difference. It needs no calculus, and it finds wrong derivatives in every net.
+    //    central difference. It needs no calculus: the derivatives of whole nets are checked so.
     // > loss 33.878, gradient (-28.36, -10.12)
     // > central differences (-28.36, -10.12)
     double dw, db, h = 1.0 / 1024;
@@ -63,55 +59,59 @@ int main(int argc, char **argv)
     printf("central differences (%.4g, %.4g)\n", (loss(h, 0) - loss(-h, 0)) / (2 * h),
            (loss(0, h) - loss(0, -h)) / (2 * h));
 
-    // 3. Why on both sides? z^3 has the derivative 3 z^2, which is 12 at z = 2. A tenth of h makes
-    //    the error from one side a tenth, and from both a hundredth. Yet a tiny h is worse again:
-    //    two nearly equal floats differ by little more than their rounding errors. So take an h
-    //    that is neither large nor tiny, and doubles.
-    // > h = 0.1: wrong by 0.610 from one side, 0.0100 from both
-    // > h = 0.01: wrong by 0.060 from one side, 0.0001 from both
-    // > h = 1e-05: wrong by 0.016 from one side, 0.0163 from both
-    static const float hs[] = { 1e-1f, 1e-2f, 1e-5f };
+    // 3. Why on both sides? z^3 has the derivative 3 z^2, which is 3 at z = 1. A tenth of h makes
+    //    the error from one side a tenth, and from both a hundredth. Yet a tiny h is worst: two
+    //    nearly equal floats differ by little more than their rounding errors. So take an h that is
+    //    neither large nor tiny, and doubles.
+    // > h = 0.1: wrong by 0.310 from one side, 0.0100 from both
+    // > h = 0.01: wrong by 0.030 from one side, 0.0001 from both
+    // > h = 1e-07: wrong by 0.576 from one side, 0.5763 from both
+    static const float hs[] = { 1e-1f, 1e-2f, 1e-7f };
     for (int i = 0; i < 3; i++) {
-        float more = 2 + hs[i], less = 2 - hs[i];
+        float more = 1 + hs[i], less = 1 - hs[i];
         more = more * more * more;
         less = less * less * less;
         printf("h = %g: wrong by %.3f from one side, %.4f from both\n", (double)hs[i],
-               (double)((more - 8) / hs[i] - 12), (double)((more - less) / hs[i] / 2 - 12));
+               (double)((more - 1) / hs[i] - 3), (double)((more - less) / hs[i] / 2 - 3));
     }
 
     // 4. The gradient points to where the loss grows fastest. So step the other way: w = w - lr dw,
     //    b = b - lr db, again and again. That is gradient descent, and lr is the learning rate. The
     //    smaller the gradient, the shorter the step. At the lowest point it is 0, but not the loss:
-    //    no line meets all five. This loss has one such point; that of a net may have many.
+    //    no line meets all five. One stops when the loss falls no more. This loss has one such
+    //    point; that of a net may have many, and descent need not end at the lowest.
     // > step 1: loss 3.9692, w 2.836, b 1.012, gradient (9.720, 3.248)
     // > step 5: loss 0.0452, w 2.106, b 0.815, gradient (0.169, -0.067)
     // > step 100: loss 0.0326, w 2.030, b 0.999, gradient (0.000, -0.000)
     double line[2];
-    float losses[100];
     static const int steps[] = { 1, 5, 100 };
-    picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "Gradient descent finds a line",
-        "Five points, and three lines: after 1 step too steep, then through them; the loss falls.");
+    static const char *const names[] = { "step 1", "step 5", "step 100" };
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "Gradient descent finds a line",
+        "Five points, and three lines: after 1 step too steep, then through the points.");
     picture_axes(&p, 0, 4, 0, 15, "hours", "cm");
     for (int i = 0; i < 3; i++) {
-        printf("step %d: loss %.4f, ", steps[i], descend(steps[i], 0.1, line, losses));
+        printf("%s: loss %.4f, ", names[i], descend(steps[i], 0.1, line));
         gradient(line[0], line[1], &dw, &db);
         printf("w %.3f, b %.3f, gradient (%.3f, %.3f)\n", line[0], line[1], dw, db);
-        float from_to[2] = { (float)line[1], (float)(line[1] + 4 * line[0]) };
-        picture_line(&p, (float[2]){ 0, 4 }, from_to, 2,
-                     (const char *[]){ "step 1", "step 5", "step 100" }[i]);
+        float ends[2] = { (float)line[1], (float)(line[1] + 4 * line[0]) };
+        picture_line(&p, (float[]){ 0, 4 }, ends, 2, names[i]);
     }
     picture_dots(&p, x, y, N, "data");
-    picture_axes(&p, 0, 4, 0, 40, "step", "loss");
-    picture_line(&p, x, losses, 5, NULL);                   // x is 0 ... 4, as the steps are
     picture_close(&p);
 
     // 5. The learning rate decides. If it is too small, descent is slow. If it is too large, each
     //    step jumps over the lowest point and lands higher on the other side: the loss explodes.
-    // > lr 0.0125: loss 0.916 after 10 steps
-    // > lr 0.05: loss 0.0446 after 10 steps
-    // > lr 0.2: loss 1.09e+06 after 10 steps
-    for (double lr = 0.0125; lr < 0.25; lr *= 4)
-        printf("lr %g: loss %.3g after 10 steps\n", lr, descend(10, lr, line, losses));
+    //    Where is the bound? If w is 1 larger, each error is x larger, and dw is larger by the mean
+    //    of 2 x^2, which is 2 (0 + 1 + 4 + 9 + 16) / 5 = 12. So if b is fixed, dw is 12 times the
+    //    distance of w from its best value, and a step leaves 1 - 12 lr of the distance: less only
+    //    if lr is below 2/12. If b moves as well, the bound is a little lower. For a net it is hard
+    //    to know: one tries.
+    // > lr and loss after 100 steps: 0.001 2.33, 0.1 0.0326, 0.149 18.8, 0.15 272, 0.2 4.2e+46
+    static const double lrs[] = { 0.001, 0.1, 0.149, 0.15, 0.2 };
+    printf("lr and loss after 100 steps:");
+    for (int i = 0; i < 5; i++)
+        printf("%s %g %.3g", i ? "," : "", lrs[i], descend(100, lrs[i], line));
+    printf("\n");
 
     // Exercises 03a and 03b (make learn) are gradient and step 2, for more parameters. Then:
     //   If all errors are positive, in which direction does b go? Why is dw 0 if all x are 0?

@@ -44,15 +44,12 @@ static void backward(int f)
     }
 }
 
-static double get(samba_tensor *scalar)
-{
-    return (double)samba_read(scalar)[0];
-}
+static double get(samba_tensor *scalar) { return (double)samba_read(scalar)[0]; }
 
 int main(int argc, char **argv)
 {
     // 1. f = (x y + x)^2 at x = 2, y = -3. x is used twice: 24 comes back through the product, and
-    //    -8 through the sum. With = in place of +=, one of them would be lost.
+    //    -8 through the sum. With = in place of +=, only what came last would be kept.
     // > x: value 2, grad 16
     // > y: value -3, grad -16
     // > x*y: value -6, grad -8
@@ -78,8 +75,10 @@ int main(int argc, char **argv)
 
     // 2. The same in samba.h. A session that traces, as it does from the start, records ops, too:
     //    they compute nothing, but are written on a tape, called the graph. samba_grad is the loop
-    //    above, over tensors ([autodiff] in samba.h): it appends ops that compute how F, a single
-    //    number, grows with each number of X. Compiling makes a program, and a run computes.
+    //    above, over tensors ([autodiff] in samba.h): it appends ops that compute how F grows with
+    //    each number of X, so a gradient has the shape of X. F must be a scalar: of several
+    //    numbers, which one should grow? Compiling makes a program of the graph, and a run computes
+    //    its outputs. (A param is a tensor that training changes; inference is to train nothing.)
     // > samba: f 16, grad of x 16, of y -16
     samba_session *session = samba_open(NULL);
     samba_tensor *X = samba_param(session, "x", SAMBA_SCALAR, (samba_init){ .value = 2 });
@@ -114,7 +113,7 @@ int main(int argc, char **argv)
 
     // Exercises 04a and 04b (make learn) are backward, and the order of a tape that is shuffled.
     //   Why does f begin with grad 1? What is x's grad in f = x x x? (Make the tape, and see.)
-    //   In step 1, what would be x's grad without the += of a, and without that of b?
+    //   In step 1, what would x's grad be if the += of a were =? And if that of b were?
     //   Why does one walk backward do for a million parameters, unlike central differences?
     return samba_close(session);
 }
