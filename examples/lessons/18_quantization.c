@@ -5,62 +5,61 @@
 #include "../../samba.h"
 #include "picture.h"
 enum { B = 256, WIDE = 32, N = WIDE * WIDE, STEPS = 300 };
-
-// 1. A float takes 4 bytes, and small processors compute with it slowly. A weight may be a small
-//    integer q instead, and many weights share a scale, what one step is worth: w is about scale q.
-//    With 127 steps of either sign, one byte, the largest weight gets all of them; the others are
-//    rounded, and wrong by half a step at most.
-static float quantize(const float *w, int n, int most, int *q)
+// 1. A float takes 4 bytes, and small processors compute with it slowly. So when a net has learned,
+//    a weight becomes a small integer q, and many weights share a scale, what one step is worth: w
+//    is about scale q. With 127 steps of either sign, q is one byte. The largest weight gets all
+//    127; the others are rounded, and wrong by half a step at most. A net still learns in floats:
+//    what an optimizer changes by less than half a step would be lost.
+static double quantize(const float *w, int n, int most, int *q)
 {
     float largest = 0;
     for (int i = 0; i < n; i++) largest = fmaxf(largest, fabsf(w[i]));
-    float scale = largest / (float)most;
-    for (int i = 0; i < n; i++) q[i] = (int)(w[i] / scale + (w[i] < 0 ? -0.5f : 0.5f));
+    double scale = (double)largest / most;
+    for (int i = 0; i < n; i++) q[i] = (int)((double)w[i] / scale + (w[i] < 0 ? -0.5 : 0.5));
     return scale;
 }
-
 static void by_hand(void)
 {
     const float w[8] = { 0.9f, -0.31f, 0.05f, -1.27f, 12.7f, -3, 0.4f, 8 };     // two rows
     const float x[4] = { 0.5f, 1, -0.25f, 0.75f };
     int q[8], qx[4], sum = 0;
-    double exact = 0;
-    // > a step is 0.01: 90 -31 5 -127; 0.05 is 0.05
-    float scale = quantize(w, 4, 127, q), x_scale = quantize(x, 4, 127, qx);
-    printf("a step is %.2f: %d %d %d %d; 0.05 is %.2f\n", (double)scale, q[0], q[1], q[2], q[3],
-           (double)(scale * (float)q[2]));
+    // > step 0.01: 90 -31 5 -127; 0.05 is 0.05
+    double exact = 0, scale = quantize(w, 4, 127, q), x_scale = quantize(x, 4, 127, qx);
+    printf("step %.2f: %d %d %d %d; 0.05 is %.2f\n", scale, q[0], q[1], q[2], q[3], scale * q[2]);
     // 2. The product of the row with x is a sum of integers times both scales. The sum has 32 bits,
     //    so it is exact, in any order, on any machine; what is wrong came from rounding w and x.
     // > sum -10402, worth -0.819; exact -0.825
     for (int i = 0; i < 4; i++) sum += q[i] * qx[i];
     for (int i = 0; i < 4; i++) exact += (double)w[i] * (double)x[i];
-    printf("sum %d, worth %.3f; exact %.3f\n", sum, (double)(scale * x_scale * (float)sum), exact);
+    printf("sum %d, worth %.3f; exact %.3f\n", sum, scale * x_scale * sum, exact);
     // 3. The next layer wants bytes again, in steps of, say, 0.02: sum times a fraction. Without
     //    floats it is an integer over 2^24: a product, half a unit so that it rounds, and a shift.
     // > y is -41 steps of 0.02
-    int64_t factor = (int64_t)((double)(scale * x_scale / 0.02f) * (1 << 24));
+    int64_t factor = (int64_t)(scale * x_scale / 0.02 * (1 << 24));
     printf("y is %d steps of 0.02\n", (int)((sum * factor + (1 << 23)) >> 24));
-    // 4. If a row of large weights shares the scale, all steps are coarse: a scale for each row.
-    // > a step is 0.10: 9 -3 1 -13; 0.05 is 0.10
+    // 4. If a row of large weights shares the scale, all steps are coarse: so a scale for each row.
+    // > step 0.10: 9 -3 1 -13; 0.05 is 0.10
     scale = quantize(w, 8, 127, q);
-    printf("a step is %.2f: %d %d %d %d; 0.05 is %.2f\n", (double)scale, q[0], q[1], q[2], q[3],
-           (double)(scale * (float)q[2]));
+    printf("step %.2f: %d %d %d %d; 0.05 is %.2f\n", scale, q[0], q[1], q[2], q[3], scale * q[2]);
 }
-// Points of a square: in the circle, or on the right side, but not both? In integers.
-static void next_batch(int step, float x[B][2], int32_t label[B])
+// Points of a square: are they in a circle, or on the right side, but not both?
+static void next_batch(int step, samba_tensor *point, samba_tensor *label)
 {
+    float x[B][2];
+    int32_t y[B];
     for (int b = 0; b < B; b++) {
         uint32_t dice[4];
         samba_random(18, "points", (uint64_t)(step * B + b), dice);
         int32_t p[2] = { (int32_t)(dice[0] >> 20) - 2048, (int32_t)(dice[1] >> 20) - 2048 };
         for (int i = 0; i < 2; i++) x[b][i] = (float)p[i] / 2048;
-        label[b] = (p[0] > 0) != (p[0] * p[0] + p[1] * p[1] < 1500 * 1500);
+        y[b] = (p[0] > 0) != (p[0] * p[0] + p[1] * p[1] < 1500 * 1500);
     }
+    samba_write(point, x);
+    samba_write(label, y);
 }
 int main(int argc, char **argv)
 {
-    static float x[B][2], w[N], v[N], bits[7], right[7];
-    static int32_t label[B];
+    static float w[N], v[N], bits[7], right[7];
     static int q[N];
     by_hand();
     samba_session *s = samba_open(NULL);
@@ -71,12 +70,10 @@ int main(int argc, char **argv)
     samba_tensor *scores = samba_linear(h, "third", 2), *loss = samba_cross_entropy(scores, y);
     samba_tensor *hit = samba_cast(samba_eq(samba_argmax(scores, 1, false), y), SAMBA_F32);
     hit = samba_scale(samba_mean(hit, SAMBA_AXES(0), false), 100);      // percent
-    samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.01f };
-    samba_compile(s, &(samba_program){ .loss = loss, .outputs = { hit }, .optim = adamw });
+    samba_compile(s, &(samba_program){ .loss = loss, .outputs = { hit },
+                                       .optim = { SAMBA_ADAMW, .lr = 0.01f } });
     for (int step = 0; step <= STEPS; step++) {
-        next_batch(step, x, label);
-        samba_write(point, x);
-        samba_write(y, label);
+        next_batch(step, point, y);
         if (step < STEPS) samba_run(s, 0);          // the last batch is for tests
     }
     // 5. How few bits will do? Of n bits, one is the sign: 2^(n - 1) - 1 steps each way, so 2 bits
@@ -85,8 +82,8 @@ int main(int argc, char **argv)
     samba_tensor *second = samba_tensor_by_name(s, "second__weight");
     samba_copy_out(second, w, sizeof w);
     for (int i = 0; i < 7; i++) {
-        float step = quantize(w, N, (1 << (i + 1)) - 1, q);
-        for (int k = 0; k < N; k++) v[k] = step * (float)q[k];
+        double scale = quantize(w, N, (1 << (i + 1)) - 1, q);
+        for (int k = 0; k < N; k++) v[k] = (float)(scale * q[k]);
         samba_write(second, v);
         bits[i] = (float)(i + 2);
         samba_run(s, SAMBA_FWD);
@@ -94,19 +91,21 @@ int main(int argc, char **argv)
         printf("%d bits %.1f%s", i + 2, (double)right[i], i < 6 ? ", " : "\n");
     }
     samba_write(second, w);
-    // 6. All in int8, also what passes between layers. How large that gets is observed first, on
-    //    some inputs: calibration; what is larger later is cut off. Bytes: of the whole program.
-    // > f32: 98.8 % right, 75136 bytes
-    // > int8: 98.4 % right, 23040 bytes
+    // 6. All in int8, also the activations, which pass between layers. How large they get is
+    //    observed first, on some inputs: calibration; what is larger later is cut off. After a relu
+    //    none is below 0: so 255 steps go from 0 up, and -128, the zero point, stands for 0. Bytes
+    //    of the whole program, for 256 points: 2 x 32 activations each, inputs, weights, tables.
+    // > f32: 98.8 % right, 75136 bytes, activations 65536
+    // > int8: 98.4 % right, 23040 bytes, activations 16384
     for (int i = 0; i < 3; i++) {
         static const samba_quantize how[] = { SAMBA_NO_QUANTIZE, SAMBA_CALIBRATE, SAMBA_INT8 };
         samba_program infer = { .outputs = { hit }, .inference = true, .quantize = how[i] };
         samba_compile(s, &infer);
-        samba_write(point, x);
-        samba_write(y, label);
+        next_batch(i == 1 ? 0 : STEPS, point, y);       // to calibrate, not that of the test
         samba_run(s, SAMBA_FWD);
-        if (i != 1) printf("%s: %.1f %% right, %d bytes\n", i ? "int8" : "f32",
-                           (double)samba_read(hit)[0], (int)samba_device_bytes(s));
+        if (i == 1) continue;
+        printf("%s: %.1f %% right, %d bytes, activations %d\n", i ? "int8" : "f32",
+               (double)samba_read(hit)[0], (int)samba_device_bytes(s), 2 * B * WIDE * (i ? 1 : 4));
     }
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "How few bits will do",
                              "Hardly a point is lost down to 5 bits, a quarter of them with 2.");
