@@ -7,7 +7,6 @@
 #include <string.h>
 enum { B = 16, C = 16, LAYERS = 5, ARENA = 1, KIB = 1024 };     // each (B,C) has 1024 bytes
 static union { uint64_t align; uint8_t bytes[1 << 16]; } file;
-
 static void draw_box(picture *p, const samba_pef_symbol *t)
 {
     double size = (double)t->size / KIB, top = (double)t->offset / KIB + size;
@@ -17,8 +16,8 @@ static void draw_box(picture *p, const samba_pef_symbol *t)
     fprintf(p->file, "width=\"%.1f\" height=\"%.1f\"><title>%s</title></rect>\n",
             picture_x(p, t->last - t->first + 1) - 1, picture_y(p, 8 - size) - 1, t->name);
 }
-// Five layers, compiled to infer, or to train in so many bytes if it can be done (0: any). A PEF is
-// the compiled program as a file: its ops, its tensors, and where they lie.
+// Five layers, compiled to infer, or to train in so many bytes (0: any). A PEF is the compiled
+// program as a file: its ops, its tensors, and where they lie.
 static samba_pef compile(bool inference, int64_t memory)
 {
     char name[16];
@@ -48,50 +47,51 @@ static samba_pef compile(bool inference, int64_t memory)
 static void show(samba_pef pef, picture *p)
 {
     char map[8][64];
-    int64_t made = 0, peak = 0, flops = 0, n = 0;
+    int made = 0, peak = 0, flops = 0, n = 0, arena = (int)pef.arena_bytes;
     for (int i = 0; i < pef.n_sections; i++) {
         samba_pef_section section = samba_pef_section_at(&pef, i);
         printf("%s %d, ", samba_section_type_name(section.type), (int)section.n);
-        if (section.type != SAMBA_OPT) n += section.n;          // whose ops make nothing
+        if (section.type != SAMBA_OPT) n += (int)section.n;     // whose ops make nothing
     }
-    picture_axes(p, 0, (double)((n + 3) / 4 * 4), 0, 8, "op", "KiB");
+    picture_axes(p, 0, (n + 3) / 4 * 4, 0, 8, "op", "KiB");
     memset(map, '.', sizeof map);
     for (int at = 0; at < n; at++) {
-        int64_t alive = 0;
+        int alive = 0;
         for (int i = 0; i < pef.n_symbols; i++) {
             samba_pef_symbol t = samba_pef_symbol_at(&pef, i);
             if (t.region != ARENA || at < t.first || at > t.last) continue;
-            alive += (int64_t)t.size;
+            alive += (int)t.size;
             map[t.offset / KIB][at] = (char)(t.first < 26 ? 'a' + t.first : 'A' + t.first - 26);
             if (at > t.first) continue;
-            made += (int64_t)t.size;
+            made += (int)t.size;
             draw_box(p, &t);
         }
         peak = alive > peak ? alive : peak;
-        flops += samba_pef_node_at(&pef, at).flops;
+        flops += (int)samba_pef_node_at(&pef, at).flops;
     }
-    int arena = (int)pef.arena_bytes;
-    printf("%d flops; %d bytes, alive %d, arena %d\n", (int)flops, (int)made, (int)peak, arena);
-    for (int row = (arena - 1) / KIB; row >= 0; row--) printf("  %.*s\n", (int)n, map[row]);
+    printf("%d flops; %d bytes, alive %d, arena %d\n", flops, made, peak, arena);
+    for (int row = (arena - 1) / KIB; row >= 0; row--) printf("  %.*s\n", n, map[row]);
 }
 int main(int argc, char **argv)
 {
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 3, "Memory forward, in training, in less",
                              "Boxes are live ranges; dark: a result in the place of its input.");
-    // 1. A traced program has no surprises: its ops stand in a fixed order, and each tensor has a
-    //    live range, from the op that makes it to the last that reads it. Temporaries lie in one
-    //    block, the arena, where those that are never alive together share bytes. So all addresses
-    //    are known before the first run, which allocates nothing. To infer, two places serve. A
-    //    column is an op, a letter what it made; the last makes the output, which lies elsewhere.
+    // 1. The ops of a traced program stand in a fixed order, and each tensor has a live range, from
+    //    the op that makes it to the last that reads it. Temporaries lie in one block, the arena,
+    //    where those that are never alive together share bytes; and a result may take the place of
+    //    an input that nobody reads again. So all addresses are known before the first run, which
+    //    allocates nothing. To infer, two places serve. A column is an op, a letter what it made:
+    //    b, a tanh, lies where a was. The last makes the output, elsewhere. Bytes: of all letters.
+    //    Flops: additions, products and so on. A layer has 16 x 16 sums of 16 products, and as many
+    //    tanh, of 20 each; five have 5 x (2 x 16^3 + 20 x 16^2).
     // > FWD 10, 66560 flops; 9216 bytes, alive 2048, arena 2048
     // >   ..cdd.ghh.
     // >   abb.eff.ii
     show(compile(true, 0), &p);
-    // 2. Ops are in sections that can run by themselves: forward, backward, optimizer. Backward
-    //    reads activations, what layers gave, in reverse: the first wait longest, so memory grows
-    //    with depth. Places go to the largest first, in the smallest gap that will do, at round
-    //    addresses: so the arena is a little larger than what is alive at once. It could be much
-    //    larger, as no quick way finds the best places.
+    // 2. Ops are in sections that can run by themselves: forward, backward, optimizer (not in flops
+    //    and map). Backward reads activations, what layers gave, in reverse: the first wait the
+    //    longest, so memory grows with depth. Places go to the largest first, in the smallest gap
+    //    that will do, at multiples of 64: so the arena is a little larger than what is alive.
     // > FWD 13, BCKWD 23, OPT 11, 146689 flops; 23560 bytes, alive 7172, arena 7232
     // >   .............noo....................
     // >   ...........ll..pqrrrrr..............
@@ -102,8 +102,8 @@ int main(int argc, char **argv)
     // >   ..cdddddddddddddddddddddddddd.EFFFFF
     // >   abbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...
     show(compile(false, 0), &p);
-    // 3. With a limit of memory the compiler drops activations and makes them again when needed:
-    //    less memory, the same results, and 5 more ops backward (flops: additions and products).
+    // 3. With a limit, 19000 bytes for all tensors, the compiler drops activations and makes them
+    //    again when needed: a smaller arena, the same results, and 5 more ops backward.
     // > FWD 13, BCKWD 28, OPT 11, 173569 flops; 28680 bytes, alive 5124, arena 5184
     // >   .............nooo........................
     // >   ................qrsssss..................
