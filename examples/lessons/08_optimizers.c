@@ -16,7 +16,8 @@ static samba_tensor *surface(samba_tensor *xy, samba_session *s)
     return samba_sum(samba_mul(k, samba_mul(xy, xy)), SAMBA_ALL_AXES, false);
 }
 
-// Walks STEPS steps; path has the x of all places, then the y. Returns f at the end.
+// Walks STEPS steps; path has the x of all places, then the y. Returns f at the end. Without a name
+// it prints nothing.
 static double walk(const char *name, samba_optim optim, float path[2][STEPS + 1])
 {
     const float start[2] = { -8, 1.5f };
@@ -30,11 +31,12 @@ static double walk(const char *name, samba_optim optim, float path[2][STEPS + 1]
         path[1][i] = samba_read(xy)[1];
         samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
     }
-    double end = (double)samba_read(f)[0];                  // where the last step began
+    double end = (double)samba_read(f)[0];                  // at the last place of path
+    samba_close(s);
+    if (!name) return end;
     printf("%s:", name);
     for (int i = 1; i < 4; i++) printf(" (%.2f, %.2f)", (double)path[0][i], (double)path[1][i]);
     printf(" ... f %.2g\n", end);
-    samba_close(s);
     return end;
 }
 
@@ -43,35 +45,39 @@ int main(int argc, char **argv)
     static float path[4][2][STEPS + 1];
 
     // 1. Gradient descent, w = w - lr g. A net takes the gradient of a few examples at a time, a
-    //    batch, drawn at random: stochastic gradient descent, SGD. (Here nothing is drawn.) The
-    //    places after 3 steps are printed, and f after 60. The steep side decides: lr must stay
-    //    below 2/30, or y explodes, and so x creeps. y jumps from side to side.
+    //    batch, drawn at random: stochastic gradient descent, SGD. A batch costs less than all
+    //    examples, and its gradient is right on average; the larger the batch, the less it errs.
+    //    (Here nothing is drawn.) The first 3 places are printed, and f after 60 steps. The steep
+    //    side decides: if lr is above 2/30, y explodes. So x creeps, and y jumps from side to side.
     // > SGD: (-7.52, -1.20) (-7.07, 0.96) (-6.64, -0.77) ... f 0.019
     // > SGD, lr 0.07: (-7.44, -1.65) (-6.92, 1.82) (-6.43, -2.00) ... f 3.1e+06
     walk("SGD", (samba_optim){ SAMBA_SGD, .lr = 0.06f }, path[0]);
     walk("SGD, lr 0.07", (samba_optim){ SAMBA_SGD, .lr = 0.07f }, path[3]);
 
-    // 2. Momentum: the step is a velocity, v = m v + g and w = w - lr v. What all gradients have in
-    //    common adds up, to 1 / (1 - m) times as much; what changes its sign cancels. A ball rolls.
+    // 2. Momentum: the step is a velocity, v = momentum v + g and w = w - lr v. What all gradients
+    //    have in common adds up, to 1 / (1 - momentum) times as much; what changes sign cancels.
     // > momentum 0.8: (-7.76, 0.15) (-7.34, -1.06) (-6.78, -1.08) ... f 6.5e-05
     walk("momentum 0.8", (samba_optim){ SAMBA_SGD, .lr = 0.03f, .momentum = 0.8f }, path[1]);
 
     // 3. Adam keeps two numbers for each weight: m, the mean of its recent gradients, a kind of
-    //    momentum, and v, the mean of their squares. The step is lr m / (sqrt(v) + eps): about lr,
-    //    whatever the scale of the gradients; eps, tiny, is there lest it divide by 0. So the first
-    //    step is lr for x and for y, though one gradient is -8 and the other 45. A mean is kept by
-    //    m = beta1 m + (1 - beta1) g, where beta1, such as 0.9, says how much of the past stays; v
-    //    has beta2. Both begin at 0 and are too small at first; at step t, dividing them by
-    //    1 - beta^t makes up for it. By hand, after t = 1: m = (1 - beta1) g, v = (1 - beta2) g^2;
-    //    corrected: g and g^2; the step: lr g / |g|.
-    //    At the end f is larger than with SGD, as m remembers: x runs past 0, to 1.43, and back.
-    //    What Adam is good for is that its lr need not fit the scale of the gradients.
+    //    momentum, and v, the mean of their squares (no velocity now). The step is
+    //    lr m / (sqrt(v) + eps): about lr while g keeps its sign, whatever the scale of g; eps,
+    //    tiny, is there lest it divide by 0. So the first step is lr for x and for y, though one
+    //    gradient is -8 and the other 45. A mean is kept by m = beta1 m + (1 - beta1) g, where
+    //    beta1, 0.9 if nothing else is said, is how much of the past stays; v has beta2. m and v
+    //    begin at 0 and are too small at first; at step t, dividing them by 1 - beta^t makes up
+    //    for it. By hand, after t = 1: m = (1 - beta1) g, v = (1 - beta2) g^2; corrected: g and
+    //    g^2; the step: lr g / |g|. At the end f is larger than with SGD, as m remembers: x runs
+    //    past 0, to 1.43, and back. With a shorter memory, beta1 0.5, it does not.
     // > AdamW, lr 0.5: (-7.50, 1.00) (-7.00, 0.51) (-6.50, 0.06) ... f 0.079
     // > its x at 0, 15, 30, 45, 60: -8.00 -1.11 1.43 -0.03 -0.28
+    // > beta1 0.5: (-7.50, 1.00) (-7.01, 0.54) (-6.52, 0.17) ... f 2.3e-11
     walk("AdamW, lr 0.5", (samba_optim){ SAMBA_ADAMW, .lr = 0.5f, .beta2 = 0.99f }, path[2]);
     printf("its x at 0, 15, 30, 45, 60:");
     for (int i = 0; i <= STEPS; i += 15) printf(" %.2f", (double)path[2][0][i]);
     printf("\n");
+    samba_optim half = { SAMBA_ADAMW, .lr = 0.5f, .beta1 = 0.5f, .beta2 = 0.99f };
+    walk("beta1 0.5", half, path[3]);
 
     // 4. The W is weight decay: each step also multiplies w by 1 - lr decay, so weights that no
     //    gradient holds up go to 0. In Adam as it was first, the decay was added to the gradient,
@@ -87,8 +93,20 @@ int main(int argc, char **argv)
     // > SGD, clipped to 1: (-7.99, 1.44) (-7.98, 1.38) (-7.97, 1.32) ... f 14
     walk("SGD, clipped to 1", (samba_optim){ SAMBA_SGD, .lr = 0.06f, .max_grad_norm = 1 }, path[3]);
 
+    // 6. Which lr? Try some, each 10 times the one before, then some between the best. Too small is
+    //    slow; too large is not a little worse, but explodes. With Adam, lr is about how far a
+    //    weight goes in a step. This should be little beside the weights: for nets, a first try is
+    //    often 0.001. Here, where x has 8 to go, that is far too little.
+    // > lr 0.001: f 29 with SGD, 63 with AdamW
+    // > lr 0.01: f 9.6 with SGD, 41 with AdamW
+    // > lr 0.1: f 4.5e+37 with SGD, 3.9 with AdamW
+    for (float lr = 0.001f; lr < 0.5f; lr *= 10) {
+        double sgd = walk(NULL, (samba_optim){ SAMBA_SGD, .lr = lr }, path[3]);
+        double adam = walk(NULL, (samba_optim){ SAMBA_ADAMW, .lr = lr }, path[3]);
+        printf("lr %g: f %.2g with SGD, %.2g with AdamW\n", (double)lr, sgd, adam);
+    }
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "Three ways down a valley",
-        "SGD zigzags across the valley, momentum swings wide and arrives, AdamW goes straight.");
+        "SGD zigzags and creeps; momentum swings and arrives; AdamW runs past, and comes back.");
     picture_axes(&p, -9, 3, -2, 2, "x", "y");
     static const char *const names[] = { "SGD", "momentum", "AdamW" };
     for (int i = 0; i < 3; i++) picture_line(&p, path[i][0], path[i][1], STEPS + 1, names[i]);
