@@ -1,7 +1,7 @@
 // Attention: who looks at whom. A small map for each head, one head large, and the chosen token's
 // weights as bars and as a table. A weight on a later token is a leak of the causal mask.
 
-const heads = { entry: 0, batch: 0, head: 0, token: 0, timer: 0 };
+const heads = { entry: 0, batch: 0, head: 0, token: 0 };
 
 function attentionValues(entry) {
     if (entry.block !== undefined && entry.block !== null) return block(entry.block, false);
@@ -9,11 +9,23 @@ function attentionValues(entry) {
     return one && one.block !== undefined ? block(one.block, false) : null;
 }
 
-// Weights on later tokens. Causal is what says so, or what keeps nearly all of the upper triangle 0.
+// Weights on later tokens. Causal is what says so, or what keeps nearly all of the upper triangle
+// at 0.
 function leaks(entry) {
     if (entry.leaks) return entry.leaks;
-    const values = attentionValues(entry), [batches, count, queries, keys] = entry.shape, found = [];
-    if (!values || queries !== keys || queries < 2) return entry.leaks = { causal: false, found };
+    const values = attentionValues(entry), [, , queries, keys] = entry.shape;
+    if (!values || queries !== keys || queries < 2) {
+        return entry.leaks = { causal: false, found: [] };
+    }
+    const { found, above } = weightsAbove(values, entry.shape);
+    const causal = entry.causal !== undefined ? entry.causal :
+        above > 0 && found.length < 0.2 * above;
+    return entry.leaks = { causal, found: causal ? found : [] };
+}
+
+// How many weights are above the diagonal of all maps, and those of them that are not 0.
+function weightsAbove(values, [batches, count, queries, keys]) {
+    const found = [];
     let above = 0;
     for (let map = 0; map < batches * count; map++) {
         for (let q = 0; q < queries; q++) {
@@ -21,107 +33,155 @@ function leaks(entry) {
                 const w = values[(map * queries + q) * keys + k];
                 if (w === undefined) continue;
                 above++;
-                if (w !== 0) found.push({ batch: Math.floor(map / count), head: map % count, q, k, w });
+                if (w === 0) continue;
+                found.push({ batch: Math.floor(map / count), head: map % count, q, k, w });
             }
         }
     }
-    const causal = entry.causal !== undefined ? entry.causal : above > 0 && found.length < 0.2 * above;
-    return entry.leaks = { causal, found: causal ? found : [] };
+    return { found, above };
 }
 
-const tokenText = i => {
-    const tokens = (data.text || {}).tokens || [];
-    return tokens[i] === undefined ? '' : tokens[i];
-};
-const tokenName = i => tokenText(i) ? `${i} “${tokenText(i)}”` : String(i);
+function tokenName(i) {
+    const text = ((data.text || {}).tokens || [])[i];
+    return text ? `${i} “${text}”` : String(i);
+}
 
 function buildAttention(section) {
-    const all = list('attention');
-    heads.built = true;
-    section.append(el('h2', null, 'Attention'), el('div', { id: 'attention-leaks' }), el('div', { class: 'bar', id: 'attention-bar' }),
-                   el('div', { id: 'attention-maps' }));
-    const bad = all.map((entry, i) => ({ i, ...leaks(entry) })).filter(one => one.found.length);
+    const all = list('attention'), bad = all.filter(entry => leaks(entry).found.length);
     const causal = all.filter(entry => leaks(entry).causal).length;
-    put($('attention-leaks'), bad.length ? bad.map(one => {
-        const { batch, head, q, k, w } = one.found[0];
-        return el('p', { class: 'warning' }, `The causal mask leaks in ${nodeName(all[one.i].node)}: ${plural(one.found.length, 'weight')} on later ` +
-            `tokens; first in head ${head}, token ${tokenName(q)} looks at ${tokenName(k)} with ${number(w)}. `,
-            button('Show it', () => {
-                Object.assign(heads, { entry: one.i, batch, head, token: q });
-                paintAttention();
-            }));
-    }) : el('p', { class: causal ? 'good' : 'note' }, causal ? `✓ No token looks ahead in any of ${plural(causal, 'causal layer')}.` :
-        'These layers look both ways: no causal mask.'));
+    heads.built = true;
+    section.append(el('h2', 'Attention'), el('div', { id: 'attention-leaks' }),
+        el('div.bar', { id: 'attention-bar' }), el('div', { id: 'attention-maps' }));
+    const good = causal ? `✓ No token looks ahead in any of ${plural(causal, 'causal layer')}.` :
+        'These layers look both ways: no causal mask.';
+    put($('attention-leaks'), bad.length ? bad.map(leakWarning) :
+        el('p', { class: causal ? 'good' : 'note' }, good));
     paintAttention();
 }
 
+function leakWarning(entry) {
+    const { found } = leaks(entry), { batch, head, q, k, w } = found[0];
+    const show = () => {
+        Object.assign(heads, { entry: list('attention').indexOf(entry), batch, head, token: q });
+        paintAttention();
+    };
+    return el('p.warning', `The causal mask leaks in ${nodeName(entry.node)}: ` +
+        `${plural(found.length, 'weight')} on later tokens; first in head ${head}, token ` +
+        `${tokenName(q)} looks at ${tokenName(k)} with ${number(w)}. `, button('Show it', show));
+}
+
 function paintAttention() {
-    const all = list('attention'), entry = all[heads.entry], [batches, count, queries] = entry.shape;
+    const entry = list('attention')[heads.entry], [batches, count, queries] = entry.shape;
     heads.batch = Math.min(heads.batch, batches - 1);
     heads.head = Math.min(heads.head, count - 1);
     heads.token = Math.min(heads.token, queries - 1);
-    const move = token => {
-        heads.token = (token + queries) % queries;
-        paintToken(entry);
-    };
-    put($('attention-bar'), select('Layer', all.map((one, i) => [String(i), nodeName(one.node) + (leaks(one).found.length ? ' – leaks' : '')]),
-        String(heads.entry), value => {
-            heads.entry = Number(value);
-            paintAttention();
-            $('attention-bar').querySelector('select').focus();
-        }), batches > 1 && numberField('Sample', heads.batch, batches - 1, 'batch', value => {
+    const setSample = value => {
         heads.batch = value;
         paintAttention();
-    }), nodeLink(entry.node, 'its node'));
-    if (!attentionValues(entry)) return put($('attention-maps'), el('p', { class: 'note' }, 'The page does not keep these weights.'));
-    put($('attention-maps'),
-        el('div', { class: 'heads', role: 'group', 'aria-label': 'Heads' }, Array.from({ length: count }, (_, h) => headButton(entry, h))),
-        el('div', { class: 'bar', id: 'token-bar' }, button('‹ Token', () => move(heads.token - 1)), button('Token ›', () => move(heads.token + 1)),
-           el('output', { id: 'token-name' })),
-        el('div', { class: 'pair attention' }, el('div', { id: 'head-map' }), el('div', { id: 'token-table' })));
+    };
+    put($('attention-bar'), layerSelect(),
+        batches > 1 && numberField('Sample', heads.batch, batches - 1, 'batch', setSample),
+        nodeLink(entry.node, 'its node'));
+    if (!attentionValues(entry)) {
+        put($('attention-maps'), el('p.note', 'The page does not keep these weights.'));
+        return;
+    }
+    const move = by => {
+        heads.token = (heads.token + by + queries) % queries;
+        paintToken(entry);
+    };
+    const all = Array.from({ length: count }, (_, head) => headButton(entry, head));
+    put($('attention-maps'), el('div.heads', { role: 'group', 'aria-label': 'Heads' }, all),
+        el('div.bar', { id: 'token-bar' }, button('‹ Token', () => move(-1)),
+            button('Token ›', () => move(1)), el('output', { id: 'token-name' }),
+            saveButton('csv', 'attention', () => attentionCsv(entry))),
+        el('div.pair.attention', el('div', { id: 'head-map' }), el('div', { id: 'token-table' })));
     paintToken(entry);
-    return undefined;
 }
 
+function layerSelect() {
+    const options = list('attention').map((one, i) =>
+        [String(i), nodeName(one.node) + (leaks(one).found.length ? ' – leaks' : '')]);
+    return select('Layer', options, String(heads.entry), value => {
+        heads.entry = Number(value);
+        paintAttention();
+        $('attention-bar').querySelector('select').focus();
+    });
+}
+
+// Where the chosen map begins in the weights of its layer.
+function mapStart(entry, head) {
+    const [, count, queries, keys] = entry.shape;
+    return (heads.batch * count + head) * queries * keys;
+}
+
+const leaksIn = (entry, head) => leaks(entry).found.filter(
+    one => one.head === head && one.batch === heads.batch);
+
 function headMap(entry, head, size) {
-    const [, count, queries, keys] = entry.shape, values = attentionValues(entry);
-    const first = (heads.batch * count + head) * queries * keys, leak = new Set(leaks(entry).found.filter(
-        one => one.head === head && one.batch === heads.batch).map(one => one.q * keys + one.k));
-    const at = (x, y) => first + y * keys + x;
-    const element = picture(keys, queries, Math.max(1, size / keys), values, at, () => 1, 0.5);
+    const [, , queries, keys] = entry.shape, first = mapStart(entry, head);
+    const element = picture(keys, queries, Math.max(1, size / keys), attentionValues(entry),
+        (x, y) => first + y * keys + x, () => 1, 0.5);
     const pen = element.getContext('2d');
     pen.fillStyle = color('bad');
-    leak.forEach(i => pen.fillRect(i % keys, Math.floor(i / keys), 1, 1));
+    for (const { q, k } of leaksIn(entry, head)) pen.fillRect(k, q, 1, 1);
     element.style.width = size + 'px';
     return element;
 }
 
-function headButton(entry, h) {
-    const bad = leaks(entry).found.some(one => one.head === h && one.batch === heads.batch);
-    return el('button', { type: 'button', 'aria-pressed': String(h === heads.head), class: bad ? 'leaks' : null, onclick: () => {
-        heads.head = h;
+function headButton(entry, head) {
+    const bad = leaksIn(entry, head).length > 0, onclick = () => {
+        heads.head = head;
         paintAttention();
-        $('attention-maps').querySelector('[aria-pressed=true]').focus();
-    } }, el('span', { 'aria-hidden': 'true' }, headMap(entry, h, 84)), el('span', null, 'Head ' + h + (bad ? ' leaks' : '')));
+        focusPressed($('attention-maps'));
+    };
+    return el('button', {
+        type: 'button', 'aria-pressed': String(head === heads.head), class: bad && 'leaks', onclick,
+    }, el('span', { 'aria-hidden': 'true' }, headMap(entry, head, 84)),
+    el('span', `Head ${head}${bad ? ' leaks' : ''}`));
 }
 
 function paintToken(entry) {
-    const [, count, queries, keys] = entry.shape, values = attentionValues(entry), q = heads.token;
-    const first = (heads.batch * count + heads.head) * queries * keys;
+    const [, , queries, keys] = entry.shape, q = heads.token, values = attentionValues(entry);
+    const first = mapStart(entry, heads.head);
+    $('token-name').textContent = `Token ${tokenName(q)} of ${queries}, head ${heads.head}`;
+    put($('head-map'), largeMap(entry, values, first),
+        el('p.note', 'Queries go down, keys go right. A click chooses a token.'));
+    const row = Array.from(values.subarray(first + q * keys, first + (q + 1) * keys));
+    const most = Math.max(...row.filter(isFinite), 1e-12), { causal } = leaks(entry);
+    const later = w => w === 0 ? 'masked' : 'leak';
+    put($('token-table'), table(`What token ${q} looks at`,
+        [{ title: 'Key', head: true }, { title: 'Weight', number: true }], row.map((w, k) => ({
+            more: { class: causal && k > q && later(w) },
+            cells: [tokenName(k), el('span.share', {
+                style: `--part:${isFinite(w) ? w / most : 0}`,
+            }, number(w))],
+        }))));
+}
+
+function largeMap(entry, values, first) {
+    const [, , queries, keys] = entry.shape, q = heads.token;
     const size = Math.min(360, Math.max(240, $('attention-maps').clientWidth - 16));
-    const drawing = headMap(entry, heads.head, size), row = Array.from(values.subarray(first + q * keys, first + (q + 1) * keys));
-    const [box, out] = readable(drawing, keys, queries, `Head ${heads.head}: queries go down, keys go right.`, (x, y) =>
-        `${tokenName(y)} looks at ${tokenName(x)}: ${number(values[first + y * keys + x])}`);
-    box.append(el('i', { class: 'row-mark', style: `top:${q / queries * 100}%;height:${100 / queries}%`, 'aria-hidden': 'true' }));
+    const drawing = headMap(entry, heads.head, size);
+    const [box, out] = readable(drawing, keys, queries,
+        `Head ${heads.head}: queries go down, keys go right.`, (x, y) =>
+            `${tokenName(y)} looks at ${tokenName(x)}: ${number(values[first + y * keys + x])}`);
+    const style = `top:${q / queries * 100}%;height:${100 / queries}%`;
+    box.append(el('i.row-mark', { style, 'aria-hidden': 'true' }));
     box.addEventListener('click', event => {
         const at = drawing.getBoundingClientRect();
-        heads.token = Math.min(queries - 1, Math.max(0, Math.floor((event.clientY - at.top) / at.height * queries)));
+        const token = Math.floor((event.clientY - at.top) / at.height * queries);
+        heads.token = Math.min(queries - 1, Math.max(0, token));
         paintToken(entry);
     });
-    $('token-name').textContent = `Token ${tokenName(q)} of ${queries}, head ${heads.head}`;
-    put($('head-map'), box, out);
-    const most = Math.max(...row.filter(isFinite), 1e-12), { causal } = leaks(entry);
-    put($('token-table'), table(`What token ${q} looks at`, [{ title: 'Key', head: true }, { title: 'Weight', number: true }],
-        row.map((w, k) => ({ more: { class: causal && k > q && w !== 0 ? 'leak' : k > q && causal ? 'masked' : null }, cells: [
-            tokenName(k), el('span', { class: 'share', style: `--part:${isFinite(w) ? w / most : 0}` }, number(w))] }))));
+    return [box, out];
+}
+
+// The weights of a layer, head by head.
+function attentionCsv(entry) {
+    const [, count, queries, keys] = entry.shape, all = Array.from(attentionValues(entry));
+    return csv(['sample', 'head', 'query', 'key', 'weight'], all.map((w, i) => {
+        const map = Math.floor(i / (queries * keys));
+        return [Math.floor(map / count), map % count, Math.floor(i / keys) % queries, i % keys, w];
+    }));
 }

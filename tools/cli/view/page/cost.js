@@ -5,67 +5,100 @@ const BY = [['node', 'Nodes'], ['layer', 'Layers'], ['op', 'Ops'], ['section', '
 
 function buildCost(section) {
     if (!total('seconds')) cost.sort = 'flops';
-    section.append(el('h2', null, 'Cost'), el('div', { id: 'roofline' }), el('div', { id: 'cost-table' }));
+    section.append(el('h2', 'Cost'), el('div', { id: 'roofline' }),
+        el('div', { id: 'cost-table' }));
     buildRoofline($('roofline'));
     paintCost();
 }
 
+const costOf = ({ seconds, flops, bytes }) =>
+    ({ seconds: seconds || 0, flops: flops || 0, bytes: bytes || 0 });
+
 function costRows() {
     if (cost.by === 'node') {
-        return nodes.map((node, i) => ({ node: i, name: node.op, where: node.name || '', seconds: node.seconds || 0, flops: node.flops || 0,
-                                         bytes: node.bytes || 0, count: 1 }));
+        return nodes.map((node, i) =>
+            ({ node: i, name: node.op, where: node.name || '', count: 1, ...costOf(node) }));
     }
     const groups = new Map();
     nodes.forEach((node, i) => {
-        const layer = layerOf(node).join('.') || '(none)';
-        const name = { layer, op: node.op, section: sectionName(node.section || 0) }[cost.by];
+        const name = { layer: layerOf(node).join('.') || '(none)', op: node.op,
+                       section: sectionName(node.section || 0) }[cost.by];
         const key = cost.by === 'section' ? node.section : name;
-        if (!groups.has(key)) groups.set(key, { node: i, name, where: '', seconds: 0, flops: 0, bytes: 0, count: 0 });
-        const group = groups.get(key);
+        const none = { node: i, name, where: '', count: 0, ...costOf({}) };
+        const group = groups.get(key) || none, own = costOf(node);
+        groups.set(key, group);
         group.count++;
-        for (const what of ['seconds', 'flops', 'bytes']) group[what] += node[what] || 0;
+        for (const what of Object.keys(own)) group[what] += own[what];
     });
     return Array.from(groups.values());
 }
 
 const intensity = row => row.bytes ? row.flops / row.bytes : 0;
 const speed = row => row.seconds ? row.flops / row.seconds / 1e9 : 0;
+
+// Of each column: its title, what it sorts by, and its text.
 const COST = {
-    node: ['Node', row => row.node], name: ['Name', row => row.name], count: ['Nodes', row => row.count],
-    flops: ['FLOPs', row => row.flops], bytes: ['Bytes', row => row.bytes], intensity: ['FLOP/B', intensity],
-    seconds: ['Time', row => row.seconds], share: ['Share', row => row.seconds], speed: ['GFLOP/s', speed],
+    node: ['Node', row => row.node, row => row.node],
+    name: ['Name', row => row.name, costName],
+    count: ['Nodes', row => row.count, row => whole(row.count)],
+    flops: ['FLOPs', row => row.flops, row => whole(row.flops)],
+    bytes: ['Bytes', row => row.bytes, row => whole(row.bytes)],
+    intensity: ['FLOP/B', intensity, row => short(intensity(row))],
+    seconds: ['Time', row => row.seconds, row => seconds(row.seconds)],
+    share: ['Share', row => row.seconds, costShare],
+    speed: ['GFLOP/s', speed, row => short(speed(row))],
 };
 
-function paintCost() {
+function costName(row) {
+    if (cost.by !== 'node') return row.name;
+    return [nodeLink(row.node, row.name), ' ', el('span.path.soft', row.where)];
+}
+
+function costShare(row) {
+    const all = total('seconds') || 1;
+    return el('span.share', { style: `--part:${row.seconds / cost.most}` },
+        percent(row.seconds / all));
+}
+
+const costColumns = () => Object.keys(COST).filter(
+    name => name !== (cost.by === 'node' ? 'count' : 'node'));
+
+function sortedCost() {
     const key = COST[cost.sort][1], up = cost.down ? -1 : 1;
-    const rows = costRows().sort((a, b) => {
-        const x = key(a), y = key(b);
-        return up * (typeof x === 'string' ? x.localeCompare(y) : x - y) || a.node - b.node;
-    });
-    const all = total('seconds') || 1, most = Math.max(...rows.map(row => row.seconds), 1e-12);
-    const names = Object.keys(COST).filter(name => name !== (cost.by === 'node' ? 'count' : 'node'));
+    const compare = (a, b) => typeof a === 'string' ? a.localeCompare(b) : a - b;
+    return costRows().sort((a, b) => up * compare(key(a), key(b)) || a.node - b.node);
+}
+
+function paintCost() {
+    const rows = sortedCost(), names = costColumns();
+    const more = Math.min(1000, rows.length - cost.shown);
+    cost.most = Math.max(...rows.map(row => row.seconds), 1e-12);
+    const order = cost.down ? 'descending' : 'ascending';
     const columns = names.map(name => ({
         title: COST[name][0], number: name !== 'name', head: name === 'name',
-        sorted: name === cost.sort ? (cost.down ? 'descending' : 'ascending') : 'none',
-        onclick: () => sortBy(name) }));
-    const text = (row, name) => ({
-        node: () => row.node, name: () => cost.by === 'node' ? [nodeLink(row.node, row.name), ' ', el('span', { class: 'path soft' }, row.where)] :
-            row.name,
-        count: () => whole(row.count), flops: () => whole(row.flops), bytes: () => whole(row.bytes), intensity: () => short(intensity(row)),
-        seconds: () => seconds(row.seconds), speed: () => short(speed(row)),
-        share: () => el('span', { class: 'share', style: `--part:${row.seconds / most}` }, percent(row.seconds / all)),
-    })[name]();
-    put($('cost-table'), el('div', { class: 'bar' }, choice('Sum by', BY, cost.by, by => {
+        sorted: name === cost.sort ? order : 'none', onclick: () => sortBy(name),
+    }));
+    const line = row => ({
+        cells: names.map(name => COST[name][2](row)),
+        more: { class: cost.by === 'node' && row.node === state.node && 'chosen' },
+    });
+    put($('cost-table'), el('div.bar', choice('Sum by', BY, cost.by, by => {
         cost.by = by;
         paintCost();
-        $('cost-table').querySelector('[aria-pressed=true]').focus();
-    })), table('Cost by ' + cost.by, columns, rows.slice(0, cost.shown).map(row => ({
-        cells: names.map(name => text(row, name)),
-        more: { class: cost.by === 'node' && row.node === state.node ? 'chosen' : null } }))),
-        rows.length > cost.shown && button(`Show ${whole(Math.min(1000, rows.length - cost.shown))} more of ${whole(rows.length)}`, () => {
-            cost.shown += 1000;
-            paintCost();
-        }));
+        focusPressed($('cost-table'));
+    }), saveButton('csv', 'cost', costCsv)),
+    table('Cost by ' + cost.by, columns, rows.slice(0, cost.shown).map(line)),
+    more > 0 && button(`Show ${whole(more)} more of ${whole(rows.length)}`, () => {
+        cost.shown += 1000;
+        paintCost();
+    }));
+}
+
+function costCsv() {
+    const head = [cost.by, 'name', 'nodes', 'flops', 'bytes', 'seconds'];
+    return csv(head, sortedCost().map(row => [cost.by === 'node' ? row.node : row.name,
+                                              row.where || row.name, row.count, row.flops,
+                                              row.bytes, row.seconds]));
 }
 
 function sortBy(name) {

@@ -4,8 +4,7 @@
 const $ = id => document.getElementById(id);
 
 function fill(element, attributes, children) {
-    for (const key of Object.keys(attributes || {})) {
-        const value = attributes[key];
+    for (const [key, value] of Object.entries(attributes || {})) {
         if (value === undefined || value === null || value === false) continue;
         if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
         else element.setAttribute(key, value === true ? '' : value);
@@ -16,13 +15,22 @@ function fill(element, attributes, children) {
     return element;
 }
 
-// el('button', { type: 'button', onclick: f }, 'Play')
-function el(tag, attributes, ...children) {
-    return fill(document.createElement(tag), attributes, children);
+// 'p.note' makes <p class="note">; attributes, if there are any, stand before the children.
+function make(create, name, rest) {
+    const [tag, ...classes] = name.split('.');
+    const element = create(tag);
+    if (classes.length) element.setAttribute('class', classes.join(' '));
+    const given = rest[0] && rest[0].constructor === Object;
+    return fill(element, given ? rest[0] : null, given ? rest.slice(1) : rest);
 }
 
-function svg(tag, attributes, ...children) {
-    return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+// el('button.link', { type: 'button', onclick: f }, 'Play')
+function el(name, ...rest) {
+    return make(tag => document.createElement(tag), name, rest);
+}
+
+function svg(name, ...rest) {
+    return make(tag => document.createElementNS('http://www.w3.org/2000/svg', tag), name, rest);
 }
 
 function put(parent, ...children) {
@@ -31,33 +39,43 @@ function put(parent, ...children) {
 }
 
 function button(text, onclick, more) {
-    return el('button', Object.assign({ type: 'button', onclick }, more), text);
+    return el('button', { type: 'button', onclick, ...more }, text);
 }
 
 // A labelled <select>; options are [value, text].
 function select(label, options, value, onchange, more) {
     const list = el('select', { onchange: event => onchange(event.target.value) },
-                    options.map(([key, text]) => el('option', { value: key }, text)));
+        options.map(([key, text]) => el('option', { value: key }, text)));
     list.value = value;
-    return el('label', Object.assign({ class: 'field' }, more), el('span', null, label), list);
+    return el('label', { class: 'field', ...more }, el('span', label), list);
 }
 
 // Buttons of which one is pressed.
 function choice(label, options, value, onchange) {
-    return el('div', { class: 'choice', role: 'group', 'aria-label': label }, options.map(
-        ([key, text]) => button(text, () => onchange(key), { 'aria-pressed': String(key === value) })));
+    const one = ([key, text]) =>
+        button(text, () => onchange(key), { 'aria-pressed': String(key === value) });
+    return el('div.choice', { role: 'group', 'aria-label': label }, options.map(one));
 }
 
-// A table that scrolls in its own box. Columns: { title, number, sort }; cells are text or elements.
+// A table that scrolls in its own box. Columns: { title, head, number, sorted, onclick }; rows:
+// { cells, more }, where cells are text or elements, and more the attributes of <tr>.
 function table(caption, columns, rows, more) {
-    const head = columns.map(column => el('th', {
-        scope: 'col', class: column.number && 'number', 'aria-sort': column.sorted,
-    }, column.onclick ? button(column.title, column.onclick, { class: 'sort' }) : column.title));
-    return el('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': caption }, el(
-        'table', more, el('caption', { class: 'hidden' }, caption), el('thead', null, el('tr', null, head)),
-        el('tbody', null, rows.map(row => el('tr', row.more, row.cells.map((cell, i) => el(
-            columns[i].head ? 'th' : 'td',
-            { class: columns[i].number && 'number', scope: columns[i].head && 'row' }, cell)))))));
+    const head = columns.map(({ title, number, sorted, onclick }) =>
+        el('th', { scope: 'col', class: number && 'number', 'aria-sort': sorted },
+            onclick ? button(title, onclick, { class: 'sort' }) : title));
+    const cell = (content, i) => {
+        const { head, number } = columns[i];
+        return el(head ? 'th' : 'td', { class: number && 'number', scope: head && 'row' }, content);
+    };
+    const body = rows.map(row => el('tr', row.more || {}, row.cells.map(cell)));
+    return el('div.scroll', { tabindex: 0, role: 'group', 'aria-label': caption },
+        el('table', more || {}, el('caption.hidden', caption),
+            el('thead', el('tr', head)), el('tbody', body)));
+}
+
+// The choice that was pressed has been drawn anew: the focus goes back to it.
+function focusPressed(box) {
+    box.querySelector('[aria-pressed=true]').focus();
 }
 
 // What a screen reader should say.
@@ -79,4 +97,14 @@ function canvas(element, w, h) {
 
 function color(name) {
     return getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+}
+
+// The text, or as much of its beginning as fits into so many pixels.
+const ruler = document.createElement('canvas').getContext('2d');
+function fitted(text, pixels, font) {
+    ruler.font = font + ' system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+    if (ruler.measureText(text).width <= pixels) return text;
+    let n = Math.min(text.length, Math.floor(pixels / 3));
+    while (n > 1 && ruler.measureText(text.slice(0, n) + '…').width > pixels) n--;
+    return text.slice(0, n) + '…';
 }

@@ -11,23 +11,37 @@ function buildIndex() {
         shapes: ts.map(t => shapeText(tensors[t].shape)), types: ts.map(t => tensors[t].dtype),
     });
     searchIndex = nodes.map((node, i) => entry({ node: i, op: node.op }, [
-        node.op, node.name || '', layerOf(node).join('.'), String(i), sectionName(node.section || 0)], node.out || []));
+        node.op, node.name || '', layerOf(node).join('.'), String(i),
+        sectionName(node.section || 0)], node.out || []));
     tensors.forEach((tensor, t) => {
         if (writer[t] < 0) searchIndex.push(entry({ tensor: t, op: '' }, [tensor.role], [t]));
     });
 }
 
+// '32x*' as a pattern for '32×784': * stands for whatever follows, or comes before.
+function shapePattern(text) {
+    const shape = text.toLowerCase().replace(/[x*, ]+/g, m => m.includes('*') ? '×*×' : '×')
+        .replace(/×+/g, '×').replace(/^×(?=\*)|(\*)×$/g, '$1');
+    const part = word => word === '*' ? '.*' : word.replace(/\D/g, '') || '\\d+';
+    return shape && new RegExp('^' + shape.split('×').map(part).join('×') + '$');
+}
+
 function found() {
     if (!searchIndex) buildIndex();
     const words = search.text.toLowerCase().split(/\s+/).filter(word => word);
-    const shape = search.shape.toLowerCase().replace(/[x*, ]+/g, m => m.includes('*') ? '×*×' : '×')
-        .replace(/×+/g, '×').replace(/^×(?=\*)|(\*)×$/g, '$1');
-    const pattern = shape && new RegExp('^' + shape.split('×').map(
-        part => part === '*' ? '.*' : part.replace(/\D/g, '') || '\\d+').join('×') + '$');
+    const pattern = shapePattern(search.shape);
+    const has = (one, word) =>
+        one.words.includes(word) || one.shapes.includes(word.replace(/x/g, '×'));
     return searchIndex.filter(one => (!search.op || one.op === search.op) &&
         (!search.type || one.types.includes(search.type)) &&
         (!pattern || one.shapes.some(text => pattern.test(text))) &&
-        words.every(word => one.words.includes(word) || one.shapes.includes(word.replace(/x/g, '×'))));
+        words.every(word => has(one, word)));
+}
+
+// The leaf that a row of the index stands for: an input that is not drawn has its first reader.
+function leafOfRow({ node, tensor }) {
+    if (node !== undefined) return leafOf[node];
+    return inputLeaf.get(tensor) || leafOf[readers[tensor][0]];
 }
 
 function runSearch() {
@@ -36,11 +50,12 @@ function runSearch() {
     search.hits = any ? new Set() : null;
     search.inFold = new Map();
     for (const row of rows) {
-        const leaf = row.node !== undefined ? leafOf[row.node] : inputLeaf.get(row.tensor) ||
-            leafOf[readers[row.tensor][0]];
+        const leaf = leafOfRow(row);
         if (!leaf || search.hits.has(leaf)) continue;
         search.hits.add(leaf);
-        for (let at = leaf.parent; at; at = at.parent) search.inFold.set(at, (search.inFold.get(at) || 0) + 1);
+        for (const fold of ancestors(leaf.parent)) {
+            search.inFold.set(fold, (search.inFold.get(fold) || 0) + 1);
+        }
     }
     search.rows = rows;
     paintFound(any, rows);
@@ -53,19 +68,23 @@ function paintFound(any, rows) {
     const box = $('found');
     $('outline-box').hidden = !!any;
     box.hidden = !any;
-    if (!any) return put(box);
-    const line = row => {
-        const t = row.tensor !== undefined ? row.tensor : (nodes[row.node].out || [])[0];
-        return el('li', null, el('button', { type: 'button', onclick: () => openFound(row) },
-            el('span', { class: 'what' }, row.node !== undefined ? nodes[row.node].op : tensors[t].role),
-            el('span', { class: 'path' }, row.node !== undefined ? nodeName(row.node) : tensorName(t)),
-            el('span', { class: 'more' }, t === undefined ? '' : shapeText(tensors[t].shape))));
-    };
-    put(box, el('p', { class: 'note', role: 'status' }, rows.length ? plural(rows.length, 'match').replace('matchs', 'matches') +
-            (rows.length > SHOWN ? `, the first ${SHOWN}:` : '') : 'Nothing matches.'),
+    if (!any) {
+        put(box);
+        return;
+    }
+    const number = rows.length ? plural(rows.length, 'match', 'matches') : 'Nothing matches.';
+    put(box, el('p.note', { role: 'status' },
+        number, rows.length > SHOWN && `, the first ${SHOWN}:`),
         rows.length > 0 && button('Open their folds', openAllFound),
-        el('ul', null, rows.slice(0, SHOWN).map(line)));
-    return undefined;
+        el('ul', rows.slice(0, SHOWN).map(foundLine)));
+}
+
+function foundLine(row) {
+    const isNode = row.node !== undefined, t = isNode ? tensorOf(leafOf[row.node]) : row.tensor;
+    return el('li', el('button', { type: 'button', onclick: () => openFound(row) },
+        el('span.what', isNode ? nodes[row.node].op : tensors[t].role),
+        el('span.path', isNode ? nodeName(row.node) : tensorName(t)),
+        el('span.more', t === undefined ? '' : shapeText(tensors[t].shape))));
 }
 
 function openFound(row) {
@@ -98,24 +117,29 @@ function counted(values) {
 }
 
 function buildFind(side) {
-    const options = values => [['', 'any']].concat(counted(values).map(([v, n]) => [v, `${v} (${whole(n)})`]));
+    const option = ([value, n]) => [value, `${value} (${whole(n)})`];
+    const options = values => [['', 'any'], ...counted(values).map(option)];
     const set = key => value => {
         search[key] = value;
         runSearch();
     };
     const shapes = counted(tensors.map(t => shapeText(t.shape))).slice(0, 60);
-    side.append(el('div', { class: 'find', role: 'search' },
-        el('label', { class: 'hidden', for: 'find' }, 'Search nodes and tensors'),
-        el('input', { id: 'find', type: 'search', placeholder: 'Search  ( / )', autocomplete: 'off', spellcheck: 'false',
-                      oninput: event => set('text')(event.target.value), onkeydown: findKey }),
-        el('details', { class: 'filters' }, el('summary', null, 'Filter by op, shape, type'),
+    side.append(el('div.find', { role: 'search' },
+        el('label.hidden', { for: 'find' }, 'Search nodes and tensors'),
+        el('input', {
+            id: 'find', type: 'search', placeholder: 'Search  ( / )', autocomplete: 'off',
+            spellcheck: 'false', oninput: event => set('text')(event.target.value),
+            onkeydown: findKey,
+        }),
+        el('details.filters', el('summary', 'Filter by op, shape, type'),
             select('Op', options(nodes.map(node => node.op)), '', set('op')),
-            el('label', { class: 'field' }, el('span', null, 'Shape'), el('input', {
-                id: 'filter-shape', list: 'shapes', placeholder: '32x* or 64×64', autocomplete: 'off',
-                oninput: event => set('shape')(event.target.value) })),
+            el('label.field', el('span', 'Shape'), el('input', {
+                id: 'filter-shape', list: 'shapes', placeholder: '32x* or 64×64',
+                autocomplete: 'off', oninput: event => set('shape')(event.target.value),
+            })),
             el('datalist', { id: 'shapes' }, shapes.map(([text]) => el('option', { value: text }))),
             select('Type', options(tensors.map(t => t.dtype)), '', set('type')))),
-        el('div', { class: 'found', id: 'found', hidden: true }));
+        el('div.found', { id: 'found', hidden: true }));
 }
 
 function findKey(event) {

@@ -6,8 +6,10 @@ const PART = 20;                        // ... of about so many
 
 let folds = 0;
 function newFold(kind, name, parent) {
-    return { id: 'f' + folds++, kind, name, parent, children: [], first: Infinity, last: -1, size: 0,
-             flops: 0, bytes: 0, seconds: 0, open: false };
+    return {
+        id: 'f' + folds++, kind, name, parent, children: [], first: Infinity, last: -1,
+        size: 0, flops: 0, bytes: 0, seconds: 0, open: false,
+    };
 }
 
 const leafOf = [];                      // node -> its leaf
@@ -27,7 +29,7 @@ function buildFolds() {
         collapseAlike(top);
         cut(top);
     });
-    placeInputs(root);
+    placeInputs();
     measure(root);
     nameParts(root);
     root.open = true;
@@ -93,7 +95,8 @@ function collapseAlike(fold) {
         const units = [];
         for (let n = 0; n < times; n++, i += period) {
             const unit = fold.children.slice(i, i + period);
-            units.push(period === 1 ? unit[0] : gather('layer', fold, unit, unit.find(one => one.children).name));
+            const { name } = unit.find(one => one.children);
+            units.push(period === 1 ? unit[0] : gather('layer', fold, unit, name));
         }
         out.push(gather('repeat', fold, units));
     }
@@ -145,14 +148,16 @@ function cut(fold) {
 }
 
 function nameParts(fold) {
-    if (fold.kind === 'part') fold.name = `nodes ${Math.ceil(fold.first)} – ${Math.floor(fold.last)}`;
+    if (fold.kind === 'part') {
+        fold.name = `nodes ${Math.ceil(fold.first)} – ${Math.floor(fold.last)}`;
+    }
     for (const child of fold.children) {
         if (child.children) nameParts(child);
     }
 }
 
 // Inputs stand in the fold that holds all that read them.
-function placeInputs(root) {
+function placeInputs() {
     tensors.forEach((tensor, t) => {
         if (tensor.role !== 'input' || writer[t] >= 0 || !readers[t].length) return;
         const inSection = readers[t].filter(i => nodes[i].section === nodes[readers[t][0]].section);
@@ -162,7 +167,12 @@ function placeInputs(root) {
         fold.children.unshift(leaf);
         inputLeaf.set(t, leaf);
     });
-    void root;
+}
+
+// The tensor of an input, or the first that a node makes.
+function tensorOf(item) {
+    if (item.children) return undefined;
+    return item.kind === 'input' ? item.tensor : (nodes[item.node].out || [])[0];
 }
 
 function ancestors(item) {

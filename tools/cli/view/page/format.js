@@ -2,8 +2,8 @@
 
 const whole = n => Math.round(n).toLocaleString('en-US');
 
-function plural(n, word) {
-    return whole(n) + ' ' + word + (n === 1 ? '' : 's');
+function plural(n, word, many) {
+    return whole(n) + ' ' + (n === 1 ? word : many || word + 's');
 }
 
 // Seven significant digits: what an f32 holds.
@@ -26,6 +26,11 @@ function short(value) {
     return String(Number(value.toPrecision(3)));
 }
 
+// Three digits that can be pointed at for all seven.
+function brief(value) {
+    return el('span', { title: number(value) }, short(value));
+}
+
 function scaled(value, units, unit) {
     let i = 0;
     while (value >= 999.5 && i < units.length - 1) {
@@ -38,7 +43,11 @@ function scaled(value, units, unit) {
 const bytes = n => scaled(n || 0, ['', 'k', 'M', 'G', 'T'], 'B');
 const flops = n => scaled(n || 0, ['', 'k', 'M', 'G', 'T', 'P'], 'FLOP');
 const count = n => scaled(n || 0, ['', 'k', 'M', 'G', 'T'], '').trim();
-const percent = part => (part && part < 0.00995 ? short(100 * part) : (100 * part).toFixed(part < 0.0995 ? 1 : 0)) + ' %';
+
+function percent(part) {
+    if (part && part < 0.00995) return short(100 * part) + ' %';
+    return (100 * part).toFixed(part < 0.0995 ? 1 : 0) + ' %';
+}
 
 function seconds(s) {
     if (s === undefined || s === null) return '–';

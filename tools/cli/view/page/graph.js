@@ -7,22 +7,16 @@ const MARGIN = 600;                     // drawn around what is seen, so that mo
 function buildGraph(section) {
     stage.plane = svg('g');
     for (const name of ['boxes', 'threads', 'wires', 'cards']) {
-        stage.layers[name] = stage.plane.appendChild(svg('g', { class: name }));
+        stage.layers[name] = stage.plane.appendChild(svg('g.' + name));
     }
     stage.svg = svg('svg', { 'aria-hidden': 'true' }, stage.plane);
-    stage.element = el('div', {
-        class: 'stage', id: 'stage', tabindex: 0, role: 'application', 'aria-roledescription': 'graph',
-        'aria-label': 'Graph of ' + plural(nodes.length, 'node') + '. Arrow keys go from node to node, ' +
-            'Enter opens and closes folds. The outline lists the same.',
+    stage.element = el('div.stage', {
+        id: 'stage', tabindex: 0, role: 'application', 'aria-roledescription': 'graph',
+        'aria-label': `Graph of ${plural(nodes.length, 'node')}. Arrow keys go from node to ` +
+            'node, Enter opens and closes folds. The outline lists the same.',
     }, stage.svg);
-    const tools = el('div', { class: 'tools', role: 'toolbar', 'aria-label': 'Graph' },
-        shadeSelect(),
-        button('Open all', () => foldAll(true)), button('Fold all', () => foldAll(false)),
-        button('Fit', fit, { title: 'Show the whole graph (0)' }),
-        button('−', () => zoomBy(1 / 1.3), { 'aria-label': 'Zoom out' }),
-        button('+', () => zoomBy(1.3), { 'aria-label': 'Zoom in' }));
-    const side = el('div', { class: 'side' });
-    section.append(side, el('div', { class: 'field-of-view' }, tools, stage.element));
+    const side = el('div.side');
+    section.append(side, el('div.field-of-view', graphTools(), diffKey(), stage.element));
     buildFind(side);
     buildOutline(side);
     listenToStage();
@@ -31,51 +25,86 @@ function buildGraph(section) {
     new ResizeObserver(() => paint()).observe(stage.element);
 }
 
+function graphTools() {
+    return el('div.tools', { role: 'toolbar', 'aria-label': 'Graph' }, shadeSelect(),
+        button('Open all', () => foldAll(true)), button('Fold all', () => foldAll(false)),
+        button('Fit', fit, { title: 'Show the whole graph (0)' }),
+        button('−', () => zoomBy(1 / 1.3), { 'aria-label': 'Zoom out' }),
+        button('+', () => zoomBy(1.3), { 'aria-label': 'Zoom in' }),
+        saveButton('svg', 'graph', graphDrawing));
+}
+
+// The graph as it is folded, all of it.
+function graphDrawing() {
+    paintPart([-Infinity, -Infinity, Infinity, Infinity], false);
+    stage.plane.setAttribute('transform', 'translate(20 20)');
+    const text = drawingText(stage.svg, root.w + 40, root.h + 40);
+    stage.painted = null;
+    paint();
+    return text;
+}
+
 function relayout() {
     layout(root);
     stage.things = [];
-    spread(root, 0, 0, 0);
+    spread(root, 0, 0);
     for (const layer of Object.values(stage.layers)) layer.textContent = '';
-    stage.things.forEach(thing => thing.element = null);
     stage.painted = null;
     paint();
     drawWires();
 }
 
+// Opens the folds around a leaf, if one is closed.
+function showLeaf(leaf) {
+    if (!leaf || !reveal(leaf)) return;
+    relayout();
+    paintOutline();
+}
+
 // Places on the plane for all that is to be seen, folds before what they hold.
-function spread(fold, x, y, depth) {
-    if (fold.threads) {
-        for (const thread of fold.threads) {
-            const xs = thread.points.map(p => p[0]), ys = thread.points.map(p => p[1]);
-            stage.things.push({ thread, layer: 'threads', dx: x, dy: y, box: [
-                x + Math.min(...xs) - 40, y + Math.min(...ys) - 20, x + Math.max(...xs) + 40, y + Math.max(...ys) + 20] });
-        }
+function spread(fold, x, y) {
+    for (const thread of fold.threads || []) {
+        const xs = thread.points.map(p => x + p[0]), ys = thread.points.map(p => y + p[1]);
+        const box = [Math.min(...xs) - 40, Math.min(...ys) - 20,
+                     Math.max(...xs) + 40, Math.max(...ys) + 20];
+        stage.things.push({ thread, layer: 'threads', dx: x, dy: y, box });
     }
     for (const item of fold.children) {
         item.ax = x + item.x;
         item.ay = y + item.y;
-        const open = item.children && item.open;
-        stage.things.push({ item, depth, layer: open ? 'boxes' : 'cards',
-                            box: [item.ax, item.ay, item.ax + item.w, item.ay + item.h] });
-        if (open) spread(item, item.ax, item.ay, depth + 1);
+        const open = item.children && item.open, box = [item.ax, item.ay,
+                                                        item.ax + item.w, item.ay + item.h];
+        stage.things.push({ item, layer: open ? 'boxes' : 'cards', box });
+        if (open) spread(item, item.ax, item.ay);
     }
 }
 
+// The part of the plane that is seen, and so much around it: [left, top, right, bottom].
+function seenPart(margin) {
+    const { x, y, zoom } = sight, { clientWidth, clientHeight } = stage.element;
+    return [(-x - margin) / zoom, (-y - margin) / zoom,
+            (clientWidth - x + margin) / zoom, (clientHeight - y + margin) / zoom];
+}
+
+const contains = (a, b) => a[0] <= b[0] && a[1] <= b[1] && a[2] >= b[2] && a[3] >= b[3];
+const touches = (a, b) => a[0] <= b[2] && a[1] <= b[3] && a[2] >= b[0] && a[3] >= b[1];
+
 // Draws what is near the part in view, and drops what is not.
 function paint() {
-    stage.plane.setAttribute('transform', `translate(${sight.x} ${sight.y}) scale(${sight.zoom})`);
-    const w = stage.element.clientWidth, h = stage.element.clientHeight;
-    const far = sight.zoom < 0.3, left = -sight.x / sight.zoom, upper = -sight.y / sight.zoom;
-    const seen = [left, upper, left + w / sight.zoom, upper + h / sight.zoom];
-    const inside = stage.painted && seen.every((v, i) => i < 2 ? v >= stage.painted[i] : v <= stage.painted[i]);
+    const { x, y, zoom } = sight, far = zoom < 0.3;
+    stage.plane.setAttribute('transform', `translate(${x} ${y}) scale(${zoom})`);
     stage.svg.classList.toggle('far', far);
-    if (inside && stage.paintedFar === far) return;
-    const margin = MARGIN / sight.zoom;
-    const [x0, y0, x1, y1] = stage.painted = seen.map((v, i) => v + (i < 2 ? -margin : margin));
+    const known = stage.painted && stage.paintedFar === far;
+    if (known && contains(stage.painted, seenPart(0))) return;
+    paintPart(seenPart(MARGIN), far);
+}
+
+function paintPart(part, far) {
     const anew = stage.paintedFar !== far;
+    stage.painted = part;
     stage.paintedFar = far;
     for (const thing of stage.things) {
-        const [a, b, c, d] = thing.box, near = c >= x0 && a <= x1 && d >= y0 && b <= y1;
+        const near = touches(thing.box, part);
         if (thing.element && (!near || anew)) {
             thing.element.remove();
             thing.element = null;
@@ -87,35 +116,46 @@ function paint() {
     mark();
 }
 
-function drawThread(thing) {
-    const many = thing.thread.pair.tensors.size;
-    return svg('path', { d: curve(thing.thread, thing.dx, thing.dy), class: thing.thread.back ? 'thread back' : 'thread',
-                         'stroke-width': many > 1 ? Math.min(1.2 + Math.log2(many) * 0.5, 5) : null });
+function drawThread({ thread, dx, dy }) {
+    const many = thread.pair.tensors.size;
+    return svg('path', {
+        d: curve(thread, dx, dy), class: thread.back ? 'thread back' : 'thread',
+        'stroke-width': many > 1 && Math.min(1.2 + Math.log2(many) * 0.5, 5),
+    });
 }
 
-const cutText = (text, most) => text.length > most ? text.slice(0, most - 1) + '…' : text;
+const svgText = (name, x, y, text) => svg('text.' + name, { x, y }, text);
 
 function drawItem(thing, far) {
-    const item = thing.item, { w, h } = item;
-    const place = { 'data-id': item.id, transform: `translate(${item.ax} ${item.ay})`, class: itemClass(item) };
-    const body = svg('rect', { class: 'body', width: w, height: h, rx: thing.layer === 'boxes' ? 12 : 8 });
-    if (thing.layer === 'boxes') {
-        return svg('g', place, body, svg('rect', { class: 'grip', width: w, height: GAP.head, rx: 12 }),
-                   svg('text', { x: 16, y: 22, class: 'title' }, '− ' + cutText(item.name, w / 8.4)));
-    }
-    if (far) return svg('g', place, body);
-    if (item.kind === 'input') {
-        body.setAttribute('rx', h / 2);
-        return svg('g', place, body, svg('text', { x: w / 2, y: 17, class: 'op middle' }, cutText(item.name, 16)),
-                   svg('text', { x: w / 2, y: 31, class: 'sub middle' }, shapeText(tensors[item.tensor].shape)));
-    }
-    if (item.kind === 'node') return svg('g', place, body, drawNode(item));
-    const behind = item.kind === 'repeat' ? [8, 4].map(d => svg('rect', {
-        class: 'body', x: d, y: d, width: w, height: h, rx: 8 })) : [];
-    return svg('g', place, behind, body, drawShade(item),
-               svg('text', { x: 14, y: 23, class: 'title' }, cutText(item.name, 18)),
-               svg('text', { x: 14, y: 41, class: 'sub' }, foldText(item)),
-               svg('text', { x: w - 22, y: 24, class: 'plus' }, '+'));
+    const { item } = thing, { w, h } = item, box = thing.layer === 'boxes';
+    const round = box ? 12 : item.kind === 'input' ? h / 2 : 8;
+    const body = svg('rect.body', { width: w, height: h, rx: round });
+    const group = svg('g', {
+        'data-id': item.id, transform: `translate(${item.ax} ${item.ay})`, class: itemClass(item),
+    });
+    const draw = box ? drawBox : { input: drawInput, node: drawNode }[item.kind] || drawFold;
+    const behind = !box && item.kind === 'repeat' && [8, 4].map(d =>
+        svg('rect.body', { x: d, y: d, width: w, height: h, rx: 8 }));
+    return fill(group, null, [behind, body, (box || !far) && draw(item)]);
+}
+
+function drawBox(item) {
+    const name = fitted(item.name, item.w - 48, '600 14px');
+    return [svg('rect.grip', { width: item.w, height: GAP.head, rx: 12 }),
+            svgText('title', 16, 22, '− ' + name)];
+}
+
+function drawInput(item) {
+    const shape = shapeText(tensors[item.tensor].shape);
+    return [svgText('op.middle', item.w / 2, 17, fitted(item.name, item.w - 24, '600 13px')),
+            svgText('sub.middle', item.w / 2, 31, fitted(shape, item.w - 24, '11.5px'))];
+}
+
+function drawFold(item) {
+    return [drawShade(item),
+            svgText('title', 14, 23, fitted(item.name, item.w - 48, '600 13px')),
+            svgText('sub', 14, 41, fitted(foldText(item), item.w - 24, '11.5px')),
+            svgText('plus', item.w - 22, 24, '+'), drawDiff(item, item.w - 20, 42)];
 }
 
 function foldText(fold) {
@@ -127,13 +167,21 @@ function foldText(fold) {
 }
 
 function drawNode(item) {
-    const node = nodes[item.node], out = (node.out || [])[0];
-    const sub = out === undefined ? '' : state.walking && item.node <= state.node ? rangeText(out) :
-        shapeText(tensors[out].shape) + (ownName(item) ? ' · ' + ownName(item) : '');
-    return [svg('rect', { class: 'kind', x: 5, y: 9, width: 3, height: item.h - 18, rx: 1.5 }), drawShade(item),
-            svg('text', { x: 16, y: 20, class: 'op' }, cutText(node.op, 18 - String(item.node).length)),
-            svg('text', { x: 16, y: 36, class: 'sub' }, cutText(sub, 24)),
-            svg('text', { x: item.w - 10, y: 20, class: 'sub end' }, item.node)];
+    const { w, h } = item, { op } = nodes[item.node], number = String(item.node);
+    return [svg('rect.kind', { x: 5, y: 9, width: 3, height: h - 18, rx: 1.5 }), drawShade(item),
+            svgText('op', 16, 20, fitted(op, w - 34 - 7 * number.length, '600 13px')),
+            svgText('sub', 16, 36, fitted(nodeText(item), w - (data.diff ? 44 : 26), '11.5px')),
+            svgText('sub.end', w - 10, 20, number), drawDiff(item, w - 18, 37)];
+}
+
+// Below the op: the shape, or what the node has made when one walks through the graph.
+function nodeText(item) {
+    const t = tensorOf(item);
+    if (t === undefined) return ownName(item);
+    const shape = shapeText(tensors[t].shape), name = ownName(item);
+    const one = state.walking && item.node <= state.node && snapshotOf(t, state.step);
+    if (one) return `${short(one.min)} … ${short(one.max)}`;
+    return shape + (name && ' · ' + name);
 }
 
 // The name of a node, if it says more than its op.
@@ -142,32 +190,28 @@ function ownName(item) {
     return item.name === op || item.name.replace(/_?\d+$/, '') === op ? '' : item.name;
 }
 
-function rangeText(tensor) {
-    const one = snapshotOf(tensor, state.step);
-    return one ? `${short(one.min)} … ${short(one.max)}` : shapeText(tensors[tensor].shape);
-}
-
 function itemClass(item) {
     const names = [item.kind];
     if (item.children) names.push(item.open ? 'open' : 'closed', 'fold');
     const first = nodes[Math.max(0, Math.ceil(item.first))];
     names.push(first ? kindOf(first) : 'other');
-    if (item.kind === 'node' && (nodes[item.node].out || []).some(t => broken(snapshotOf(t, state.step)))) {
-        names.push('broken');
-    }
+    const made = item.kind === 'node' ? nodes[item.node].out || [] : [];
+    if (made.some(t => broken(snapshotOf(t, state.step)))) names.push('broken');
+    const differs = diffOf(item);
+    if (differs) names.push(differs);
     return names.join(' ');
 }
 
-// ---- What is marked: the chosen node, what is filtered out, what has not run yet -----------------
+// ---- What is marked: the chosen node, what is filtered out, what has not run yet ----------------
 function mark() {
     const chosen = leafOf[state.node] && visibleOf(leafOf[state.node]);
     for (const { item, element } of stage.things) {
         if (!element || !item) continue;
-        const mark = element.classList, node = item.kind === 'node';
+        const mark = element.classList, closed = !item.open && item.kind !== 'input';
         mark.toggle('chosen', item === chosen);
         mark.toggle('current', item === stage.current);
         mark.toggle('dim', !!search.hits && !item.open && !hitsIn(item));
-        mark.toggle('later', state.walking && !item.open && item.first > state.node && (node || !!item.children));
+        mark.toggle('later', state.walking && closed && item.first > state.node);
     }
 }
 
@@ -182,8 +226,8 @@ function drawWires() {
         const key = from.id + to.id;
         if (from === to || done.has(key) || done.size > 60) return;
         done.add(key);
-        const p = [[from.ax + from.w / 2, from.ay + from.h], [to.ax + to.w / 2, to.ay]];
-        layer.append(svg('path', { class: 'wire ' + kind, d: curve({ points: p }, 0, 0) }));
+        const points = [[from.ax + from.w / 2, from.ay + from.h], [to.ax + to.w / 2, to.ay]];
+        layer.append(svg('path.wire.' + kind, { d: curve({ points }, 0, 0) }));
     };
     for (const t of nodes[state.node].in || []) {
         if (inputLeaf.has(t)) wire(visibleOf(inputLeaf.get(t)), here, 'in');
@@ -198,7 +242,7 @@ function updateGraph(what) {
     if (!stage.element) return;
     const leaf = leafOf[state.node];
     if (what.node && leaf) {
-        if (!state.walking && !what.byGraph) reveal(leaf) && (relayout(), paintOutline());
+        if (!state.walking) showLeaf(leaf);
         stage.current = visibleOf(leaf);
     }
     if (what.step || what.walking || (what.node && state.walking)) redrawCards();

@@ -76,8 +76,10 @@ function rank(fold, pairs) {
         for (const above of item.up) item.rank = Math.max(item.rank, above.rank + 1);
     }
     for (const item of sorted) {        // an input stands right above what reads it first
-        const fed = pairs.filter(pair => pair.from === item && !pair.back).map(pair => pair.to.rank);
-        if (item.kind === 'input' && fed.length) item.rank = Math.max(0, Math.min(...fed) - 1);
+        if (item.kind !== 'input') continue;
+        const fed = pairs.filter(pair => pair.from === item && !pair.back);
+        const first = Math.min(...fed.map(pair => pair.to.rank));
+        if (fed.length) item.rank = Math.max(0, first - 1);
     }
     return sorted;
 }
@@ -88,10 +90,12 @@ function split(sorted) {
     const rows = [];
     for (const row of byRank) {
         if (!row) continue;
-        const wide = row.length > WIDE ? Math.ceil(row.length / Math.ceil(row.length / WIDE)) : WIDE;
+        const wide = Math.ceil(row.length / Math.ceil(row.length / WIDE));
         for (let i = 0; i < row.length; i += wide) rows.push(row.slice(i, i + wide));
     }
-    rows.forEach((row, r) => row.forEach(item => Object.assign(item, { row: r, up: [], down: [] })));
+    rows.forEach((row, r) => {
+        for (const item of row) Object.assign(item, { row: r, up: [], down: [] });
+    });
     return rows;
 }
 
@@ -113,6 +117,10 @@ function thread(pair, rows) {
     return { pair, chain };
 }
 
+function average(list, value, without) {
+    return list.length ? list.reduce((sum, one) => sum + value(one), 0) / list.length : without;
+}
+
 // Fewer crossings: each in the order of the middle of its neighbours, down and up a few times.
 function order(rows) {
     const number = row => row.forEach((item, i) => item.at = i);
@@ -122,8 +130,7 @@ function order(rows) {
         const way = down ? rows.slice(1) : rows.slice(0, -1).reverse();
         for (const row of way) {
             for (const item of row) {
-                const near = down ? item.up : item.down;
-                item.middle = near.length ? near.reduce((s, other) => s + other.at, 0) / near.length : item.at;
+                item.middle = average(down ? item.up : item.down, other => other.at, item.at);
             }
             row.sort((a, b) => a.middle - b.middle);
             number(row);
@@ -146,9 +153,8 @@ function place(rows) {
         const down = sweep % 2 === 0;
         for (const row of down ? rows : rows.slice().reverse()) {
             settle(row, row.map(item => {
-                const near = down ? item.up : item.down;
-                if (!near.length) return item.x;
-                return near.reduce((s, other) => s + other.x + other.w / 2, 0) / near.length - item.w / 2;
+                const half = item.w / 2, near = down ? item.up : item.down;
+                return average(near, other => other.x + other.w / 2, item.x + half) - half;
             }));
         }
     }
@@ -169,13 +175,13 @@ function place(rows) {
 // The places nearest to the wished ones (least squares) that keep order and gaps: neighbours that
 // would overlap move as one.
 function settle(row, wishes) {
-    const packs = [];
+    const packs = [], at = pack => pack.sum / pack.count;
     let offset = 0;
     row.forEach((item, i) => {
         item.offset = offset;
         offset += item.w + GAP.item;
         let pack = { sum: wishes[i] - item.offset, count: 1 };
-        while (packs.length && packs[packs.length - 1].sum / packs[packs.length - 1].count > pack.sum / pack.count) {
+        while (packs.length && at(packs[packs.length - 1]) > at(pack)) {
             const before = packs.pop();
             pack = { sum: before.sum + pack.sum, count: before.count + pack.count };
         }
@@ -183,15 +189,15 @@ function settle(row, wishes) {
     });
     let i = 0;
     for (const pack of packs) {
-        for (let n = 0; n < pack.count; n++, i++) row[i].x = pack.sum / pack.count + row[i].offset;
+        for (let n = 0; n < pack.count; n++, i++) row[i].x = at(pack) + row[i].offset;
     }
 }
 
 function route(one, rows) {
     const { pair, chain } = one, points = [], middle = item => item.x + item.w / 2;
     if (pair.back) {
-        const a = pair.from, b = pair.to;
-        return { pair, back: true, points: [[a.x + a.w, a.y + a.h / 2], [b.x + b.w, b.y + b.h / 2]] };
+        const right = item => [item.x + item.w, item.y + item.h / 2];
+        return { pair, back: true, points: [right(pair.from), right(pair.to)] };
     }
     points.push([middle(pair.from), pair.from.y + pair.from.h]);
     for (const item of chain.slice(1, -1)) {

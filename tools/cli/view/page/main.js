@@ -1,37 +1,49 @@
 // The views, the tabs, the keys; and what the page opens with.
 
 const there = name => list(name).length > 0;
-VIEWS.push(
-    { id: 'overview', title: 'Overview', there: true, build: buildOverview },
-    { id: 'graph', title: 'Graph', there: nodes.length > 0, build: buildGraph, shown: firstLook,
-      update: what => {
-          updateGraph(what);
-          updateOutline(what);
-      } },
-    { id: 'memory', title: 'Memory', there: !!data.memory && (data.memory.spans || []).length > 0, build: buildMemory, update: updateMemory },
-    { id: 'cost', title: 'Cost', there: nodes.length > 0, build: buildCost, update: updateCost },
-    { id: 'attention', title: 'Attention', there: there('attention'), build: buildAttention },
-    { id: 'rewrites', title: 'Rewrites', there: there('rewrites'), build: buildRewrites },
-    { id: 'difference', title: 'Difference', there: !!data.diff, build: buildDiff });
+function addView(title, there, build, more) {
+    VIEWS.push({ id: title.toLowerCase(), title, there, build, ...more });
+}
+addView('Overview', true, buildOverview);
+addView('Graph', nodes.length > 0, buildGraph, {
+    shown: firstLook,
+    update: what => {
+        updateGraph(what);
+        updateOutline(what);
+    },
+});
+addView('Memory', ((data.memory || {}).spans || []).length > 0, buildMemory,
+    { update: updateMemory });
+addView('Cost', nodes.length > 0, buildCost, { update: updateCost });
+addView('Attention', there('attention'), buildAttention);
+addView('Rewrites', there('rewrites'), buildRewrites);
+addView('Difference', !!data.diff, buildDiff);
 
 function buildTabs() {
     const views = VIEWS.filter(view => view.there);
     for (const view of views) {
+        const id = 'view-' + view.id, page = view.id !== 'graph';
         view.tab = button(view.title, () => change({ tab: view.id }), {
-            id: 'tab-' + view.id, role: 'tab', 'aria-controls': 'view-' + view.id, onkeydown: event => {
-                const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-                if (!by) return;
-                const next = views[(views.indexOf(view) + by + views.length) % views.length];
-                event.preventDefault();
-                event.stopPropagation();
-                change({ tab: next.id });
-                next.tab.focus();
-            } });
-        view.section = $('view-' + view.id) || $('main').appendChild(
-            el('section', { id: 'view-' + view.id, class: view.id === 'graph' ? 'view' : 'view page' }));
-        fill(view.section, { role: 'tabpanel', 'aria-labelledby': 'tab-' + view.id, tabindex: view.id === 'graph' ? null : 0 }, []);
+            id: 'tab-' + view.id, role: 'tab', 'aria-controls': id,
+            onkeydown: event => tabKey(event, views, view),
+        });
+        view.section = $(id) || el('section', { id, class: page ? 'view page' : 'view' });
+        fill(view.section, {
+            role: 'tabpanel', 'aria-labelledby': 'tab-' + view.id, tabindex: page && '0',
+        }, []);
+        $('main').append(view.section);
         $('tabs').append(view.tab);
     }
+}
+
+function tabKey(event, views, view) {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    const next = views[(views.indexOf(view) + by + views.length) % views.length];
+    event.preventDefault();
+    event.stopPropagation();
+    change({ tab: next.id });
+    next.tab.focus();
 }
 
 function showTab() {
@@ -45,7 +57,7 @@ function showTab() {
             view.build(view.section);
         }
         if (view.shown) view.shown();
-        view.stale = false;
+        view.tab.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     }
     document.body.dataset.tab = state.tab;
 }
@@ -53,14 +65,16 @@ function showTab() {
 // The first time that the graph is seen it stands at its top, or at the node one came for.
 let looked = false;
 function firstLook() {
-    if (looked) return paint();
+    if (looked) {
+        paint();
+        return;
+    }
     looked = true;
     firstSight();
     if (state.node > 0) {
-        reveal(leafOf[state.node]) && (relayout(), paintOutline());
+        showLeaf(leafOf[state.node]);
         intoSight(visibleOf(leafOf[state.node]));
     }
-    return undefined;
 }
 
 listeners.push(what => {
@@ -73,30 +87,37 @@ listeners.push(what => {
 });
 
 // ---- Keys ---------------------------------------------------------------------------------------
-const KEYS = [['/', 'search'], ['[ and ]', 'previous and next node'], ['space', 'play or pause'], ['1 … 7', 'the views'],
-              ['w', 'a wider panel'], ['arrows', 'in the graph: to the next node; in a drawing: to the next value or block'],
-              ['shift and arrows', 'move the graph'], ['+ − 0', 'in the graph: nearer, farther, all of it'],
-              ['Enter', 'open or close a fold'], ['?', 'this list']];
+const KEYS = [
+    ['/', 'search'], ['[ and ]', 'previous and next node'], ['space', 'play or pause'],
+    ['1 … 7', 'the views'], ['w', 'a wider panel'],
+    ['arrows', 'in the graph: to the next node; in a drawing: to the next value or block'],
+    ['shift and arrows', 'move the graph'], ['+ − 0', 'in the graph: nearer, farther, all of it'],
+    ['Enter', 'open or close a fold'], ['?', 'this list']];
 
 function showKeys() {
-    put($('keys'), el('h2', { id: 'keys-title' }, 'Keys'), el('dl', { class: 'keys' }, KEYS.map(
-        ([key, text]) => el('div', null, el('dt', null, el('kbd', null, key)), el('dd', null, text)))),
-        el('form', { method: 'dialog' }, el('button', null, 'Close')));
+    const line = ([key, text]) => el('div', el('dt', el('kbd', key)), el('dd', text));
+    put($('keys'), el('h2', { id: 'keys-title' }, 'Keys'), el('dl.keys', KEYS.map(line)),
+        el('form', { method: 'dialog' }, el('button', 'Close')));
     $('keys').showModal();
 }
 
+function toggleWide() {
+    document.body.classList.toggle('wide');
+    paintPanel();
+}
+
 function pageKey(event) {
-    const at = event.target, typing = at.closest('input:not([type=range]), select, textarea'), pressed = at.closest('button, summary');
+    const typing = event.target.closest('input:not([type=range]), select, textarea');
     if (typing || event.ctrlKey || event.metaKey || event.altKey || $('keys').open) return;
-    const views = VIEWS.filter(view => view.there), key = event.key;
+    const { key } = event, view = VIEWS.filter(one => one.there)[Number(key) - 1];
     if (key === '/') {
         change({ tab: 'graph' });
         $('find').focus();
     } else if (key === '[' || key === ']') step(state.node + (key === ']' ? 1 : -1));
-    else if (key === ' ' && !pressed) togglePlay();
+    else if (key === ' ' && !event.target.closest('button, summary')) togglePlay();
     else if (key === '?') showKeys();
-    else if (key === 'w') document.body.classList.toggle('wide') || paintPanel();
-    else if (views[Number(key) - 1]) change({ tab: views[Number(key) - 1].id });
+    else if (key === 'w') toggleWide();
+    else if (view) change({ tab: view.id });
     else return;
     event.preventDefault();
 }
@@ -105,7 +126,7 @@ function pageKey(event) {
 function openAt() {
     const open = data.open || {}, wish = readAddress();
     if (open.message) {
-        put($('alert'), el('p', null, el('b', null, open.message), ' ',
+        put($('alert'), el('p', el('b', open.message), ' ',
             nodes[open.node] ? nodeLink(open.node, 'Show node ' + open.node) : ''));
         $('alert').hidden = false;
     }
@@ -113,6 +134,7 @@ function openAt() {
         wish.node = open.node;
         if (tensors[open.tensor]) wish.tensor = open.tensor;
     }
+    if (data.diff) state.tab = 'difference';
     if (!nodes.length) state.tab = 'overview';
     Object.assign(state, { tensor: mainTensor(state.node) });
     if (wish.node !== undefined && wish.tensor === undefined) wish.tensor = mainTensor(wish.node);

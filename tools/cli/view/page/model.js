@@ -51,8 +51,9 @@ snapshots.forEach(s => {
 });
 snapshotsOf.forEach(all => all.sort((a, b) => a.step - b.step || a.node - b.node));
 
-// What the tensor held in a step: after the chosen node, if it was written several times (a parameter
-// before and after its update), else whenever it was made. Or what it held in the last step before.
+// What the tensor held in a step: after the chosen node, if it was written several times (a
+// parameter before and after its update), else whenever it was made. Or what it held in the last
+// step before.
 function snapshotOf(tensor, step) {
     const all = snapshotsOf.get(tensor) || [];
     let best = all[0];
@@ -64,7 +65,7 @@ function snapshotOf(tensor, step) {
 }
 
 const broken = snapshot => snapshot && (snapshot.nan > 0 || snapshot.inf > 0);
-const INTEGERS = new Set(['i32', 'i64', 'u8', 'i8', 'bool', 'int32', 'int64', 'uint8', 'int8', 'int']);
+const INTEGERS = new Set(['i32', 'i64', 'u8', 'i8', 'bool']);
 
 // Blocks are decoded when they are looked at; the last few stay.
 const blocks = new Map();
@@ -75,8 +76,7 @@ function block(id, integer) {
     if (!element) return null;
     const text = atob(element.textContent.trim()), raw = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) raw[i] = text.charCodeAt(i);
-    const size = raw.length >> 2;
-    const values = integer ? new Int32Array(raw.buffer, 0, size) : new Float32Array(raw.buffer, 0, size);
+    const values = new (integer ? Int32Array : Float32Array)(raw.buffer, 0, raw.length >> 2);
     if (blocks.size > 24) blocks.delete(blocks.keys().next().value);
     blocks.set(id, values);
     return values;

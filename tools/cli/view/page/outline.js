@@ -3,9 +3,11 @@
 const outline = { element: null, rows: [], at: 0 };
 
 function buildOutline(side) {
-    outline.element = el('ul', { class: 'outline', id: 'outline', role: 'tree', 'aria-label': 'Outline of the graph',
-                                 onkeydown: outlineKey, onclick: outlineClick });
-    side.append(el('div', { class: 'outline-box', id: 'outline-box' }, outline.element));
+    outline.element = el('ul.outline', {
+        id: 'outline', role: 'tree', 'aria-label': 'Outline of the graph',
+        onkeydown: outlineKey, onclick: outlineClick,
+    });
+    side.append(el('div.outline-box', { id: 'outline-box' }, outline.element));
     paintOutline();
 }
 
@@ -25,18 +27,24 @@ function paintOutline() {
     put(outline.element, outline.rows.map(outlineRow));
 }
 
+// How many nodes a fold has, or how often what is in it repeats; else the shape.
+function outlineNote(item) {
+    if (item.kind === 'repeat') return item.children.length + ' ×';
+    if (item.children) return whole(item.size);
+    const t = tensorOf(item);
+    return t === undefined ? '' : shapeText(tensors[t].shape);
+}
+
 function outlineRow({ item, level }, i) {
-    const fold = !!item.children, input = item.kind === 'input';
-    const out = fold ? undefined : input ? item.tensor : (nodes[item.node].out || [])[0];
-    const more = fold ? (item.kind === 'repeat' ? item.children.length + ' ×' : whole(item.size)) :
-        out === undefined ? '' : shapeText(tensors[out].shape);
+    const at = i === outline.at, fold = !!item.children, twist = item.open ? '▾' : '▸';
+    const name = item.kind !== 'node' ? item.name :
+        [nodes[item.node].op, el('span.soft', ' ' + ownName(item))];
     return el('li', {
-        role: 'treeitem', 'aria-level': level, 'aria-expanded': fold ? String(!!item.open) : null,
-        'aria-selected': String(i === outline.at), tabindex: i === outline.at ? 0 : -1, 'data-row': i,
+        role: 'treeitem', 'aria-level': level, 'aria-expanded': fold && String(!!item.open),
+        'aria-selected': String(at), tabindex: at ? 0 : -1, 'data-row': i,
         class: itemClass(item), style: `--level:${level}`,
-    }, el('span', { class: 'twist', 'aria-hidden': 'true' }, fold ? (item.open ? '▾' : '▸') : ''),
-       el('span', { class: 'what' }, fold || input ? item.name : [nodes[item.node].op, el('span', { class: 'soft' }, ' ' + ownName(item))]),
-       el('span', { class: 'more' }, more));
+    }, el('span.twist', { 'aria-hidden': 'true' }, fold && twist),
+    el('span.what', name), el('span.more', outlineNote(item)));
 }
 
 function outlineClick(event) {

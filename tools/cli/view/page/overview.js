@@ -2,46 +2,64 @@
 // memory go.
 
 function headline() {
-    const parameters = tensors.filter(t => t.role === 'parameter').reduce((sum, t) => sum + elements(t), 0);
-    const parts = [plural(nodes.length, 'node'), plural(sections.length, 'section'), count(parameters) + ' parameters',
+    const parameters = tensors.filter(t => t.role === 'parameter');
+    const weights = parameters.reduce((sum, t) => sum + elements(t), 0), time = total('seconds');
+    const parts = [plural(nodes.length, 'node'), plural(sections.length, 'section'),
+                   count(weights) + ' parameters',
                    data.memory && bytes(data.memory.promised) + ' of memory', flops(total('flops')),
-                   total('seconds') > 0 && seconds(total('seconds'))];
+                   time > 0 && seconds(time)];
     $('headline').textContent = parts.filter(part => part).join(' · ');
 }
 
+// The greatest of the rows as bars: { name, link, value, ink }.
 function bars(caption, rows, text) {
     const most = Math.max(...rows.map(row => row.value), 1e-30);
-    return el('section', { class: 'card' }, el('h3', null, caption), el('ul', { class: 'bars' }, rows.map(row => el('li', null,
-        el('span', { class: 'what' }, row.link || row.name), el('span', { class: 'more' }, text(row.value)),
-        el('i', { class: row.ink || '', style: `width:${100 * row.value / most}%` })))));
+    const shown = rows.sort((a, b) => b.value - a.value).slice(0, 8);
+    const bar = ({ name, link, value, ink }) => el('li',
+        el('span.what', link ? link() : name), el('span.more', text(value)),
+        el('i', { class: ink, style: `width:${100 * value / most}%` }));
+    return el('section.card', el('h3', caption), el('ul.bars', shown.map(bar)));
+}
+
+// Sums of what value() gives, by key: rows for bars().
+function sums(all, key, value) {
+    const map = new Map();
+    for (const one of all) map.set(one[key], (map.get(one[key]) || 0) + (value(one) || 0));
+    return Array.from(map, ([name, value]) => ({ name, value }));
 }
 
 function buildOverview() {
-    const box = $('overview-more'), cards = [], runs = list('runs').filter(run => run.loss !== undefined);
+    const cards = [], runs = list('runs').filter(run => run.loss !== undefined);
+    const timed = total('seconds') > 0, key = timed ? 'seconds' : 'flops';
     if (runs.length > 1) cards.push(lossCard(runs));
-    if (total('seconds')) {
-        const slow = nodes.map((node, i) => ({ name: node.op, link: nodeLink(i), value: node.seconds || 0,
-                                               ink: kindOf(node) })).sort((a, b) => b.value - a.value).slice(0, 8);
-        cards.push(bars('The slowest nodes', slow, seconds));
+    if (timed) {
+        cards.push(bars('The slowest nodes', nodes.map((node, i) => ({
+            link: () => nodeLink(i), value: node.seconds || 0, ink: kindOf(node),
+        })), seconds));
     }
-    const ops = new Map(), roles = new Map(), key = total('seconds') ? 'seconds' : 'flops';
-    for (const node of nodes) ops.set(node.op, (ops.get(node.op) || 0) + (node[key] || 0));
-    for (const t of tensors) roles.set(t.role, (roles.get(t.role) || 0) + (t.bytes || 0));
-    const sorted = map => Array.from(map, ([name, value]) => ({ name, value })).sort((a, b) => b.value - a.value).slice(0, 8);
-    cards.push(bars('Ops by ' + (key === 'seconds' ? 'time' : 'FLOPs'), sorted(ops), key === 'seconds' ? seconds : flops));
-    cards.push(bars('Bytes of all tensors by role', sorted(roles), bytes));
-    put(box, list('notes').length > 0 && el('ul', { class: 'notes' }, list('notes').map(text => el('li', null, text))),
-        el('div', { class: 'cards' }, cards), data.samba && el('p', { class: 'note' }, `Written by samba.h ${data.samba}.`));
+    cards.push(bars('Ops by ' + (timed ? 'time' : 'FLOPs'),
+        sums(nodes, 'op', node => node[key]), timed ? seconds : flops));
+    cards.push(bars('Bytes of all tensors by role', sums(tensors, 'role', t => t.bytes), bytes));
+    put($('overview-more'),
+        there('notes') && el('ul.notes', list('notes').map(text => el('li', text))),
+        el('div.cards', cards),
+        el('div.bar', saveButton('json', 'data', dataJson),
+            data.samba && el('span.note', `Written by samba.h ${data.samba}.`)));
 }
 
 function lossCard(runs) {
-    const w = 320, h = 120, finite = runs.filter(run => isFinite(run.loss)).map(run => run.loss);
-    const low = Math.min(...finite), high = Math.max(...finite), last = runs[runs.length - 1];
-    const at = (run, i) => [6 + i / (runs.length - 1) * (w - 12), 8 + (high - run.loss) / ((high - low) || 1) * (h - 16)].map(v => v.toFixed(1));
-    const points = runs.map((run, i) => isFinite(run.loss) ? at(run, i) : null).filter(p => p);
-    return el('section', { class: 'card' }, el('h3', null, 'Loss'), svg('svg', { viewBox: `0 0 ${w} ${h}`, class: 'curve', role: 'img', 'aria-label':
-        `Loss from ${short(runs[0].loss)} to ${short(last.loss)} in ${plural(runs.length, 'step')}` },
-        svg('path', { d: 'M' + points.join('L') }), points.length <= 40 && points.map(([x, y]) => svg('circle', { cx: x, cy: y, r: 3 }))),
-        el('details', null, el('summary', null, `${number(runs[0].loss)} → ${number(last.loss)}`), table('Losses', [
-            { title: 'Step', number: true }, { title: 'Loss', number: true }], runs.map(run => ({ cells: [run.step, number(run.loss)] })))));
+    const w = 320, h = 120, losses = runs.map(run => run.loss), finite = losses.filter(isFinite);
+    const low = Math.min(...finite), high = Math.max(...finite), last = losses.length - 1;
+    const at = (loss, i) => [6 + i / last * (w - 12),
+                             8 + (high - loss) / ((high - low) || 1) * (h - 16)];
+    const points = losses.map((loss, i) => isFinite(loss) ? at(loss, i) : null).filter(p => p);
+    const [first, final] = [losses[0], losses[last]];
+    return el('section.card', el('h3', 'Loss'), svg('svg.curve', {
+        viewBox: `0 0 ${w} ${h}`, role: 'img',
+        'aria-label': `Loss from ${short(first)} to ${short(final)} in ${plural(last + 1, 'step')}`,
+    }, svg('path', { d: 'M' + points.map(p => p.map(v => v.toFixed(1))).join('L') }),
+    points.length <= 40 && points.map(([cx, cy]) => svg('circle', { cx, cy, r: 3 }))),
+    el('details', el('summary', `${number(first)} → ${number(final)}`), table('Losses',
+        [{ title: 'Step', number: true }, { title: 'Loss', number: true }],
+        runs.map(run => ({ cells: [run.step, number(run.loss)] })))));
 }

@@ -17,6 +17,7 @@ function drawShade(item) {
     if (!shade.whole) return null;
     const value = (item.children ? item : nodes[item.node])[shade.key] || 0;
     const share = Math.min(1, 2 * value / shade.whole);
-    return [svg('rect', { class: 'heat', width: item.w, height: item.h, rx: 8, opacity: Math.min(0.3, share * 0.6) }),
-            svg('rect', { class: 'bar', x: 8, y: item.h - 5, height: 3, rx: 1.5, width: share * (item.w - 16) })];
+    const { w, h } = item, opacity = Math.min(0.3, share * 0.6);
+    return [svg('rect.heat', { width: w, height: h, rx: 8, opacity }),
+            svg('rect.bar', { x: 8, y: h - 5, height: 3, rx: 1.5, width: share * (w - 16) })];
 }

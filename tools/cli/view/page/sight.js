@@ -21,8 +21,8 @@ function fit() {
 
 // At first: text can be read, the first section is there from its top.
 function firstSight() {
-    const w = stage.element.clientWidth, zoom = Math.min(1, Math.max(w < 500 ? 0.8 : 0.9, (w - 40) / root.w));
-    const wide = root.w * zoom;
+    const w = stage.element.clientWidth, least = w < 500 ? 0.8 : 0.9;
+    const zoom = Math.min(1, Math.max(least, (w - 40) / root.w)), wide = root.w * zoom;
     moveTo(wide < w ? (w - wide) / 2 : 20, 20, zoom);
 }
 
@@ -33,7 +33,8 @@ function intoSight(item) {
     const zoom = Math.max(sight.zoom, 0.45);
     if (zoom !== sight.zoom) zoomBy(zoom / sight.zoom);
     const x = item.ax * zoom + sight.x, y = item.ay * zoom + sight.y;
-    const high = Math.min(item.h * zoom, h - 2 * edge), wide = Math.min(item.w * zoom, w - 2 * edge);
+    const high = Math.min(item.h * zoom, h - 2 * edge);
+    const wide = Math.min(item.w * zoom, w - 2 * edge);
     let dx = 0, dy = 0;
     if (x < edge || x + wide > w - edge) dx = (w - wide) / 2 - x;
     if (y < edge || y + high > h - edge) dy = (h - high) / 2 - y;
@@ -42,7 +43,7 @@ function intoSight(item) {
 
 function foldAll(open) {
     setAll(root, open);
-    root.children.forEach(section => section.open = open || root.children.length > 1 || section.open);
+    for (const section of root.children) section.open = section.open || root.children.length > 1;
     if (!open) openSome(root, 12);
     relayout();
     paintOutline();
@@ -72,23 +73,22 @@ function pick(item) {
 
 function describe(item) {
     if (item.children) return `${item.name}, ${foldText(item)}, ${item.open ? 'open' : 'folded'}`;
-    if (item.kind === 'input') return `input ${item.name}, ${shapeText(tensors[item.tensor].shape)}`;
-    const out = (nodes[item.node].out || [])[0];
-    return `node ${item.node}, ${nodes[item.node].op}` +
-        (out === undefined ? '' : ', ' + shapeText(tensors[out].shape)) + ', ' + nodeName(item.node);
+    const t = tensorOf(item), shape = t === undefined ? '' : ', ' + shapeText(tensors[t].shape);
+    if (item.kind === 'input') return 'input ' + item.name + shape;
+    return `node ${item.node}, ${nodes[item.node].op}${shape}, ${nodeName(item.node)}`;
 }
 
 // The nearest item in a direction: near along it, nearer across it.
 function neighbour(dx, dy) {
-    const from = stage.current;
+    const middle = item => [item.ax + item.w / 2, item.ay + (item.open ? 17 : item.h / 2)];
+    const [x, y] = middle(stage.current);
     let best = null, least = Infinity;
-    const x = from.ax + from.w / 2, y = from.ay + (from.open ? 17 : from.h / 2);
     for (const { item } of stage.things) {
-        if (!item || item === from) continue;
-        const along = (item.ax + item.w / 2 - x) * dx + (item.ay + (item.open ? 17 : item.h / 2) - y) * dy;
-        const across = (item.ax + item.w / 2 - x) * dy + (item.ay + (item.open ? 17 : item.h / 2) - y) * dx;
-        if (along < 4 || (dx && Math.abs(across) > along * 2 && Math.abs(across) > 30)) continue;
-        const far = along + 2 * Math.abs(across);
+        if (!item || item === stage.current) continue;
+        const [ax, ay] = middle(item), along = (ax - x) * dx + (ay - y) * dy;
+        const across = Math.abs((ax - x) * dy + (ay - y) * dx);
+        if (along < 4 || (dx && across > along * 2 && across > 30)) continue;
+        const far = along + 2 * across;
         if (far < least) [best, least] = [item, far];
     }
     return best;

@@ -1,7 +1,9 @@
 // What is chosen. The address keeps it (#tab=memory&node=12), so that a link opens there.
 
-const state = { tab: 'graph', node: nodes.length ? 0 : -1, tensor: -1, step: steps[steps.length - 1],
-                walking: false };
+const state = {
+    tab: 'graph', node: nodes.length ? 0 : -1, tensor: -1, step: steps[steps.length - 1],
+    walking: false,
+};
 const listeners = [];                   // each is called with what changed: { node: true, ... }
 const KEPT = ['tab', 'node', 'tensor', 'step'];
 

@@ -6,16 +6,19 @@ const walk = { timer: 0, speed: 400 };
 function buildTransport() {
     const last = nodes.length - 1, calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
     if (calm) walk.speed = 1200;
-    walk.slider = el('input', { type: 'range', min: 0, max: Math.max(0, last), value: state.node, id: 'walk', 'aria-label': 'Node',
-                                oninput: event => step(Number(event.target.value)) });
-    walk.play = button('▶', togglePlay, { 'aria-label': 'Play', class: 'play', title: 'Play or pause (space)' });
+    walk.slider = el('input', {
+        type: 'range', min: 0, max: Math.max(0, last), value: state.node, id: 'walk',
+        'aria-label': 'Node', oninput: event => step(Number(event.target.value)),
+    });
+    walk.play = button('▶', togglePlay, { 'aria-label': 'Play', class: 'play', title: 'space' });
     walk.label = el('output', { for: 'walk', id: 'walk-label' });
-    put($('transport'), el('div', { class: 'buttons' },
-        button('«', () => step(0), { 'aria-label': 'First node' }),
-        button('‹', () => step(state.node - 1), { 'aria-label': 'Previous node', title: 'Previous node ( [ )' }), walk.play,
-        button('›', () => step(state.node + 1), { 'aria-label': 'Next node', title: 'Next node ( ] )' }),
-        button('»', () => step(last), { 'aria-label': 'Last node' })),
-        el('div', { class: 'track' }, track(), walk.slider), walk.label, stepField());
+    const to = (sign, label, node, key) =>
+        button(sign, () => step(node()), { 'aria-label': label, title: key || label });
+    put($('transport'), el('div.buttons', to('«', 'First node', () => 0),
+        to('‹', 'Previous node', () => state.node - 1, 'Previous node ( [ )'), walk.play,
+        to('›', 'Next node', () => state.node + 1, 'Next node ( ] )'),
+        to('»', 'Last node', () => last)),
+        el('div.track', track(), walk.slider), walk.label, stepField());
     updateTransport({ node: true });
 }
 
@@ -27,14 +30,15 @@ function track() {
         if (last && last.kind === kind) last.end = i + 1;
         else if (runs.length < 200) runs.push({ kind, from: i, end: i + 1 });
     });
-    return el('div', { class: 'kinds', 'aria-hidden': 'true' }, runs.map(run => el('i', {
-        class: run.kind, style: `left:${100 * run.from / n}%;width:${100 * (run.end - run.from) / n}%` })));
+    const share = count => 100 * count / n + '%';
+    return el('div.kinds', { 'aria-hidden': 'true' }, runs.map(({ kind, from, end }) =>
+        el('i.' + kind, { style: `left:${share(from)};width:${share(end - from)}` })));
 }
 
 function stepField() {
     if (steps.length < 2) return null;
-    return select('Step', steps.map(s => [String(s), String(s)]), String(state.step), value => change({ step: Number(value) }),
-                  { class: 'field step', id: 'step' });
+    return select('Step', steps.map(s => [String(s), String(s)]), String(state.step),
+        value => change({ step: Number(value) }), { class: 'field step', id: 'step' });
 }
 
 function step(node) {
@@ -43,19 +47,25 @@ function step(node) {
 }
 
 function togglePlay() {
-    if (walk.timer) return pause();
-    if (state.node >= nodes.length - 1) step(0);
-    walk.timer = setInterval(() => state.node >= nodes.length - 1 ? pause() : step(state.node + 1), walk.speed);
-    walk.play.textContent = '❚❚';
-    fill(walk.play, { 'aria-label': 'Pause' }, []);
-    return undefined;
+    if (walk.timer) {
+        pause();
+        return;
+    }
+    const atEnd = () => state.node >= nodes.length - 1;
+    if (atEnd()) step(0);
+    walk.timer = setInterval(() => atEnd() ? pause() : step(state.node + 1), walk.speed);
+    showPlay('❚❚', 'Pause');
 }
 
 function pause() {
     clearInterval(walk.timer);
     walk.timer = 0;
-    walk.play.textContent = '▶';
-    fill(walk.play, { 'aria-label': 'Play' }, []);
+    showPlay('▶', 'Play');
+}
+
+function showPlay(sign, label) {
+    walk.play.textContent = sign;
+    walk.play.setAttribute('aria-label', label);
 }
 
 function updateTransport(what) {
@@ -63,6 +73,6 @@ function updateTransport(what) {
     if (!walk.slider || !node) return;
     walk.slider.value = state.node;
     walk.slider.setAttribute('aria-valuetext', `node ${state.node}, ${node.op}`);
-    put(walk.label, el('b', null, node.op), el('span', { class: 'path' }, ` ${nodeName(state.node)}`));
+    put(walk.label, el('b', node.op), el('span.path', ` ${nodeName(state.node)}`));
     if (what.step && $('step')) $('step').querySelector('select').value = String(state.step);
 }
