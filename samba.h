@@ -19806,7 +19806,8 @@ typedef struct samba__compilation {
     int32_t *optim_of;              /* by tensor id: 1 + its optimizer; 0: none, -1: yet */
     int32_t n_params;
     samba__binding_pair *pairs; /* named tensors and the values they are to hold */
-    int32_t n_pairs;
+    samba__binding_pair *flows; /* values of the forward pass and their gradients, for the log */
+    int32_t n_pairs, n_flows;
     samba_tensor **bound;            /* by tensor id: the named tensor this value is stored as */
     int32_t *uses;                   /* by tensor id: by nodes and names, before fusion */
     bool *overwritten;               /* by id of a leaf: is a state that traced nodes update */
@@ -20254,24 +20255,31 @@ static const samba__rewrite samba__rewrites[]
         { SAMBA__OP_accumulate, true, samba__accumulate_in_place, "a sum goes on in place" },
         { SAMBA__OP_add, true, samba__add_in_place, "a sum goes on in place" } };
 
-/* Notes that node n, which was of op `was`, has become y. */
-SAMBA__FN void samba__note_rewrite(samba__compilation *c, const char *why, const samba__node *n,
-                                   const samba_op *was, const samba_tensor *y)
+/* Notes that node n, which was of op `was`, has become another one. */
+SAMBA__FN void samba__note_call(samba__compilation *c, const char *why, const samba__node *n,
+                                const samba_op *was, const char *new_name, const char *new_op)
 {
     samba__rewritten *r
         = c->program->pef ? (samba__rewritten *)samba__temp(c->session, 1, sizeof *r) : NULL;
-    const samba__node *by = y == n->out[0] ? n : samba__producer_of(c, y);
     if (!r) return;
     r->why = why;
     r->name = n->name;
     r->op = was->name;
-    r->new_name = by ? by->name : y->name;
-    r->new_op = by ? by->op->name : "leaf";
+    r->new_name = new_name;
+    r->new_op = new_op;
     if (c->last_rewritten)
         c->last_rewritten->next = r;
     else
         c->rewritten = r;
     c->last_rewritten = r;
+}
+
+/* The same, of a node that has become y. */
+SAMBA__FN void samba__note_rewrite(samba__compilation *c, const char *why, const samba__node *n,
+                                   const samba_op *was, const samba_tensor *y)
+{
+    const samba__node *by = y == n->out[0] ? n : samba__producer_of(c, y);
+    samba__note_call(c, why, n, was, by ? by->name : y->name, by ? by->op->name : "leaf");
 }
 
 /* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
@@ -20513,6 +20521,9 @@ SAMBA__FN bool samba__step_in_product(samba__compilation *c, const samba__node *
     samba_tensor **in
         = (samba_tensor **)samba__temp(c->session, SAMBA__MATMUL_SGD_INPUTS, sizeof *in);
     if (!in) return false;
+    const samba_op *op = &samba__op_table[SAMBA__OP_matmul_sgd];
+    samba__note_call(c, "a product makes a step", m, m->op, step->name, op->name);
+    samba__note_call(c, "a product makes a step", step, step->op, step->name, op->name);
     in[SAMBA__MATMUL_SGD_W] = step->in[SAMBA__SGD_W];
     in[SAMBA__MATMUL_SGD_A] = m->in[0];
     in[SAMBA__MATMUL_SGD_A + 1] = m->in[1];
@@ -20521,7 +20532,7 @@ SAMBA__FN bool samba__step_in_product(samba__compilation *c, const samba__node *
     in[SAMBA__MATMUL_SGD_MOMENTUM] = step->in[SAMBA__SGD_MOMENTUM];
     c->producer[m->out[0]->id] = NULL;
     c->producer[step->out[0]->id] = m;
-    m->op = &samba__op_table[SAMBA__OP_matmul_sgd];
+    m->op = op;
     m->in = in;
     m->n_in = SAMBA__MATMUL_SGD_INPUTS;
     m->out[0] = step->out[0];
@@ -22541,6 +22552,26 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     *bytes += moved;
 }
 
+/* Which symbol is the gradient of which. A sum that goes on in place is one where it ends. */
+SAMBA__FN void samba__log_gradients(FILE *f, const samba__compilation *c, const samba__plan *p)
+{
+    int32_t *last = (int32_t *)samba__temp(c->session, p->n_places, sizeof *last);
+    for (int32_t i = 0; last && i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        for (int32_t o = 0; o < n->n_out; o++)
+            last[p->place_of[n->out[o]->id]] = n->out[o]->id + 1;
+    }
+    for (int32_t i = 0; last && i < c->n_flows; i++) {
+        const samba_tensor *x = samba__final(c->flows[i].named);
+        const samba_tensor *dx = samba__final(c->flows[i].source);
+        int32_t a = p->place_of[x->id], b = p->place_of[dx->id];
+        if (a < 0 || b < 0 || (last[b] && last[b] != dx->id + 1)) continue;
+        if (x->role != SAMBA__WEIGHT && last[a] != x->id + 1) continue;
+        fprintf(f, "gradient of %s (symbol %d) is %s (symbol %d)\n", x->name, p->places[a].index,
+                dx->name, p->places[b].index);
+    }
+}
+
 SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba__plan *p,
                               size_t pef_size)
 {
@@ -22561,6 +22592,7 @@ SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba_
     for (const samba__rewritten *r = c->rewritten; r; r = r->next)
         fprintf(f, "rewrite %s: %s (%s) -> %s (%s)\n", r->why, r->name, r->op, r->new_name,
                 r->new_op);
+    samba__log_gradients(f, c, p);
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
         int64_t flops = 0, bytes = 0;
@@ -23960,6 +23992,7 @@ SAMBA__FN void samba__drop_fake_quantize(samba__quantizer *q)
         if (n->out[0]->same_as || !samba__is(n->op, SAMBA__OP_fake_quantize)) continue;
         q->range[n->in[0]->id] = n->in[1];
         n->out[0]->same_as = n->in[0];
+        samba__note_rewrite(c, "its range is that of int8", n, n->op, n->in[0]);
     }
     samba__count_readers(q);
 }
@@ -24491,6 +24524,17 @@ SAMBA__FN samba__node *samba__emit_follower(samba__quantizer *q, const samba__no
     return m->in[0] ? m : NULL;
 }
 
+/* Notes what int8 op m stands for: n, and the batch_norm and relu behind it that it took in. */
+SAMBA__FN void samba__note_int8(samba__quantizer *q, const samba__node *n,
+                                const samba__int8_choice *h, const samba__node *m)
+{
+    const samba__node *last = samba__producer_of(q->c, h->y);
+    const char *why = "computed in int8";
+    samba__note_call(q->c, why, n, n->op, m->name, m->op->name);
+    if (h->norm) samba__note_call(q->c, why, h->norm, h->norm->op, m->name, m->op->name);
+    if (h->relu && last) samba__note_call(q->c, why, last, last->op, m->name, m->op->name);
+}
+
 /* The int8 op of a choice, and what makes f32 of it for who reads that. */
 SAMBA__FN bool samba__emit_choice(samba__quantizer *q, samba__node *n, const samba__int8_choice *h)
 {
@@ -24502,6 +24546,7 @@ SAMBA__FN bool samba__emit_choice(samba__quantizer *q, samba__node *n, const sam
     if (h->form == SAMBA__INT8_RELU) m = samba__emit_requantize(q, n, n->in[0], h);
     samba__node *back = m ? samba__int8_node(q, SAMBA__OP_dequantize, n, 1, h->y, false) : NULL;
     if (!back) return false;
+    samba__note_int8(q, n, h, m);
     samba__push_node(q, m);
     q->stored[h->y->id] = m->out[0];
     back->in[0] = m->out[0];
@@ -24804,6 +24849,26 @@ SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *lo
     return loss->dtype == SAMBA_F32 ? grad : samba_cast(grad, loss->dtype);
 }
 
+/* Keeps which value is the gradient of which; parameters may have one of their own besides. */
+SAMBA__FN void samba__note_flow(samba__compilation *c, const samba__tape *t, samba_tensor *x)
+{
+    samba__binding_pair flow = { x, samba__tape_grad(t, x) };
+    if (flow.source) c->flows[c->n_flows++] = flow;
+}
+
+SAMBA__FN bool samba__note_flows(samba__compilation *c, const samba__tape *t)
+{
+    if (!c->program->pef) return true;
+    c->flows = (samba__binding_pair *)samba__temp(c->session, t->n_tensors, sizeof *c->flows);
+    if (!c->flows) return false;
+    for (int32_t i = 0; i < t->n_nodes; i++)
+        for (int32_t o = 0; o < t->nodes[i]->n_out; o++)
+            samba__note_flow(c, t, t->nodes[i]->out[o]);
+    for (int32_t i = 0; i < c->n_params; i++)
+        if (!c->params[i]->grad) samba__note_flow(c, t, c->params[i]);
+    return true;
+}
+
 /* Backward pass: gradients of the losses in every trainable parameter. */
 SAMBA__FN bool samba__add_backward(samba__compilation *c)
 {
@@ -24835,6 +24900,7 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
         samba__emit2(SAMBA__OP_accumulate, w->grad, dw, &onward, 1);
     }
     s->section = SAMBA_FWD;
+    if (samba_ok(s)) samba__note_flows(c, &t);
     samba__tape_close(&t);
     return samba_ok(s);
 }
