@@ -1,4 +1,6 @@
-/* Which tensor is the gradient of which. The gradient of what an op makes is what its backward op
+/* Which tensor is the gradient of which. The compiler knows, and its log has a line for each:
+       gradient of NAME (symbol 12) is NAME (symbol 34)
+   Without a log it is told from the graph. The gradient of what an op makes is what its backward op
    reads beside what the op itself reads and makes:
        y = tanh(x)         dx = tanh_backward(dy, y)
        y = affine(x, W)    dx = matmul(dy, W), dW = matmul(dy, x)
@@ -144,12 +146,53 @@ static void find_pairs(search *s)
         if (is_kind(m, i, "forward")) hand_on(s, i);
 }
 
+// ---- The log ------------------------------------------------------------------------------------
+
+// The symbol that "NAME (symbol 12)" at p names, where `behind` is what stands behind it; -1: none.
+static int32_t read_symbol(const model *m, const char *p, const char *behind, const char **end)
+{
+    static const char mark[] = " (symbol ";
+    for (const char *at = strstr(p, mark); at; at = strstr(at + 1, mark)) {
+        char *rest;
+        long i = strtol(at + strlen(mark), &rest, 10);
+        size_t length = (size_t)(at - p);
+        if (i < 0 || i >= m->pef.n_symbols) continue;
+        const char *name = m->symbols[i].name;
+        bool same = *name == 0 || (strlen(name) == length && strncmp(name, p, length) == 0);
+        if (!same || strncmp(rest, behind, strlen(behind)) != 0) continue;
+        *end = rest + strlen(behind);
+        return (int32_t)i;
+    }
+    return -1;
+}
+
+// False: the log has no such line. Of two equal calls the compiler has made one, and each line has
+// a part of its gradient: then nothing is said.
+static bool read_gradients(search *s)
+{
+    static const char begin[] = "\ngradient of ";
+    const model *m = s->m;
+    bool any = false;
+    for (const char *at = m->log; at; any = true) {
+        at = strstr(at, begin);
+        if (!at) break;
+        at += strlen(begin);
+        int32_t x = read_symbol(m, at, ") is ", &at);
+        int32_t dx = x < 0 ? -1 : read_symbol(m, at, ")\n", &at);
+        if (dx < 0 || count_of(m, x) != count_of(m, dx)) continue;
+        at--;       // at the end of the line
+        bool other = s->grad[x] != UNKNOWN && s->grad[x] != dx;
+        if (m->symbols[x].gradient < 0) s->grad[x] = other ? SEVERAL : dx;
+    }
+    return any;
+}
+
 int32_t *find_gradients(const model *m)
 {
     size_t n = (size_t)m->pef.n_symbols + 1;
     search s = { m, malloc(n * sizeof *s.grad), calloc(n, sizeof *s.readers) };
     for (size_t i = 0; s.grad && i + 1 < n; i++) s.grad[i] = m->symbols[i].gradient;
-    if (s.grad && s.readers && !has_doubles(m)) find_pairs(&s);
+    if (s.grad && !read_gradients(&s) && s.readers && !has_doubles(m)) find_pairs(&s);
     for (size_t i = 0; s.grad && i + 1 < n; i++)
         if (s.grad[i] < 0) s.grad[i] = UNKNOWN;
     free(s.readers);

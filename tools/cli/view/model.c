@@ -101,6 +101,7 @@ void close_model(model *m)
     samba_close(m->session);
     for (int32_t i = 0; m->layer && i < m->pef.n_nodes; i++) free(m->layer[i]);
     free(m->layer);
+    free(m->log);
     free(m->notes);
     free(m->symbols);
     free(m->nodes);

@@ -22,6 +22,7 @@ typedef struct model {
     int32_t *section_of;        // of each node
     char **layer;               // of each node: its path, parts divided by '\n'; "" at the top
     samba_session *session;
+    char *log;                  // what the compiler said of it; NULL: that is not known
     char *notes;                // sentences that belong on the page, each with a '\n'
 } model;
 

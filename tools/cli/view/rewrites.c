@@ -27,9 +27,10 @@ static bool read_call(rewrite_call *call, const char *p, const char *end)
 
 static bool read_line(rewrite *r, const char *line, size_t n)
 {
-    const char *end = line + n, *colon = strstr(line, ": "), *arrow = strstr(line, " -> ");
+    const char *end = line + n, *colon = strstr(line, ": "), *arrow = strstr(line, ") -> ");
     memset(r, 0, sizeof *r);
     if (!colon || !arrow || colon > arrow || arrow > end) return false;
+    arrow++;        // names may have one, too
     r->pass = copy_of(line, (size_t)(colon - line));
     if (!r->pass || !read_call(&r->before, colon + 2, arrow)) return false;
     bool nothing = strncmp(arrow + 4, "nothing", 7) == 0;
@@ -45,41 +46,22 @@ static void free_rewrite(rewrite *r)
     free(r->after.op);
 }
 
-// PATH.log; of PATH.ckpt also that of the PEF it may have been saved from. False: there is none.
-static bool find_log(char log[PATH_SIZE], const char *path)
+bool read_rewrites(rewrites *r, const char *log, fault *why)
 {
-    static const char *const pef[] = { "", ".pef" };
-    fault ignored;
-    size_t n = strlen(path);
-    if (make_path(log, &ignored, "%s.log", path) && is_file(log)) return true;
-    for (int i = 0; ends_with(path, ".ckpt") && i < 2; i++)
-        if (make_path(log, &ignored, "%.*s%s.log", (int)n - 5, path, pef[i]) && is_file(log)) return true;
-    return false;
-}
-
-bool read_rewrites(rewrites *r, const char *path, fault *why)
-{
-    char log[PATH_SIZE];
-    size_t size;
     memset(r, 0, sizeof *r);
-    if (!find_log(log, path)) return true;
-    char *text = read_file(log, &size, why);
-    if (!text) return false;
-    r->known = true;
-    for (char *line = text; *line;) {
+    for (const char *line = log; line && *line;) {
         size_t n = strcspn(line, "\n");
         rewrite one, *more;
-        char *next = line + n + (line[n] == '\n');
-        line[n] = 0;
-        bool is = strncmp(line, "rewrite ", 8) == 0 && read_line(&one, line + 8, n - 8);
+        bool begins = strncmp(line, "rewrite ", 8) == 0;
+        bool is = begins && read_line(&one, line + 8, n - 8);
         more = is ? realloc(r->list, ((size_t)r->n + 1) * sizeof *more) : NULL;
         if (more) {
             r->list = more;
             r->list[r->n++] = one;
-        } else if (is) free_rewrite(&one);
-        line = next;
+        } else if (begins) free_rewrite(&one);
+        if (is && !more) return fail(why, "no memory for what the compiler rewrote");
+        line += n + (line[n] == '\n');
     }
-    free(text);
     return true;
 }
 

@@ -14,11 +14,10 @@ typedef struct rewrite {
 typedef struct rewrites {
     rewrite *list;
     int32_t n;
-    bool known;             // there is a log
 } rewrites;
 
-// Of the log beside the PEF, or beside that of a checkpoint. If there is none, nothing is known.
-bool read_rewrites(rewrites *r, const char *path, fault *why);
+// Of the text of a log; NULL: there is none, and nothing is known.
+bool read_rewrites(rewrites *r, const char *log, fault *why);
 void free_rewrites(rewrites *r);
 
 #endif

@@ -1,6 +1,7 @@
 // tools/samba view: a model as one HTML page that shows what happens in it.
 #include "commands.h"
 #include "inputs.h"
+#include "log.h"
 #include "show.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@ enum { MOST_INPUTS = 64 };
 
 typedef struct options {
     const char *from, *other, *to;          // other: what from is compared with
-    const char *tokens;
+    const char *tokens, *log;
     const char *inputs[MOST_INPUTS];
     int n_inputs;
     int64_t steps, megabytes, runs, threads, seed;
@@ -31,6 +32,7 @@ static int usage(FILE *to)
             "               elements of large ones\n"
             "  --runs N     runs that are timed (5; 0: none, and the machine is not measured)\n"
             "  --tokens FILE  a label for each place of a sequence, one a line\n"
+            "  --log FILE  what the compiler wrote of it, if MODEL.pef.log is not beside the file\n"
             "  --threads N  (all)    --seed N  of what the model draws\n"
             "  --diff    compares two files: their graphs, and what they make of the same inputs.\n"
             "            Exits with 0 if they are equal, 1 if they differ, 2 after an error\n"
@@ -65,6 +67,7 @@ static bool read_flag(options *o, const char *flag, const char *value, fault *wh
         return fine || fail(why, "--tolerance %s: give a number from 0 to 1", value);
     }
     if (strcmp(flag, "--tokens") == 0) o->tokens = value;
+    else if (strcmp(flag, "--log") == 0) o->log = value;
     else if (strcmp(flag, "-o") == 0) o->to = value;
     else if (strcmp(flag, "--input") != 0)
         return fail(why, "there is no flag %s; --help lists those there are", flag);
@@ -158,8 +161,9 @@ static bool look(view *v, const options *o, fault *why)
     if (!open_model(&v->model, o->from, &how, why)) return false;
     if (!give_values(&v->model, o->inputs, o->n_inputs, why)) return false;
     if (o->tokens && !read_tokens(v, o->tokens, why)) return false;
-    if (!map_memory(&v->memory, &v->model, why) || !read_rewrites(&v->rewrites, o->from, why))
+    if (!find_log(&v->model, o->log, why) || !read_rewrites(&v->rewrites, v->model.log, why))
         return false;
+    if (!map_memory(&v->memory, &v->model, why)) return false;
     if (!run_steps(v, o, why)) return false;
     note_kept(v, o);
     if (o->runs == 0) return true;
