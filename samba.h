@@ -22567,8 +22567,8 @@ SAMBA__FN void samba__log_gradients(FILE *f, const samba__compilation *c, const 
         int32_t a = p->place_of[x->id], b = p->place_of[dx->id];
         if (a < 0 || b < 0 || (last[b] && last[b] != dx->id + 1)) continue;
         if (x->role != SAMBA__WEIGHT && last[a] != x->id + 1) continue;
-        fprintf(f, "gradient of %s (symbol %d) is %s (symbol %d)\n", x->name, p->places[a].index,
-                dx->name, p->places[b].index);
+        fprintf(f, "gradient of %s (symbol %d) is %s (symbol %d)\n", p->places[a].name,
+                p->places[a].index, p->places[b].name, p->places[b].index);
     }
 }
 

@@ -81,7 +81,72 @@ static void chain(samba_session *s, samba_program *p)
     device_net_infers(p, h);
 }
 
+// A layer of GPT: what one product makes is cut in three, the table of words is tied to the logits,
+// and attention drops weights; in microbatches.
+static void tied(samba_session *s, samba_program *p)
+{
+    const samba_attention_opts causal = { .causal = true };
+    samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2, 6)), *part[3];
+    samba_tensor *next = samba_input(s, "next", SAMBA_I32, SAMBA_SHAPE(2, 6));
+    samba_tensor *x = samba_embedding(ids, "wte", 13, 16);
+    samba_split(samba_linear(samba_layernorm(x, "h__0__ln_1"), "h__0__attn__qkv", 48), 16, 2, part, 3);
+    for (int i = 0; i < 3; i++)
+        part[i] = samba_permute(samba_reshape(part[i], SAMBA_SHAPE(2, 6, 4, 4)), SAMBA_SHAPE(0, 2, 1, 3));
+    samba_tensor *y = samba_attention_dropout(part, NULL, &causal, "h__0__attn__drop", 0.2f);
+    y = samba_reshape(samba_permute(y, SAMBA_SHAPE(0, 2, 1, 3)), SAMBA_SHAPE(2, 6, 16));
+    x = samba_add(x, samba_linear(y, "h__0__attn__proj", 16));
+    y = samba_gelu(samba_linear(samba_layernorm(x, "h__0__ln_2"), "h__0__mlp__up", 32));
+    x = samba_layernorm(samba_add(x, samba_linear(y, "h__0__mlp__down", 16)), "ln_f");
+    samba_tensor *table = samba_param(s, "wte__weight", SAMBA_SHAPE(13, 16), (samba_init){ 0 });
+    p->outputs[0] = samba_name(samba_affine(x, table, NULL), "logits");
+    p->loss = samba_name(samba_cross_entropy(p->outputs[0], next), "loss");
+    p->optim.kind = SAMBA_ADAMW;
+    p->microbatches = 2;
+    p->max_grad_norm = 1;
+}
+
+// Equal calls, of which the compiler makes one: the gradient of each is a part of that one's. And
+// what is read once more, in parts, at their even places, and as an output.
+static void read_often(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 12)), *part[2];
+    samba_tensor *a = samba_linear(x, "a", 12), *once = samba_tanh(a), *twice = samba_tanh(a);
+    samba_tensor *b = samba_add(samba_linear(once, "b", 12), samba_mul(samba_linear(twice, "c", 12), twice));
+    samba_split(b, 6, 1, part, 2);
+    samba_tensor *all[3] = { samba_mul(part[0], part[1]), samba_slice(b, 1, 0, 12, 2), part[1] };
+    p->outputs[0] = samba_name(samba_cat(all, 3, 1), "parts");
+    samba_tensor *y = samba_sigmoid(samba_scale(p->outputs[0], 1.0f));
+    device_net_trains(s, p, samba_linear(samba_add(y, p->outputs[0]), "head", 5), SAMBA_SGD);
+    p->outputs[1] = samba_name(b, "b_made");
+}
+
+static bool is_trunk(const samba_tensor *w, void *user)
+{
+    (void)user;
+    return strncmp(w->name, "trunk", 5) == 0;
+}
+
+// Two losses of one trunk, and an optimizer for it alone, which clips.
+static void two_losses(samba_session *s, samba_program *p)
+{
+    static samba_optim optims[2];
+    samba_tensor *h = samba_tanh(samba_linear(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8)), "trunk", 8));
+    samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(4));
+    samba_tensor *target = samba_input(s, "target", SAMBA_F32, SAMBA_SHAPE(4, 2));
+    p->outputs[0] = samba_name(samba_cross_entropy(samba_linear(h, "sort", 3), label), "sorted");
+    p->outputs[1] = samba_name(samba_mse(samba_linear(h, "guess", 2), target, SAMBA_REDUCE_MEAN), "near");
+    p->outputs[2] = samba_name(h, "hidden");
+    p->loss_indices[1] = 1;
+    p->n_loss_indices = 2;
+    optims[0] = (samba_optim){ .kind = SAMBA_ADAMW, .select = is_trunk, .max_grad_norm = 0.1f };
+    optims[1] = (samba_optim){ .kind = SAMBA_SGD, .momentum = 0.9f };
+    p->optims = optims;
+    p->n_optims = 2;
+}
+
 static const device_net more_nets[] = {
+    { "tied", tied, false },             { "read_often", read_often, false },
+    { "two_losses", two_losses, false },
     { "hostile", hostile, false },       { "masked", masked, false },
     { "halves", halves, false },         { "ops_apart", ops_apart, false },
     { "small_sections", small_sections, false }, { "recomputed", recomputed, false },

@@ -19,7 +19,8 @@ build() {
     $CC $flags -c -o $out/samba.o tools/cli/view/fused.c || return 1
     parts=$(ls tools/cli/view/*.c tools/cli/util/*.c | grep -v fused.c)
     $CC $flags -o $out/tool tools/cli/view.c $parts $out/samba.o -lm -pthread &&
-        $CC $flags -o $out/nets tests/lib/view_nets.c $parts $out/samba.o -lm -pthread
+        $CC $flags -o $out/nets tests/lib/view_nets.c $parts $out/samba.o -lm -pthread &&
+        $CC $flags -o $out/grads tests/lib/view_grads.c $parts $out/samba.o -lm -pthread
 }
 check 'the tool and the nets are built' build
 [ $failed = 0 ] || finish
@@ -75,6 +76,22 @@ gradients() {   # those of three layers, by dW = dy^T x
     python3 tests/lib/view_page.py $out/mlp_sgd.html | grep ', 3 gradients proved'
 }
 check 'gradients of what layers make are known' gradients
+trained='mlp_sgd transformer conv_train microbatches dropped spatial in_products recomputed words
+    tied read_often two_losses'
+differences() {
+    set --
+    for net in $trained; do set -- "$@" $out/$net.ckpt; done
+    $out/grads "$@" >$out/gradients.txt
+}
+check 'gradients are what central differences say' differences
+known() { grep "$1.ckpt: $2 gradients are proved" $out/gradients.txt; }
+check 'of all that one layer of GPT makes' known tied 39
+check 'of what two losses need' known two_losses 11
+check 'where equal calls are one, it is not known' known read_often 20
+without_log() {     # the graph alone tells fewer
+    mkdir -p $out/alone && cp $out/tied.ckpt $out/alone/ && $out/grads $out/alone/tied.ckpt
+}
+check 'without a log no gradient is wrong' without_log
 small() { page transformer --values 0 && python3 tests/lib/view_page.py $out/transformer.html; }
 check 'no room for values' small
 attends() {

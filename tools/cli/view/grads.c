@@ -115,11 +115,11 @@ static bool has_doubles(const model *m)
 }
 
 // What a sum or a view makes has the gradient of what it reads, if that goes nowhere else.
-static void hand_on(search *s, int32_t i)
+static void hand_on(search *s, int32_t i, bool sums)
 {
     const model *m = s->m;
     const node *f = &m->nodes[i];
-    bool passes = is_op(f, "add") || is_view(m, i);
+    bool passes = (sums && is_op(f, "add")) || is_view(m, i);
     if (!passes || f->out[0] < 0 || s->grad[f->out[0]] < 0) return;
     for (int32_t k = 0; k < f->n_in; k++) {
         if (f->in[k] < 0 || count_of(m, f->in[k]) != count_of(m, f->out[0])) continue;
@@ -128,7 +128,7 @@ static void hand_on(search *s, int32_t i)
     }
 }
 
-static void find_pairs(search *s)
+static void count_readers(search *s)
 {
     const model *m = s->m;
     for (int32_t i = 0; i < m->pef.n_nodes; i++) {
@@ -136,6 +136,11 @@ static void find_pairs(search *s)
         for (int32_t k = 0; is_kind(m, i, "forward") && k < f->n_in; k++)
             if (f->in[k] >= 0) s->readers[f->in[k]]++;
     }
+}
+
+static void find_pairs(search *s)
+{
+    const model *m = s->m;
     for (int32_t i = 0; i < m->pef.n_nodes; i++) {
         int32_t gradient = UNKNOWN;
         if (!is_kind(m, i, "backward")) continue;
@@ -143,7 +148,7 @@ static void find_pairs(search *s)
         if (f >= 0) set_gradient(s, m->nodes[f].out[0], gradient);
     }
     for (int32_t i = m->pef.n_nodes - 1; i >= 0; i--)
-        if (is_kind(m, i, "forward")) hand_on(s, i);
+        if (is_kind(m, i, "forward")) hand_on(s, i, true);
 }
 
 // ---- The log ------------------------------------------------------------------------------------
@@ -187,12 +192,32 @@ static bool read_gradients(search *s)
     return any;
 }
 
+// The compiler joins reshapes of gradients: so a view has the gradient of what it is a view of, and
+// the other way round, if nothing else reads that.
+static void share_with_views(search *s)
+{
+    const model *m = s->m;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
+        const node *f = &m->nodes[i];
+        if (!is_view(m, i) || !is_kind(m, i, "forward") || s->readers[f->in[0]] != 1) continue;
+        bool loss = m->symbols[f->in[0]].gradient >= 0;     // which has ones besides
+        if (loss || s->readers[f->out[0]] == 0 || s->grad[f->in[0]] < 0) continue;
+        if (s->grad[f->out[0]] == UNKNOWN) s->grad[f->out[0]] = s->grad[f->in[0]];
+    }
+    for (int32_t i = m->pef.n_nodes - 1; i >= 0; i--)
+        if (is_kind(m, i, "forward")) hand_on(s, i, false);
+}
+
 int32_t *find_gradients(const model *m)
 {
     size_t n = (size_t)m->pef.n_symbols + 1;
     search s = { m, malloc(n * sizeof *s.grad), calloc(n, sizeof *s.readers) };
     for (size_t i = 0; s.grad && i + 1 < n; i++) s.grad[i] = m->symbols[i].gradient;
-    if (s.grad && !read_gradients(&s) && s.readers && !has_doubles(m)) find_pairs(&s);
+    if (s.grad && s.readers) {
+        count_readers(&s);
+        if (read_gradients(&s)) share_with_views(&s);
+        else if (!has_doubles(m)) find_pairs(&s);
+    }
     for (size_t i = 0; s.grad && i + 1 < n; i++)
         if (s.grad[i] < 0) s.grad[i] = UNKNOWN;
     free(s.readers);

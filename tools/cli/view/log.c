@@ -47,9 +47,8 @@ bool find_log(model *m, const char *named, fault *why)
     size_t size;
     const char *path = named ? named : found;
     if (!named && !beside(found, m->path)) {
-        add_note(m, "The compiler's log is not beside %s: of what was rewritten, only what the file "
-                 "itself shows is listed.", m->path);
-        return true;
+        return add_note(m, "The compiler's log is not beside %s (--log names it): what was rewritten, "
+                        "and some gradients, are not known.", m->path);
     }
     m->log = read_file(path, &size, why);
     if (!m->log) return false;
@@ -57,6 +56,6 @@ bool find_log(model *m, const char *named, fault *why)
     if (named) return fail(why, "--log %s: it is of another program than %s", named, m->path);
     free(m->log);
     m->log = NULL;
-    return add_note(m, "%s is of another program, and was not used: of what was rewritten, only what "
-                    "%s itself shows is listed.", path, m->path);
+    return add_note(m, "%s is of another program, and is not used: what was rewritten, and some "
+                    "gradients, are not known.", path);
 }

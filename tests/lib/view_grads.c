@@ -1,0 +1,188 @@
+// view_grads MODEL...: every gradient that the glass box names is proved by central differences. What
+// a tensor holds is changed right after it was made, along the gradient and along a half of it; the
+// loss must change as the gradient says. Linked with samba.h's functions and tools/cli/view.
+#include "samba.h"
+#include "tools/cli/view/capture.h"
+#include "tools/cli/view/grads.h"
+#include "tools/cli/view/inputs.h"
+#include "tools/cli/view/log.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LOSS = 4096 };
+
+// A run: what is kept of it, or what is changed in it.
+typedef struct run {
+    model m;
+    float **held;                   // of each tensor, what it held last; NULL: nothing is kept
+    int32_t tensor, node;           // what is changed, and what makes it; -1: nothing does
+    const float *along;
+    double step;
+    double moved;                   // how far, along `along`
+    bool done;
+    double loss;                    // the sum of all
+} run;
+
+static void change(run *r, float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float was = x[i];
+        x[i] = (float)(was + r->step * r->along[i]);
+        r->moved += ((double)x[i] - was) * r->along[i];
+    }
+    r->done = true;
+}
+
+static void keep(run *r, int32_t tensor, const void *data)
+{
+    const samba_spec *spec = &r->m.symbols[tensor].spec;
+    int64_t n = samba_count(&spec->shape);
+    if (!is_float_type(spec->dtype)) return;
+    if (!r->held[tensor]) r->held[tensor] = malloc((size_t)n * sizeof(float) + 1);
+    if (r->held[tensor]) load_numbers(r->held[tensor], data, spec->dtype, 0, n);
+}
+
+// Of microbatches the first is changed; what parameters' gradients hold is complete in the last.
+static void watch(int32_t i, const char *name, const samba_op *op, const samba_args *args,
+                  bool begins, void *user)
+{
+    run *r = user;
+    const node *n = &r->m.nodes[i];
+    bool first = args->microbatch == 0, leaf = r->node < 0;
+    (void)name;
+    (void)op;
+    for (int32_t k = 0; begins && leaf && first && !r->done && k < n->n_in; k++)
+        if (n->in[k] == r->tensor && args->in[k])
+            change(r, (float *)(uintptr_t)args->in[k], samba_count(&args->in_spec[k].shape));
+    for (int32_t o = 0; !begins && o < n->n_out; o++) {
+        int32_t t = n->out[o];
+        if (t < 0 || !args->out[o]) continue;
+        if (i == r->node && t == r->tensor && first && !r->done)
+            change(r, args->out[o], samba_count(&args->out_spec[o].shape));
+        bool complete = first || r->m.symbols[t].role == SAMBA_ROLE_GRADIENT;
+        if (r->held && complete) keep(r, t, args->out[o]);
+    }
+}
+
+static void sum_losses(run *r)
+{
+    samba_tensor *loss[SAMBA_MAX_OUTPUTS];
+    int32_t n = samba_losses(r->m.session, loss, SAMBA_MAX_OUTPUTS);
+    r->loss = 0.0;
+    for (int32_t i = 0; i < n; i++) {
+        float value[MOST_LOSS] = { 0 };
+        int64_t all = (int64_t)(samba_bytes(loss[i]) / samba_dtype_size(loss[i]->dtype));
+        if (all <= MOST_LOSS) samba_copy_out_f32(loss[i], value, all);
+        for (int64_t k = 0; k < all && k < MOST_LOSS; k++) r->loss += value[k];
+    }
+}
+
+// Opened anew each time, so that all begin alike. keeps: all that is made is held.
+static bool do_run(run *r, const char *path, bool keeps)
+{
+    fault why = { "" };
+    const model_options how = { 1, 7, NULL, NULL };
+    r->done = false;
+    r->moved = 0.0;
+    bool fine = open_model(&r->m, path, &how, &why) && give_values(&r->m, NULL, 0, &why)
+        && find_log(&r->m, NULL, &why);
+    r->held = fine && keeps ? calloc((size_t)r->m.pef.n_symbols + 1, sizeof *r->held) : NULL;
+    if (fine) samba_on_node(r->m.session, watch, r);
+    fine = fine && run_model(&r->m, &why);
+    if (fine) sum_losses(r);
+    if (!fine) printf("%s: %s\n", path, why.text);
+    return fine;
+}
+
+static void end_run(run *r)
+{
+    for (int32_t i = 0; r->held && i < r->m.pef.n_symbols; i++) free(r->held[i]);
+    free(r->held);
+    close_model(&r->m);
+}
+
+typedef enum verdict { PROVED, TOO_SMALL, WRONG } verdict;
+
+/* Steps of several lengths, as there are kinks, curves and roundings: one of them must fit. */
+static double error_along(const char *path, int32_t tensor, int32_t node, const float *along,
+                          double length2, double loss)
+{
+    double best = INFINITY;
+    for (double part = 3e-2; part > 1e-6 && best > 0.02; part /= 10) {
+        double moved = 0.0, changed = 0.0;
+        for (int sign = 1; sign >= -1; sign -= 2) {
+            run r = { .tensor = tensor, .node = node, .along = along };
+            r.step = sign * part * fmax(0.1, fabs(loss)) / length2;
+            if (do_run(&r, path, false)) {
+                moved += sign * r.moved;
+                changed += sign * r.loss;
+            }
+            end_run(&r);
+        }
+        double error = fabs(changed / moved - 1.0);
+        if (error < best) best = error;
+    }
+    return best;
+}
+
+// gradient (n), with every second element or so left out if `half`.
+static verdict judge(const char *path, int32_t tensor, int32_t node, const float *gradient,
+                     int64_t n, bool half, double loss)
+{
+    float *along = malloc((size_t)n * sizeof *along + 1);
+    double length2 = 0.0, most = 0.0;
+    for (int64_t i = 0; along && i < n; i++) {
+        along[i] = half && (uint32_t)i * 2654435761u >> 31 ? 0.0f : gradient[i];
+        length2 += (double)along[i] * along[i];
+        most = fmax(most, fabs(along[i]));
+    }
+    bool small = !along || most < 1e-7 * fmax(0.1, fabs(loss));
+    double error = small ? 0.0 : error_along(path, tensor, node, along, length2, loss);
+    free(along);
+    if (small) return TOO_SMALL;
+    return error < 0.06 ? PROVED : WRONG;
+}
+
+static int32_t maker_of(const model *m, int32_t tensor)
+{
+    samba_role role = m->symbols[tensor].role;
+    if (role == SAMBA_ROLE_WEIGHT || role == SAMBA_ROLE_INPUT) return -1;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++)
+        for (int32_t o = 0; o < m->nodes[i].n_out; o++)
+            if (m->nodes[i].out[o] == tensor) return i;
+    return -1;
+}
+
+// Prints how many are proved, and the names of those that are wrong. False: some are.
+static bool judge_model(const char *path)
+{
+    run r = { .tensor = -1, .node = -1 };
+    int32_t count[3] = { 0, 0, 0 };
+    bool fine = do_run(&r, path, true);
+    int32_t *grad = fine ? find_gradients(&r.m) : NULL;
+    for (int32_t i = 0; grad && i < r.m.pef.n_symbols; i++) {
+        const symbol *s = &r.m.symbols[i];
+        const float *g = grad[i] < 0 ? NULL : r.held[grad[i]];
+        if (!g || s->spec.dtype != SAMBA_F32) continue;     // roundings of halves are larger
+        int64_t n = samba_count(&s->spec.shape);
+        int32_t node = maker_of(&r.m, i);
+        verdict v = judge(path, i, node, g, n, false, r.loss);
+        if (v == PROVED) v = judge(path, i, node, g, n, true, r.loss);
+        count[v]++;
+        if (v == WRONG) printf("%s: %s is not the gradient of %s\n", path, r.m.symbols[grad[i]].name,
+                               s->name);
+    }
+    printf("%s: %d gradients are proved, %d are too small, %d are wrong\n", path, count[PROVED],
+           count[TOO_SMALL], count[WRONG]);
+    free(grad);
+    end_run(&r);
+    return fine && count[WRONG] == 0;
+}
+
+int main(int argc, char **argv)
+{
+    bool fine = argc > 1;
+    for (int i = 1; i < argc; i++) fine = judge_model(argv[i]) && fine;
+    return fine ? 0 : 1;
+}
