@@ -76,9 +76,10 @@ int main(int argc, char **argv)
     // 2. The same in samba.h. A session that traces, as it does from the start, records ops, too:
     //    they compute nothing, but are written on a tape, called the graph. samba_grad is the loop
     //    above, over tensors ([autodiff] in samba.h): it appends ops that compute how F grows with
-    //    each number of X, so a gradient has the shape of X. F must be a scalar: of several
-    //    numbers, which one should grow? Compiling makes a program of the graph, and a run computes
-    //    its outputs. (A param is a tensor that training changes; inference is to train nothing.)
+    //    each number of X, so a gradient has the shape of X. F is a single number, since of several
+    //    it is not clear which should grow (samba_grad takes their sum). Compiling makes a program
+    //    of the graph, and a run computes its outputs. A param is a tensor that training changes;
+    //    a program for inference trains nothing.
     // > samba: f 16, grad of x 16, of y -16
     samba_session *session = samba_open(NULL);
     samba_tensor *X = samba_param(session, "x", SAMBA_SCALAR, (samba_init){ .value = 2 });

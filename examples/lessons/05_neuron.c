@@ -1,6 +1,6 @@
 // Lesson 5: a neuron: a weighted sum, and a bend.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/05_neuron.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints; ./lesson 05.svg draws. New: activation, sigmoid.
+// Lines after `>` are what this program prints; ./lesson 05.svg draws. New: neuron, sigmoid, relu.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -14,25 +14,25 @@ static const float and_target[4] = { 0, 0, 0, 1 }, xor_target[4] = { 0, 1, 1, 0 
 // sum goes through an activation, the bend. Here that is a step: the neuron fires, or not.
 static int neuron(const int w[2], int bias, const float x[2])
 {
-    float sum = (float)w[0] * x[0] + (float)w[1] * x[1] + (float)bias;
-    return sum > 0 ? 1 : 0;
+    return (float)w[0] * x[0] + (float)w[1] * x[1] + (float)bias > 0;
 }
 
 // The perceptron's rule of 1958: after a wrong answer, the input is added to the weights if the
-// neuron should have fired, and subtracted if not. Returns the pass without errors; 0: none.
-static int perceptron(int w[2], int *bias, const float target[4], int limit)
+// neuron should have fired, and subtracted if not. A pass shows all cases; one without errors ends.
+static void perceptron(const char *name, const float target[4])
 {
-    for (int pass = 1; pass <= limit; pass++) {
-        int wrong = 0;
+    int w[2] = { 0, 0 }, bias = 0, wrong = 1, pass = 0;
+    for (; wrong && pass < 100; pass++) {
+        wrong = 0;
         for (int i = 0; i < 4; i++) {
-            int error = (int)target[i] - neuron(w, *bias, cases[i]);
+            int error = (int)target[i] - neuron(w, bias, cases[i]);
             for (int k = 0; k < 2; k++) w[k] += error * (int)cases[i][k];
-            *bias += error;
+            bias += error;
             wrong += error != 0;
         }
-        if (!wrong) return pass;
     }
-    return 0;
+    printf("perceptron, %s: %d wrong in pass %d, w (%d, %d), bias %d\n", name, wrong, pass, w[0],
+           w[1], bias);
 }
 
 // The same with samba.h and gradient descent. Fills in how the neuron answers between the cases:
@@ -48,9 +48,7 @@ static void learn(const char *name, const float target[4], float map[25])
                                        .optim = { SAMBA_SGD, .lr = 2 } });
     for (int i = 0; i < 1000; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
     printf("%s: loss %.3f, outputs", name, (double)samba_read(loss)[0]);
-    for (int i = 0; i < 4; i++) printf(" %.2f", (double)samba_read(y)[i]);
-    printf("\n");
-
+    for (int i = 0; i < 4; i++) printf(" %.2f%s", (double)samba_read(y)[i], i < 3 ? "" : "\n");
     float places[25][2];
     for (int i = 0; i < 25; i++) {
         places[i][0] = (float)(i % 5) / 4;
@@ -69,19 +67,19 @@ int main(int argc, char **argv)
     //    much it takes to fire. With k inputs, these are k + 1 parameters.
     // > by hand: 0 0 0 1
     printf("by hand:");
-    for (int i = 0; i < 4; i++) printf(" %d", neuron((int[2]){ 2, 2 }, -3, cases[i]));
+    for (int i = 0; i < 4; i++)
+        printf(" %d%s", neuron((int[2]){ 2, 2 }, -3, cases[i]), i < 3 ? "" : "\n");
 
-    // 2. The rule finds weights of its own. But it is not gradient descent: the step has slope 0
-    //    everywhere, so a loss made of it has gradient 0, and says nothing about where to go.
-    // > perceptron, AND: right in pass 6, w (2, 1), bias -2
-    int w[2] = { 0, 0 }, bias = 0;
-    int passes = perceptron(w, &bias, and_target, 100);
-    printf("\nperceptron, AND: right in pass %d, w (%d, %d), bias %d\n", passes, w[0], w[1], bias);
+    // 2. The rule finds weights, if there are any. But it is not gradient descent: the step is flat
+    //    on both sides, so a loss made of it has gradient 0, and does not say where to go.
+    // > perceptron, AND: 0 wrong in pass 6, w (2, 1), bias -2
+    perceptron("AND", and_target);
 
     // 3. So take a smooth step: the sigmoid, y = 1 / (1 + e^-sum), which rises from 0 to 1 and is
     //    0.5 where the sum is 0. Its slope is y (1 - y), largest there, almost 0 far away. By the
     //    chain rule (lesson 4) the slope of a squared error for weight k, with target t, is
-    //    2 (y - t) y (1 - y) x[k]. BCKWD computes it. Outputs above 0.5 count as 1.
+    //    2 (y - t) y (1 - y) x[k]. BCKWD computes it. Outputs above 0.5 count as 1. The map shows
+    //    the outputs between the cases: darker is nearer to 1, and at top right both inputs are 1.
     // > AND: loss 0.003, outputs 0.00 0.06 0.06 0.93
     // >   ::--++%%@@
     // >   ..::--++%%
@@ -92,17 +90,19 @@ int main(int argc, char **argv)
     learn("AND", and_target, map[0]);
     text_cells(map[0], 5, 5, -0.2f, 1);
 
-    // 4. These 5 x 5 answers lie between the cases. The sum w[0] x[0] + w[1] x[1] + bias is 0 on a
-    //    straight line, whatever the weights are: on one side the neuron fires, on the other not.
-    //    In XOR, no line has both 1s on one side and both 0s on the other, so no neuron is an XOR.
-    //    The perceptron never ends; descent ends where all answers are the mean of the targets.
-    // > perceptron, XOR: right in pass 0 (never)
+    // 4. The sum w[0] x[0] + w[1] x[1] + bias is 0 on a straight line, whatever the weights are: on
+    //    one side the neuron fires, on the other not. For XOR, no line has both 1s on one side and
+    //    both 0s on the other, so no neuron is an XOR. The perceptron never ends; descent ends with
+    //    all outputs at 0.5, the mean of the targets, and loss 0.5^2.
+    // > perceptron, XOR: 4 wrong in pass 100, w (-1, 0), bias 1
     // > XOR: loss 0.250, outputs 0.50 0.50 0.50 0.50
-    int v[2] = { 0, 0 }, c = 0;
-    printf("perceptron, XOR: right in pass %d (never)\n", perceptron(v, &c, xor_target, 100));
+    perceptron("XOR", xor_target);
     learn("XOR", xor_target, map[1]);
 
-    // 5. What helps is a second layer: neurons whose inputs are neurons. That is lesson 6.
+    // 5. What helps is a second layer, neurons whose inputs are neurons: lesson 6. A common bend
+    //    there is relu, max(sum, 0). Above 0, its slope is 1, and does not fade as the sigmoid's.
+    //    Below 0, it is 0: if the sum is below 0 for every example, the neuron's weights get no
+    //    gradient. It is dead: it learns no more, unless its inputs change.
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A neuron cuts the plane along a line",
         "AND: dark where both inputs are near 1, the rest light. XOR: the same grey everywhere.");
     for (int i = 0; i < 2; i++) {
