@@ -1,11 +1,12 @@
 // Lesson 6: layers, and with which weights they begin.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/06_layers.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints; ./lesson 06.svg draws. New: layer, hidden, relu.
+// Lines after `>` are what this program prints; ./lesson 06.svg draws. New: layer, hidden.
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
 
 enum { WIDTH = 64, DEPTH = 8 };
+static const float cases[8] = { 0, 0, 0, 1, 1, 0, 1, 1 }, xor_target[4] = { 0, 1, 1, 0 };
 
 static samba_tensor *tensor(samba_session *s, const char *name, int m, int n, const float *data)
 {
@@ -14,107 +15,118 @@ static samba_tensor *tensor(samba_session *s, const char *name, int m, int n, co
 
 static void print(const char *name, samba_tensor *t)
 {
-    printf("%s (%d,%d):", name, (int)t->shape.dim[0], (int)t->shape.dim[1]);
+    printf("%s:", name);
     for (int i = 0; i < samba_count(&t->shape); i++) printf(" %g", (double)samba_read(t)[i]);
     printf("\n");
 }
 
-// The root of the mean of the squares of x.
+// How large numbers typically are, without their signs: the root of the mean of their squares.
 static float size_of(samba_tensor *x)
 {
     return samba_read(samba_sqrt(samba_mean(samba_mul(x, x), SAMBA_ALL_AXES, false)))[0];
 }
 
-// DEPTH layers of tanh, whose weights are normal random numbers of this standard deviation.
-static void deep(const char *name, float deviation, float sizes[DEPTH + 1])
+// A batch of 64 goes through DEPTH layers, whose weights are normal random numbers of size d. Then
+// a gradient of size 1, which is random, too, goes back from the last layer to the inputs.
+static void deep(const char *name, bool relu, float d, float sizes[DEPTH + 1])
 {
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);
-    samba_tensor *h = samba_randn(s, "x", SAMBA_SHAPE(64, WIDTH));      // a batch of 64
-    printf("%s:", name);
-    for (int i = 0; i <= DEPTH; i++) {
-        char layer[16];
-        snprintf(layer, sizeof layer, "w%d", i);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(64, WIDTH)), *h = x;
+    for (int i = 0; i < DEPTH; i++) {
         sizes[i] = size_of(h);
-        if (i % 4 == 0) printf("  layer %d %.4f", i, (double)sizes[i]);
-        samba_tensor *w = samba_param(s, layer, SAMBA_SHAPE(WIDTH, WIDTH),
-                                      (samba_init){ SAMBA_INIT_NORMAL, .scale = deviation });
-        h = samba_tanh(samba_affine(h, w, NULL));
+        samba_tensor *w = samba_param(s, (char[]){ 'w', (char)('0' + i), 0 },
+            SAMBA_SHAPE(WIDTH, WIDTH), (samba_init){ SAMBA_INIT_NORMAL, .scale = d });
+        h = relu ? samba_relu(samba_affine(h, w, NULL)) : samba_tanh(samba_affine(h, w, NULL));
     }
-    printf("  mean slope %.2f\n", (double)(1 - sizes[DEPTH] * sizes[DEPTH]));
+    sizes[DEPTH] = size_of(h);
+    samba_tensor *dx = samba_grad(samba_mul(h, samba_randn(s, "dy", h->shape)), x);
+    printf("%s: layer 4 %.4f, layer 8 %.4f, gradient %.4f\n", name, (double)sizes[4],
+           (double)sizes[DEPTH], (double)size_of(dx));
     samba_close(s);
 }
 
-// XOR with a hidden layer of 4 neurons. Equal: all weights begin at 0.5, else they are random.
-static void learn_xor(const char *name, bool equal)
+// XOR with a hidden layer of 4 neurons. All weights begin as init says, the biases at 0.
+static void learn_xor(const char *name, samba_init init)
 {
-    static const float cases[8] = { 0, 0, 0, 1, 1, 0, 1, 1 }, wanted[4] = { 0, 1, 1, 0 };
     samba_session *s = samba_open(NULL);
-    samba_init init = { SAMBA_INIT_NORMAL, .scale = 1 };
-    if (equal) init = (samba_init){ .value = 0.5f };
-    samba_tensor *x = tensor(s, "x", 4, 2, cases), *t = tensor(s, "t", 4, 1, wanted);
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(4, 2), init);
     samba_tensor *b = samba_param(s, "b", SAMBA_SHAPE(4), (samba_init){ .value = 0 });
     samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(1, 4), init);
-    samba_tensor *y = samba_affine(samba_tanh(samba_affine(x, w, b)), v, NULL);
+    samba_tensor *hidden = samba_tanh(samba_affine(tensor(s, "x", 4, 2, cases), w, b));
+    samba_tensor *y = samba_affine(hidden, v, NULL), *t = tensor(s, "t", 4, 1, xor_target);
     samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);
     samba_compile(s, &(samba_program){ .loss = loss, .optim = { SAMBA_SGD, .lr = 0.1f } });
     for (int i = 0; i < 2000; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
-    printf("%s: loss %.4f, first weights of the neurons", name, (double)samba_read(loss)[0]);
+    printf("begun %s: loss %.4f, w of x[0]", name, (double)samba_read(loss)[0]);
     for (int i = 0; i < 4; i++) printf(" %.2f%s", (double)samba_read(w)[2 * i], i < 3 ? "" : "\n");
     samba_close(s);
 }
 
 int main(int argc, char **argv)
 {
-    // 1. A layer is a row of n neurons with the same k inputs. Its weights are a matrix W (n,k), a
-    //    row for each neuron. For a batch of B inputs, the rows of x, all sums are one product:
-    //    y = x W^T + b, from (B,k) to (B,n); b (n) is broadcast over the batch (lesson 2). The
-    //    activation is relu, max(sum, 0). Two hidden neurons (only a next layer sees them) help a
-    //    third to XOR: one counts the switches that are on, one fires if both are, and counts -2.
-    // > hidden (4,2): 0 0 1 0 1 0 2 1
-    // > XOR (4,1): 0 1 1 0
+    // 1. A layer is n neurons with the same k inputs. Their weights are a matrix W (n,k), a row for
+    //    each neuron; x (B,k) is a batch of B inputs. For input i, the sum of neuron j is
+    //    x[i][0] W[j][0] + ... + x[i][k-1] W[j][k-1] + b[j]. In short, y = x W^T + b: a product of
+    //    matrices, (B,k) by (k,n), where W^T is W transposed; b (n) is broadcast over the batch.
+    // 2. An XOR by hand. Of two neurons with relu (lesson 5), one counts the switches that are on,
+    //    the other fires if both are. They are hidden: only the next layer sees them. It adds 1
+    //    times the one and -2 times the other. Without the bend, two layers would be no more than
+    //    one, (x W^T) V^T = x (V W)^T: here, with the biases, 2 - x[0] - x[1], which is no XOR.
+    // > hidden: 0 0 1 0 1 0 2 1
+    // > XOR: 0 1 1 0
+    // > without relu: 2 1 1 0
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);
-    samba_tensor *x = tensor(s, "x", 4, 2, (float[]){ 0, 0, 0, 1, 1, 0, 1, 1 });
     samba_tensor *w = tensor(s, "w", 2, 2, (float[]){ 1, 1, 1, 1 });
-    samba_tensor *b = samba_reshape(tensor(s, "b", 1, 2, (float[]){ 0, -1 }), SAMBA_SHAPE(2));
-    samba_tensor *hidden = samba_relu(samba_affine(x, w, b));
-    print("hidden", hidden);
-    print("XOR", samba_affine(hidden, tensor(s, "v", 1, 2, (float[]){ 1, -2 }), NULL));
+    samba_tensor *b = samba_from_data_copy(s, "b", SAMBA_F32, SAMBA_SHAPE(2), (float[]){ 0, -1 });
+    samba_tensor *v = tensor(s, "v", 1, 2, (float[]){ 1, -2 });
+    samba_tensor *sums = samba_affine(tensor(s, "x", 4, 2, cases), w, b);
+    print("hidden", samba_relu(sums));
+    print("XOR", samba_affine(samba_relu(sums), v, NULL));
+    print("without relu", samba_affine(sums, v, NULL));
     samba_close(s);
 
-    // 2. Without the bend, two layers were one: (x W^T) V^T = x (V W)^T.
-    //    Going backward, dy (B,n) is the gradient of y. Then dx = dy W, dW = dy^T x, and db is dy
-    //    summed over the batch: in each, the shapes leave no other choice.
-    // 3. Neurons that begin equal get equal gradients and stay equal: a layer of copies of one
-    //    neuron, which is no XOR. Random weights break this symmetry; a seed makes them repeatable.
-    // > begun equal: loss 0.1822, first weights of the neurons 1.60 1.60 1.60 1.60
-    // > begun random: loss 0.0000, first weights of the neurons 0.62 1.33 -1.66 0.74
-    learn_xor("begun equal", true);
-    learn_xor("begun random", false);
+    // 3. Backward, dy (B,n) is the gradient of y. Then dx = dy W, dW = dy^T x, and db is dy summed
+    //    over the batch (lesson 2). If B, k and n differ, no other products have these shapes.
+    // 4. If all weights begin at 0, the hidden outputs are 0, so v gets no gradient, and w gets
+    //    none through v. If they begin equal, the neurons get equal gradients and stay equal:
+    //    copies of one neuron, which is no XOR. Random weights break this symmetry (a seed makes
+    //    them repeatable). Biases may then begin at 0: unlike weights give them unlike gradients.
+    // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00 0.00 0.00
+    // > begun equal: loss 0.1822, w of x[0] 1.60 1.60 1.60 1.60
+    // > begun random: loss 0.0000, w of x[0] 0.62 1.33 -1.66 0.74
+    learn_xor("at 0", (samba_init){ .value = 0 });
+    learn_xor("equal", (samba_init){ .value = 0.5f });
+    learn_xor("random", (samba_init){ SAMBA_INIT_NORMAL, .scale = 1 });
 
-    // 4. How large should they be? A sum of k products with weights of standard deviation d, their
-    //    typical size, is sqrt(k) d times as large as the inputs. Below 1, values shrink with each
-    //    layer; far above, tanh saturates: it is near 1 or -1, where its slope, 1 - tanh^2, is near
-    //    0. About 1 / sqrt(k) is right; relu, which drops half, wants sqrt(2 / k).
-    float sizes[3][DEPTH + 1], at[DEPTH + 1];
-    // > d 1/16:  layer 0 0.9965  layer 4 0.0499  layer 8 0.0032  mean slope 1.00
-    // > d 1/8:  layer 0 0.9965  layer 4 0.3630  layer 8 0.2546  mean slope 0.94
-    // > d 1/2:  layer 0 0.9965  layer 4 0.8916  layer 8 0.8885  mean slope 0.21
-    static const char *const names[] = { "d 1/16", "d 1/8", "d 1/2" };
-    deep(names[0], 1.0f / 16, sizes[0]);
-    deep(names[1], 1.0f / 8, sizes[1]);                     // k is 64: 1 / sqrt(k)
-    deep(names[2], 1.0f / 2, sizes[2]);
-    for (int i = 0; i <= DEPTH; i++) at[i] = (float)i;
+    // 5. How large should they be? (p + q)^2 is p^2 + q^2 + 2 p q. If signs are random, 2 p q is as
+    //    often below 0 as above. So a sum of k products has, on average, k times the square of one
+    //    product, and sqrt(k), not k, times its size. Weights of size d make all sqrt(k) d times as
+    //    large: forward the values, backward (dx = dy W) the gradient. Here k is 64.
+    //    If d is 1/16, each layer halves both. If d is 1/2, sums are 4 times the inputs, and tanh
+    //    saturates: it is near 1 or -1, where its slope, 1 - tanh^2, is near 0. So values stay
+    //    below 1, but gradients explode: what is not saturated passes 4 times as much. About
+    //    d = 1 / sqrt(k) is right, here 1/8; values still shrink, slowly, since tanh is nearer to 0
+    //    than its input. relu drops half of the squares, and so wants sqrt(2 / k).
+    // > tanh, d 1/16: layer 4 0.0499, layer 8 0.0032, gradient 0.0031
+    // > tanh, d 1/8: layer 4 0.3630, layer 8 0.2546, gradient 0.2870
+    // > tanh, d 1/2: layer 4 0.8916, layer 8 0.8885, gradient 31.8249
+    // > relu, d sqrt(2/64): layer 4 1.0189, layer 8 1.0533, gradient 0.9770
+    float sizes[4][DEPTH + 1], at[DEPTH + 1] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+    static const char *const names[] = { "tanh, d 1/16", "tanh, d 1/8", "tanh, d 1/2" };
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "What is left after each layer",
         "Size of values in 8 layers: weights that are small make it 0, large ones keep it near 1.");
     picture_axes(&p, 0, DEPTH, 0, 1, "layer", "size");
-    for (int i = 0; i < 3; i++) picture_line(&p, at, sizes[i], DEPTH + 1, names[i]);
+    for (int i = 0; i < 3; i++) {
+        deep(names[i], false, (float[]){ 1, 2, 8 }[i] / 16, sizes[i]);
+        picture_line(&p, at, sizes[i], DEPTH + 1, names[i]);
+    }
     picture_close(&p);
+    deep("relu, d sqrt(2/64)", true, sqrtf(2.0f / WIDTH), sizes[3]);
 
     // Exercises 06a, 06b and 06c (make learn) are a layer, its first weights, its way back. Then:
     //   Which shapes have W, b and y of a layer from 784 to 10, for a batch of 32?
-    //   Why may biases begin at 0, all of them, and weights not?
+    //   If only v began random, and all of w at 0.5, would the neurons stay equal? (Try it.)
     return 0;
 }
