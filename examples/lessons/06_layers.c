@@ -8,17 +8,7 @@
 enum { WIDTH = 64, DEPTH = 8 };
 static const float cases[8] = { 0, 0, 0, 1, 1, 0, 1, 1 }, xor_target[4] = { 0, 1, 1, 0 };
 
-static samba_tensor *tensor(samba_session *s, const char *name, int m, int n, const float *data)
-{
-    return samba_from_data_copy(s, name, SAMBA_F32, SAMBA_SHAPE(m, n), data);
-}
-
-static void print(const char *name, samba_tensor *t)
-{
-    printf("%s:", name);
-    for (int i = 0; i < samba_count(&t->shape); i++) printf(" %g", (double)samba_read(t)[i]);
-    printf("\n");
-}
+static int bend(int sum) { return sum > 0 ? sum : 0; }
 
 // How large numbers typically are, without their signs: the root of the mean of their squares.
 static float size_of(samba_tensor *x)
@@ -26,8 +16,8 @@ static float size_of(samba_tensor *x)
     return samba_read(samba_sqrt(samba_mean(samba_mul(x, x), SAMBA_ALL_AXES, false)))[0];
 }
 
-// A batch of 64 goes through DEPTH layers, whose weights are normal random numbers of size d. Then
-// a gradient of size 1, which is random, too, goes back from the last layer to the inputs.
+// A batch of 64 goes through DEPTH layers, whose weights are normal random numbers of size d, their
+// standard deviation. Then a random gradient of size 1 goes back from the last layer to the inputs.
 static void deep(const char *name, bool relu, float d, float sizes[DEPTH + 1])
 {
     samba_session *s = samba_open(NULL);
@@ -50,11 +40,12 @@ static void deep(const char *name, bool relu, float d, float sizes[DEPTH + 1])
 static void learn_xor(const char *name, samba_init init)
 {
     samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 2), cases);
+    samba_tensor *t = samba_from_data_copy(s, "t", SAMBA_F32, SAMBA_SHAPE(4, 1), xor_target);
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(4, 2), init);
     samba_tensor *b = samba_param(s, "b", SAMBA_SHAPE(4), (samba_init){ .value = 0 });
     samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(1, 4), init);
-    samba_tensor *hidden = samba_tanh(samba_affine(tensor(s, "x", 4, 2, cases), w, b));
-    samba_tensor *y = samba_affine(hidden, v, NULL), *t = tensor(s, "t", 4, 1, xor_target);
+    samba_tensor *y = samba_affine(samba_tanh(samba_affine(x, w, b)), v, NULL);
     samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);
     samba_compile(s, &(samba_program){ .loss = loss, .optim = { SAMBA_SGD, .lr = 0.1f } });
     for (int i = 0; i < 2000; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
@@ -71,28 +62,25 @@ int main(int argc, char **argv)
     //    matrices, (B,k) by (k,n), where W^T is W transposed; b (n) is broadcast over the batch.
     // 2. An XOR by hand. Of two neurons with relu (lesson 5), one counts the switches that are on,
     //    the other fires if both are. They are hidden: only the next layer sees them. It adds 1
-    //    times the one and -2 times the other. Without the bend, two layers would be no more than
-    //    one, (x W^T) V^T = x (V W)^T: here, with the biases, 2 - x[0] - x[1], which is no XOR.
-    // > hidden: 0 0 1 0 1 0 2 1
-    // > XOR: 0 1 1 0
-    // > without relu: 2 1 1 0
-    samba_session *s = samba_open(NULL);
-    samba_set_tracing(s, false);
-    samba_tensor *w = tensor(s, "w", 2, 2, (float[]){ 1, 1, 1, 1 });
-    samba_tensor *b = samba_from_data_copy(s, "b", SAMBA_F32, SAMBA_SHAPE(2), (float[]){ 0, -1 });
-    samba_tensor *v = tensor(s, "v", 1, 2, (float[]){ 1, -2 });
-    samba_tensor *sums = samba_affine(tensor(s, "x", 4, 2, cases), w, b);
-    print("hidden", samba_relu(sums));
-    print("XOR", samba_affine(samba_relu(sums), v, NULL));
-    print("without relu", samba_affine(sums, v, NULL));
-    samba_close(s);
+    //    times the one and -2 times the other. Without the bend, two layers are no more than one,
+    //    (x W^T) V^T = x (V W)^T: here, with the biases, 2 - x[0] - x[1], which is no XOR.
+    // > 0 on: hidden 0 0, XOR 0, without relu 2
+    // > 1 on: hidden 1 0, XOR 1, without relu 1
+    // > 2 on: hidden 2 1, XOR 0, without relu 0
+    for (int on = 0; on <= 2; on++) {
+        int count = bend(on), both = bend(on - 1);
+        printf("%d on: hidden %d %d, XOR %d, without relu %d\n", on, count, both,
+               count - 2 * both, on - 2 * (on - 1));
+    }
 
     // 3. Backward, dy (B,n) is the gradient of y. Then dx = dy W, dW = dy^T x, and db is dy summed
     //    over the batch (lesson 2). If B, k and n differ, no other products have these shapes.
-    // 4. If all weights begin at 0, the hidden outputs are 0, so v gets no gradient, and w gets
-    //    none through v. If they begin equal, the neurons get equal gradients and stay equal:
-    //    copies of one neuron, which is no XOR. Random weights break this symmetry (a seed makes
-    //    them repeatable). Biases may then begin at 0: unlike weights give them unlike gradients.
+    // 4. XOR again, now learned, with another bend: tanh, a sigmoid from -1 to 1, which is 0 at 0.
+    //    If all weights begin at 0, so are the hidden outputs: v gets no gradient, nor does w, whose
+    //    gradient comes through v. If they begin equal, the neurons get equal gradients and stay
+    //    equal: copies of one neuron, which is no XOR. Random weights break this symmetry (a seed
+    //    makes them repeatable). Biases may begin at 0: through unlike weights v come unlike
+    //    gradients.
     // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00 0.00 0.00
     // > begun equal: loss 0.1822, w of x[0] 1.60 1.60 1.60 1.60
     // > begun random: loss 0.0000, w of x[0] 0.62 1.33 -1.66 0.74
@@ -104,11 +92,11 @@ int main(int argc, char **argv)
     //    often below 0 as above. So a sum of k products has, on average, k times the square of one
     //    product, and sqrt(k), not k, times its size. Weights of size d make all sqrt(k) d times as
     //    large: forward the values, backward (dx = dy W) the gradient. Here k is 64.
-    //    If d is 1/16, each layer halves both. If d is 1/2, sums are 4 times the inputs, and tanh
-    //    saturates: it is near 1 or -1, where its slope, 1 - tanh^2, is near 0. So values stay
-    //    below 1, but gradients explode: what is not saturated passes 4 times as much. About
-    //    d = 1 / sqrt(k) is right, here 1/8; values still shrink, slowly, since tanh is nearer to 0
-    //    than its input. relu drops half of the squares, and so wants sqrt(2 / k).
+    //    If d is 1/16, each layer halves both, roughly. If d is 1/2, sums are 4 times the inputs.
+    //    tanh saturates: it is near 1 or -1, where its slope, 1 - tanh^2, is near 0. So the values
+    //    stay below 1, but what is not saturated passes 4 times the gradient, and it explodes.
+    //    About d = 1 / sqrt(k) is right, here 1/8. Values still shrink, slowly, as tanh is nearer
+    //    to 0 than its input. relu drops half of the squares, and so wants sqrt(2 / k).
     // > tanh, d 1/16: layer 4 0.0499, layer 8 0.0032, gradient 0.0031
     // > tanh, d 1/8: layer 4 0.3630, layer 8 0.2546, gradient 0.2870
     // > tanh, d 1/2: layer 4 0.8916, layer 8 0.8885, gradient 31.8249
