@@ -76,10 +76,10 @@ int main(int argc, char **argv)
     // 3. Backward, dy (B,n) is the gradient of y. Then dx = dy W, dW = dy^T x, and db is dy summed
     //    over the batch (lesson 2). If B, k and n differ, no other products have these shapes.
     // 4. XOR again, now learned, with another bend: tanh, a sigmoid from -1 to 1, which is 0 at 0.
-    //    If all weights begin at 0, so are the hidden outputs: v gets no gradient, nor does w, whose
-    //    gradient comes through v. If they begin equal, the neurons get equal gradients and stay
-    //    equal: copies of one neuron, which is no XOR. Random weights break this symmetry (a seed
-    //    makes them repeatable). Biases may begin at 0: through unlike weights v come unlike
+    //    If all weights begin at 0, the hidden outputs are 0, so v gets no gradient; and w gets
+    //    none, since it would come through v. If they begin equal, the neurons get equal gradients
+    //    and stay equal: copies of one neuron, which is no XOR. Random weights break this symmetry
+    //    (a seed makes them repeatable). Biases may begin at 0: as v differs, so do their
     //    gradients.
     // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00 0.00 0.00
     // > begun equal: loss 0.1822, w of x[0] 1.60 1.60 1.60 1.60

@@ -19,13 +19,14 @@ static void print(const char *name, samba_tensor *t)
     printf("\n");
 }
 
-// The cross-entropy of scores (3) for the right class, without gradients.
-static double loss_of(const float *scores, int32_t right, const char *name)
+// The cross-entropy of scores (3), if this class is the right one. Each call names two new tensors.
+static double loss_of(const float *scores, int32_t right)
 {
-    char label[32];
-    snprintf(label, sizeof label, "%s label", name);
-    samba_tensor *x = samba_reshape(row(name, scores, 3), SAMBA_SHAPE(1, 3));
-    samba_tensor *t = samba_from_data_copy(s, label, SAMBA_I32, SAMBA_SHAPE(1), &right);
+    static char names[2] = "A";
+    samba_tensor *x = samba_reshape(row(names, scores, 3), SAMBA_SHAPE(1, 3));
+    names[0]++;
+    samba_tensor *t = samba_from_data_copy(s, names, SAMBA_I32, SAMBA_SHAPE(1), &right);
+    names[0]++;
     return (double)samba_read(samba_cross_entropy(x, t))[0];
 }
 
@@ -34,9 +35,10 @@ int main(int argc, char **argv)
     s = samba_open(NULL);
     samba_set_tracing(s, false);                            // compute at once
 
-    // 1. To predict a number is regression, and its usual loss the mean squared error (mse). An
-    //    error of 10 costs 100 times as much as one of 1: a single odd target rules the loss. Where
-    //    that does harm, take the mean of |error|: its slope is 1 or -1, however large the error.
+    // 1. To predict a number is called regression. Its usual loss is the mean squared error, mse
+    //    (lesson 3). An error of 10 costs 100 times as much as one of 1, so a single odd target
+    //    rules the loss. Where that does harm, take the mean of |error|: there each target pulls
+    //    with a slope of 1 or -1, however large its error.
     // > errors 1, 1, 1: mse: 1.0000
     // > errors 1, 1, 10: mse: 34.0000
     // > mean of |error|: 4.0000
@@ -69,16 +71,16 @@ int main(int argc, char **argv)
     power = samba_exp(samba_sub(x, samba_max(x, SAMBA_AXES(0), true)));
     print("less the largest", samba_div(power, samba_sum(power, SAMBA_AXES(0), true)));
 
-    // 4. The loss is -log(probability of the right class), the cross-entropy. It is 0 if the net is
-    //    sure and right, and has no upper bound if it is sure and wrong. A net that knows nothing
-    //    gives all n classes 1/n, and its loss is log n, base e: with 3 classes, 1.0986. A training
-    //    that begins far above log n has begun wrong. Why not count right answers? That is a step,
-    //    with slope 0 (lesson 5): fit to judge a net by, not to teach it.
+    // 4. The loss is -log(probability of the right class), the cross-entropy; for a batch, the mean
+    //    of it. It is 0 if the net is sure and right, and has no upper bound if it is sure and
+    //    wrong. A net that knows nothing gives all n classes 1/n, and its loss is log n, base e:
+    //    with 3 classes, 1.0986. Far above log n is worse than knowing nothing. Why not count right
+    //    answers? That is a step, with slope 0 (lesson 5): fit to judge a net by, not to teach it.
     // > -log p for p = 0.9, 0.5, 0.1, 0.001: 0.1054 0.6931 2.3026 6.9078
     // > three equal scores: 1.0986
     const float p[4] = { 0.9f, 0.5f, 0.1f, 0.001f };
     print("-log p for p = 0.9, 0.5, 0.1, 0.001", samba_neg(samba_log(row("p", p, 4))));
-    printf("three equal scores: %.4f\n", loss_of(zeros, 0, "equal"));
+    printf("three equal scores: %.4f\n", loss_of(zeros, 0));
 
     // 5. Its gradient for the scores is short: probability - 1 for the right class, probability for
     //    the others. Its sum is 0: what one class gains, others lose. Here are the central
@@ -86,13 +88,11 @@ int main(int argc, char **argv)
     // > gradient: -0.91 0.24 0.67
     printf("gradient:");
     for (int i = 0; i < 3; i++) {
-        static const char *const up[] = { "a", "b", "c" }, *const down[] = { "d", "e", "f" };
         float more[3] = { 1, 2, 3 }, less[3] = { 1, 2, 3 };
         more[i] += 0.0625f;
         less[i] -= 0.0625f;
-        printf(" %.2f", (loss_of(more, 0, up[i]) - loss_of(less, 0, down[i])) * 8);
+        printf(" %.2f%s", (loss_of(more, 0) - loss_of(less, 0)) * 8, i < 2 ? "" : "\n");
     }
-    printf("\n");
 
     // 6. Two classes need one score: the sigmoid y (lesson 5) is the softmax of it and 0. Why not
     //    take mse? If the target is 1 and the score very low, its slope 2 (y - 1) y (1 - y) is
