@@ -76,6 +76,7 @@
      [session]     open, close, modes                                      |
      [values]      values of tensors: write, read, copies on the host      |
      [load]        compile, and load: a PEF becomes the session's program  |
+     [ready]       is there all that a run reads?                          |
      [run]         what runs, whether it can, and running it               |
      [checkpoint]  save and restore                                        |
      [inspect]     names, sections and sizes of the program               -+
@@ -1162,8 +1163,8 @@ SAMBA_API bool samba_to_device(samba_session *s);
 SAMBA_API bool samba_set_output_grads(samba_session *s, bool init);
 
 /* Runs the sections of these types in schedule order; 0: all. Types with BCKWD and OPT are a whole
-   step, of which ZEROGRAD, REDUCE and GRADNORM are, too. An error: BCKWD without what FWD makes for
-   it, once; OPT that clips without GRADNORM since the gradients changed. */
+   step, of which ZEROGRAD, REDUCE and GRADNORM are, too. An error: BCKWD, if what FWD made is gone
+   or other values are there than FWD read; OPT that clips, without GRADNORM of its gradients. */
 SAMBA_API bool samba_run(samba_session *s, unsigned types);
 /* The same for one graph of a program that has several. */
 SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types);
@@ -1236,8 +1237,8 @@ typedef struct samba_run_desc {
     const char *graph;  /* which, if the program has several */
     bool eval;          /* dropout rates act as 0; nothing else */
     bool running_stats; /* as samba_use_running_stats, for this run */
-    bool own_order;     /* section_ids: the caller sees to it that OPT clips by the
-                           norm of its gradients and FWD finds what COUNT makes;
+    bool own_order;     /* section_ids: the caller sees to it that sections find
+                           what others make, and OPT the norm of its gradients;
                            less than what microbatches repeat runs for the first */
 } samba_run_desc;
 
@@ -17126,11 +17127,15 @@ typedef struct samba__file {
 
 #define SAMBA__MAX_WARNINGS 64 /* of a session; after these it gives no more */
 
-/* Which forward pass has run last, and what since: the backward pass reads what it has made. */
-typedef struct samba__forward {
-    uint32_t graph; /* 1 + that of its sections; 0: none has run */
-    unsigned since; /* types of sections that may have taken its memory */
-} samba__forward;
+/* When sections of the program ran last and values were changed from outside, in one count of both:
+   tells whether what a section is about to read was made of the values that are there now. */
+typedef struct samba__history {
+    uint64_t now;
+    uint64_t *ran;             /* of each section; 0: not since the program was loaded */
+    uint64_t *trial;           /* the same, while a run is only checked */
+    uint64_t *edited;          /* of each symbol; 0: not */
+    bool train, running_stats; /* modes in which FWD ran last */
+} samba__history;
 
 struct samba_session {
     samba_desc desc;
@@ -17182,7 +17187,7 @@ struct samba_session {
     void *memory;     /* of the runtime */
     size_t memory_size;
     samba_runtime *rt;
-    samba__forward forward;
+    samba__history history;
     samba_culprit culprit; /* node NULL: none */
     bool inputs_ready;     /* inputs and parameters of the program have values */
     bool zero_params;      /* parameters without a value are run as zeros */
@@ -25234,9 +25239,40 @@ SAMBA_API samba_session *samba_default(void)
 }
 #endif
 
+SAMBA__FN size_t samba__history_bytes(const samba__pef *pef)
+{
+    return (2 * (size_t)pef->n_sections + pef->n_symbols) * sizeof(uint64_t);
+}
+
+/* Nothing of this program has run. False without memory. */
+SAMBA__FN bool samba__begin_history(samba_session *s, samba__history *h, const samba__pef *pef)
+{
+    size_t bytes = samba__history_bytes(pef);
+    memset(h, 0, sizeof *h);
+    h->ran = (uint64_t *)samba__alloc(s, bytes);
+    if (!h->ran) return false;
+    memset(h->ran, 0, bytes);
+    h->trial = h->ran + pef->n_sections;
+    h->edited = h->trial + pef->n_sections;
+    return true;
+}
+
+SAMBA__FN void samba__free_history(samba_session *s, samba__history *h, const samba__pef *pef)
+{
+    samba__free(s, h->ran, samba__history_bytes(pef));
+    memset(h, 0, sizeof *h);
+}
+
+/* Nothing that sections made is to be read by sections that run alone. */
+SAMBA__FN void samba__forget_runs(samba_session *s)
+{
+    memset(s->history.ran, 0, s->rt->pef.n_sections * sizeof *s->history.ran);
+}
+
 SAMBA__FN void samba__unload(samba_session *s)
 {
     s->culprit.node = NULL; /* its names are those of the program */
+    if (s->rt) samba__free_history(s, &s->history, &s->rt->pef);
     samba__free(s, s->memory, s->memory_size);
     samba__file_close(s, &s->file, false);
     s->memory = NULL;
@@ -25441,11 +25477,21 @@ SAMBA__FN bool samba__can_send(const samba_tensor *t, const char *what)
                       what, t->name, (int64_t)samba_bytes(t));
 }
 
+/* Symbol i of the program is given a value now, which may be the one that it has. What the program
+   computes counts as given in any case: its section need not run then. */
+SAMBA__FN void samba__note_value(samba_session *s, uint32_t i, const void *value, size_t size)
+{
+    samba__symbol q = samba__symbol_at(&s->rt->pef, i);
+    if (q.role != SAMBA__OUTPUT && !memcmp(s->rt->data[i], value, size)) return;
+    s->history.edited[i] = ++s->history.now;
+}
+
 /* Gives t the value data. */
 SAMBA__FN void samba__put_value(samba_tensor *t, const void *data)
 {
     samba_session *s = t->session;
     t->withheld = t->not_given = false;
+    if (s->rt && t->symbol >= 0) samba__note_value(s, (uint32_t)t->symbol, data, samba_bytes(t));
     samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
     if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__forget_norm(s->rt);
     t->has_value = true;
@@ -25774,7 +25820,10 @@ SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool s
             if (!samba__argin_matches(pef, &q, name, exact)) continue;
             float f = (float)*value;
             uint32_t k = set && q.spec.dtype == SAMBA_I32 ? (uint32_t)*value : samba__float_bits(f);
-            if (set) memcpy(s->rt->data[i], &k, 4);
+            if (set) {
+                samba__note_value(s, i, &k, 4);
+                memcpy(s->rt->data[i], &k, 4);
+            }
             memcpy(&k, s->rt->data[i], 4);
             f = samba__bits_float(k);
             if (n++ == 0 && !set) *value = q.spec.dtype == SAMBA_I32 ? (double)k : (double)f;
@@ -26053,12 +26102,15 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     const samba__layout at = samba__layout_of(&file->pef, false, file->stays);
     size_t need = at.size;
     void *memory = samba__alloc(s, need);
-    if (!memory || !samba__pull_values(s)) {
+    samba__history history = SAMBA__ZEROED;
+    if (!memory || !samba__begin_history(s, &history, &file->pef) || !samba__pull_values(s)) {
+        samba__free_history(s, &history, &file->pef);
         samba__free(s, memory, need);
         samba__file_close(s, file, false);
         return false;
     }
     samba__unload(s);
+    s->history = history;
     s->memory = memory;
     s->memory_size = need;
     samba__begin(s, "SAMBA_INIT_RUNTIME");
@@ -26072,7 +26124,6 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
     samba__apply_mode(s);
     s->inputs_ready = s->zero_params = false;
-    memset(&s->forward, 0, sizeof s->forward);
     bool fine = samba__bind_symbols(s);
     if (fine) {
         samba__push_values(s);
@@ -26236,46 +26287,7 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
     return fine;
 }
 
-/* ==== [run] =================================================================================== */
-SAMBA_API const char *samba_section_type_name(unsigned type)
-{
-    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
-        const samba__section_type *row = &samba__section_types[i];
-        if (row->bit == type && row->named) return row->name;
-    }
-    return NULL;
-}
-
-SAMBA_API unsigned samba_section_types(samba_session *s)
-{
-    unsigned types = 0;
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
-            samba__section q = samba__section_at(&s->rt->pef, i);
-            if (samba__runs_now(s->rt, &q)) types |= q.type;
-        }
-    }
-    return types;
-}
-
-SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
-{
-    unsigned there = samba_section_types(s), missing = types & ~there;
-    missing &= ~samba__implied_types(types);   /* what runs anyhow, if there is any, is no error */
-    uint32_t first = missing & (0u - missing); /* its lowest bit */
-    char list[80];
-    samba__text t = samba__text_in(list, sizeof list);
-    if (!missing) return true;
-    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
-        const samba__section_type *type = &samba__section_types[i];
-        if (type->named && (there & type->bit)) samba__format(&t, " %s", type->name);
-    }
-    return samba_fail(s, SAMBA_EARG,
-                      "in samba_run: the program has no section of type %s (%d); "
-                      "it has%s",
-                      samba__type_name(first), (int32_t)first, list);
-}
-
+/* ==== [ready] ================================================================================= */
 /* What a run consists of: sections of some types, or ids one after another. */
 typedef struct samba__run_list {
     const int32_t *ids;
@@ -26359,6 +26371,46 @@ SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
     return false;
 }
 
+/* The tensor of a feed; NULL without an error if there is none. */
+SAMBA__FN samba_tensor *samba__fed_tensor(samba_session *s, const samba_feed *f)
+{
+    samba_tensor *t = f->tensor || !f->name ? f->tensor : samba__named(s, f->name);
+    return t && t->removed ? NULL : t;
+}
+
+/* Are the integers of feed f, of another type, others than those that t has? */
+SAMBA__FN bool samba__integers_differ(samba_tensor *t, const samba_feed *f)
+{
+    int64_t n = (int64_t)(f->bytes / samba_dtype_size(f->dtype));
+    for (int64_t e = 0; e < n; e++)
+        if (samba__integer_at(f->data, f->dtype, e)
+            != samba__integer_at(samba__value_of(t), t->dtype, e))
+            return true;
+    return false;
+}
+
+/* Will the run give this symbol another value before it begins? */
+SAMBA__FN bool samba__will_change(samba_session *s, const samba_run_desc *d, uint32_t symbol)
+{
+    const uint8_t *value = (const uint8_t *)s->rt->data[symbol];
+    samba__symbol q = samba__symbol_at(&s->rt->pef, symbol);
+    for (int32_t i = 0; d && i < d->n_feeds; i++) {
+        const samba_feed *f = &d->feeds[i];
+        samba_tensor *t = samba__fed_tensor(s, f);
+        if (!t || t->symbol != (int32_t)symbol) continue;
+        const void *next = f->data ? f->data : t->data;
+        if (f->data && f->dtype != t->dtype) return samba__integers_differ(t, f);
+        return next && memcmp(next, value, samba_bytes(t)) != 0;
+    }
+    for (int32_t i = 0; d && i < d->n_hyperparams; i++) {
+        float next = (float)d->hyperparams[i].value;
+        bool meant = samba__argin_matches(&s->rt->pef, &q, d->hyperparams[i].name, true)
+            || samba__argin_matches(&s->rt->pef, &q, d->hyperparams[i].name, false);
+        if (meant && memcmp(&next, value, sizeof next) != 0) return true;
+    }
+    return false;
+}
+
 /* Every input and parameter that a run reads must have been given a value, before or by its
    description. */
 SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
@@ -26384,6 +26436,334 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
     }
     s->inputs_ready = all;
     return true;
+}
+
+/* ---- Is there what a section reads, and as it was made? ---- */
+/* A run that is looked at before it begins, section by section. Values that are gone, or that were
+   made of others than those that are there now, would give gradients that are wrong without a
+   word. */
+typedef struct samba__review {
+    samba_session *s;
+    const samba_run_desc *d; /* what is sent first; NULL: nothing */
+    uint64_t *ran;           /* of each section: as if those before had run */
+    uint64_t now, begin;     /* sections that ran after begin are of this run */
+    uint32_t id;             /* the section that is looked at, */
+    samba__section q;        /* and its record */
+    bool anew;               /* FWD is in this run */
+} samba__review;
+
+SAMBA__FN samba__review samba__review_of(samba_session *s, const samba_run_desc *d)
+{
+    samba__review v = SAMBA__ZEROED;
+    v.s = s;
+    v.d = d;
+    v.ran = s->history.trial;
+    v.now = v.begin = s->history.now;
+    memcpy(v.ran, s->history.ran, s->rt->pef.n_sections * sizeof *v.ran);
+    return v;
+}
+
+/* The bit of a section that ran, and has read what was made anew since. */
+#define SAMBA__OUTDATED ((uint64_t)1 << 63)
+
+/* When section i ran last; 0: it has not. */
+SAMBA__FN uint64_t samba__when(const samba__review *v, uint32_t i)
+{
+    return v->ran[i] & ~SAMBA__OUTDATED;
+}
+
+/* Has section i made its results, of what is there now? */
+SAMBA__FN bool samba__has_made(const samba__review *v, uint32_t i)
+{
+    return v->ran[i] && !(v->ran[i] & SAMBA__OUTDATED);
+}
+
+SAMBA__FN uint32_t samba__section_of_node(const samba__pef *pef, uint32_t node)
+{
+    uint32_t i = 0;
+    while (i + 1 < pef->n_sections && samba__section_at(pef, i).end <= node)
+        i++;
+    return i;
+}
+
+/* Has a node of section q this symbol, or a view of it, among its inputs, or its outputs? */
+SAMBA__FN bool samba__section_has(const samba__pef *pef, const samba__section *q, uint32_t symbol,
+                                  bool output)
+{
+    for (uint32_t node = q->first; node < q->end; node++) {
+        samba__call_record r = samba__record_at(pef, node);
+        int32_t first = output ? r.n_in : 0, end = output ? r.n_in + r.n_out : r.n_in;
+        for (int32_t k = first; k < end; k++)
+            if (samba__base_word(pef, samba__word(&r, k)) == symbol + 1) return true;
+    }
+    return false;
+}
+
+/* Which section makes this symbol, for others to read; -1: it is no result of ops. */
+SAMBA__FN int32_t samba__section_making(const samba__pef *pef, uint32_t symbol)
+{
+    samba__symbol a = samba__symbol_at(pef, symbol);
+    if (a.role == SAMBA__TEMP) return (int32_t)samba__section_of_node(pef, a.first);
+    for (uint32_t i = 0; a.role == SAMBA__OUTPUT && i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        if (samba__section_has(pef, &q, symbol, true)) return (int32_t)i;
+    }
+    return -1;
+}
+
+/* Does section q write to memory of a, which is a temporary? */
+SAMBA__FN bool samba__takes_memory(const samba__pef *pef, const samba__section *q,
+                                   const samba__symbol *a)
+{
+    uint64_t end = a->offset + samba__symbol_bytes(pef, a);
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol b = samba__symbol_at(pef, i);
+        bool there = b.region == SAMBA__REGION_ARENA && !b.alias && q->first <= b.first
+            && b.first < q->end;
+        if (there && b.offset < end && a->offset < b.offset + samba__symbol_bytes(pef, &b))
+            return true;
+    }
+    return false;
+}
+
+/* Have the sections that precede q in its graph run in order, and others not since? Then nothing
+   that q reads can be gone: while a temporary lives nobody else has its memory. */
+SAMBA__FN bool samba__ran_in_order(const samba__review *v)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    uint64_t first = 0, last = 0;
+    for (uint32_t i = 0; i < v->id; i++) {
+        samba__section o = samba__section_at(pef, i);
+        if (o.graph != v->q.graph || o.type == SAMBA_ZEROGRAD) continue;
+        if (!samba__has_made(v, i) || v->ran[i] <= last) return false;
+        last = v->ran[i];
+        if (!first) first = last;
+    }
+    for (uint32_t i = 0; i < pef->n_sections && first; i++) {
+        samba__section o = samba__section_at(pef, i);
+        bool precedes = i < v->id && o.graph == v->q.graph;
+        if (!precedes && samba__when(v, i) > first) return false;
+    }
+    return true;
+}
+
+/* Section q reads this symbol, and that is wrong, for the reason in why. */
+SAMBA__FN bool samba__fail_review(const samba__review *v, uint32_t symbol, const char *why)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    return samba_fail(v->s, SAMBA_ESTATE, "in samba_run: %s (section %d) reads %s, %s",
+                      samba__type_name(v->q.type), (int32_t)v->id,
+                      pef->strings + samba__symbol_at(pef, symbol).name, why);
+}
+
+/* The same, for what section `maker` makes: `what` happened to it, by section `by`. */
+SAMBA__FN bool samba__fail_result(const samba__review *v, uint32_t symbol, uint32_t maker,
+                                  const char *what, uint32_t by)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    const char *type = samba__type_name(samba__section_at(pef, maker).type);
+    char why[240];
+    samba__print(why, sizeof why,
+                 "which %s (section %d) makes, and %s (section %d) has %s: run %s before it, or "
+                 "with it; nothing was run",
+                 type, (int32_t)maker, samba__type_name(samba__section_at(pef, by).type),
+                 (int32_t)by, what, type);
+    return samba__fail_review(v, symbol, why);
+}
+
+/* Is a result that section q reads there? */
+SAMBA__FN bool samba__check_result(const samba__review *v, uint32_t symbol)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    samba__symbol a = samba__symbol_at(pef, symbol);
+    int32_t maker = samba__section_making(pef, symbol);
+    if (maker < 0 || (uint32_t)maker == v->id) return true;
+    uint64_t made = samba__when(v, (uint32_t)maker);
+    if (v->s->history.edited[symbol] > made) return true; /* the caller has given it a value */
+    if (!samba__has_made(v, (uint32_t)maker))
+        return samba__fail_result(v, symbol, (uint32_t)maker,
+                                  "not run since the program was loaded, or what it reads changed",
+                                  (uint32_t)maker);
+    if (a.region != SAMBA__REGION_ARENA) return true;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section o = samba__section_at(pef, i);
+        if (samba__when(v, i) > made && samba__takes_memory(pef, &o, &a))
+            return samba__fail_result(v, symbol, (uint32_t)maker, "taken its memory since", i);
+    }
+    return true;
+}
+
+/* Marks the sections that have read what was made anew since. In program order, so that this
+   reaches those that have read their results. */
+SAMBA__FN void samba__mark_outdated(samba__review *v)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        for (uint32_t node = q.first; node < q.end; node++) {
+            samba__call_record r = samba__record_at(pef, node);
+            for (int32_t k = 0; k < r.n_in; k++) {
+                uint32_t word = samba__base_word(pef, samba__word(&r, k));
+                int32_t maker = word ? samba__section_making(pef, word - 1) : -1;
+                if (maker < 0 || (uint32_t)maker >= i) continue;
+                uint64_t made = samba__when(v, (uint32_t)maker);
+                bool given = v->s->history.edited[word - 1] > made;
+                bool newer = !samba__has_made(v, (uint32_t)maker) || made > samba__when(v, i);
+                if (newer && !given) v->ran[i] |= SAMBA__OUTDATED;
+            }
+        }
+    }
+}
+
+/* When the first of the sections of FWD ran that read this symbol; 0: none has. */
+SAMBA__FN uint64_t samba__read_forward(const samba__review *v, uint32_t symbol)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section o = samba__section_at(pef, i);
+        uint64_t when = samba__when(v, i);
+        if (o.graph != v->q.graph || o.type != SAMBA_FWD || !when) continue;
+        if ((!first || when < first) && samba__section_has(pef, &o, symbol, false)) first = when;
+    }
+    return first;
+}
+
+/* Section q of BCKWD reads a value that came from outside, or a parameter. It must be the one which
+   FWD has read. */
+SAMBA__FN bool samba__check_same(const samba__review *v, uint32_t symbol)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    uint64_t read = samba__read_forward(v, symbol);
+    if (!read) return true;
+    bool sent = read <= v->begin && samba__will_change(v->s, v->d, symbol);
+    if (sent || v->s->history.edited[symbol] > read)
+        return samba__fail_review(v, symbol,
+                                  "which has another value than when FWD read it: run FWD again, "
+                                  "with it; nothing was run");
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section o = samba__section_at(pef, i);
+        bool steps = (o.type & SAMBA_OPT) && samba__when(v, i) > read;
+        if (steps && samba__section_has(pef, &o, symbol, true))
+            return samba__fail_review(v, symbol,
+                                      "which OPT has stepped since FWD read it: run FWD again, "
+                                      "with it; nothing was run");
+    }
+    return true;
+}
+
+/* Dropout and batch_norm work otherwise in other modes. Was it in this one that FWD has run? */
+SAMBA__FN bool samba__check_mode(const samba__review *v, uint32_t node, uint32_t symbol)
+{
+    const samba_session *s = v->s;
+    bool drops = samba__symbol_at(&s->rt->pef, symbol).argin == SAMBA__ARGIN_RATE;
+    bool norm = samba__is(s->rt->steps[node].op, SAMBA__OP_batch_norm_backward);
+    bool other = (drops && s->history.train != s->rt->train)
+        || (norm && s->history.running_stats != s->rt->running_stats);
+    if (!other || v->anew) return true;
+    return samba__fail_review(v, symbol,
+                              "but FWD has run in another mode (samba_set_train, "
+                              "samba_use_running_stats, eval): run FWD again, with it; nothing "
+                              "was run");
+}
+
+SAMBA__FN bool samba__review_read(const samba__review *v, uint32_t node, uint32_t word)
+{
+    if (word == 0) return true;
+    if (!samba__check_result(v, word - 1)) return false;
+    if (!(v->q.type & SAMBA_BCKWD)) return true;
+    return samba__check_same(v, word - 1) && samba__check_mode(v, node, word - 1);
+}
+
+SAMBA__FN void samba__review_run(samba__review *v, uint32_t id, const samba__section *q)
+{
+    v->ran[id] = ++v->now;
+    v->anew = v->anew || q->type == SAMBA_FWD;
+}
+
+/* Section id is to run next. */
+SAMBA__FN bool samba__review_section(samba__review *v, uint32_t id)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    v->id = id;
+    v->q = samba__section_at(pef, id);
+    bool in_order = samba__ran_in_order(v);
+    if (!in_order) samba__mark_outdated(v);
+    for (uint32_t node = v->q.first; node < v->q.end; node++) {
+        samba__call_record r = samba__record_at(pef, node);
+        if (in_order && !(v->q.type & SAMBA_BCKWD)) break;
+        for (int32_t k = 0; k < r.n_in; k++)
+            if (!samba__review_read(v, node, samba__base_word(pef, samba__word(&r, k))))
+                return false;
+    }
+    samba__review_run(v, id, &v->q);
+    return true;
+}
+
+/* Can a schedule of these types run? With FWD in it all is made anew, in order. */
+SAMBA__FN bool samba__review_types(samba__review *v, unsigned types)
+{
+    const samba_runtime *rt = v->s->rt;
+    bool alone = (types & (SAMBA_FWD | SAMBA_BCKWD)) == SAMBA_BCKWD;
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        if (!(q.type & types) || !samba__runs_now(rt, &q)) continue;
+        if (!alone || !(q.type & SAMBA_BCKWD))
+            samba__review_run(v, i, &q);
+        else if (!samba__review_section(v, i))
+            return false;
+    }
+    return true;
+}
+
+/* Is there what these sections read, each when its turn comes? */
+SAMBA__FN bool samba__review_list(samba_session *s, const samba__run_list *list,
+                                  const samba_run_desc *d)
+{
+    samba__review v = samba__review_of(s, d);
+    for (int32_t i = 0; i < list->n; i++)
+        if (!samba__review_section(&v, (uint32_t)list->ids[i])) return false;
+    return true;
+}
+
+/* ==== [run] =================================================================================== */
+SAMBA_API const char *samba_section_type_name(unsigned type)
+{
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        const samba__section_type *row = &samba__section_types[i];
+        if (row->bit == type && row->named) return row->name;
+    }
+    return NULL;
+}
+
+SAMBA_API unsigned samba_section_types(samba_session *s)
+{
+    unsigned types = 0;
+    if (s && s->rt) {
+        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
+            samba__section q = samba__section_at(&s->rt->pef, i);
+            if (samba__runs_now(s->rt, &q)) types |= q.type;
+        }
+    }
+    return types;
+}
+
+SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
+{
+    unsigned there = samba_section_types(s), missing = types & ~there;
+    missing &= ~samba__implied_types(types);   /* what runs anyhow, if there is any, is no error */
+    uint32_t first = missing & (0u - missing); /* its lowest bit */
+    char list[80];
+    samba__text t = samba__text_in(list, sizeof list);
+    if (!missing) return true;
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        const samba__section_type *type = &samba__section_types[i];
+        if (type->named && (there & type->bit)) samba__format(&t, " %s", type->name);
+    }
+    return samba_fail(s, SAMBA_EARG,
+                      "in samba_run: the program has no section of type %s (%d); "
+                      "it has%s",
+                      samba__type_name(first), (int32_t)first, list);
 }
 
 /* The run was ended by samba_desc.check_finite. */
@@ -26438,6 +26818,7 @@ SAMBA_API bool samba_set_check_finite(samba_session *s, bool check)
 
 SAMBA__FN bool samba__fail_run(samba_session *s)
 {
+    samba__forget_runs(s); /* some of it was not run */
     if (s->rt->fault[SAMBA__FAULT_SET] == SAMBA__FAULT_NONFINITE) return samba__fail_nonfinite(s);
     samba__call_record r = samba__node_at(&s->rt->pef, s->rt->fault_node);
     const samba__pef *pef = &s->rt->pef;
@@ -26471,90 +26852,14 @@ SAMBA__FN bool samba__fail_norm(samba_session *s)
                       "in order, before OPT; nothing was run");
 }
 
-/* ---- Is what the forward pass has made still there? ---- */
-SAMBA__FN samba__forward samba__forward_after(samba__forward f, uint32_t graph, unsigned types)
-{
-    const unsigned before = SAMBA_ZEROGRAD | SAMBA_COUNT | SAMBA_FWD;
-    if (types & SAMBA_FWD) {
-        f.graph = graph;
-        f.since = 0;
-    }
-    f.since |= types & ~before;
-    return f;
-}
-
-/* 1 + the graph that runs now, as its sections have it; 0: it has none. */
-SAMBA__FN uint32_t samba__graph_now(const samba_runtime *rt)
-{
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&rt->pef, i);
-        if (samba__runs_now(rt, &q)) return q.graph + 1;
-    }
-    return 0;
-}
-
-SAMBA__FN unsigned samba__type_of_node(const samba__pef *pef, uint32_t node)
-{
-    for (uint32_t i = 0; i < pef->n_sections; i++) {
-        samba__section q = samba__section_at(pef, i);
-        if (q.first <= node && node < q.end) return q.type;
-    }
-    return 0;
-}
-
-/* Do sections of these types write to memory of a after it was read for the last time? */
-SAMBA__FN bool samba__is_taken(const samba__pef *pef, const samba__symbol *a, unsigned types)
-{
-    uint64_t end = a->offset + samba__spec_bytes(&a->spec);
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol b = samba__symbol_at(pef, i);
-        if (b.region != SAMBA__REGION_ARENA || b.first < a->last || b.alias) continue;
-        if (b.offset >= end || a->offset >= b.offset + samba__spec_bytes(&b.spec)) continue;
-        if (samba__type_of_node(pef, b.first) & types) return true;
-    }
-    return false;
-}
-
-/* Is all there that the backward pass reads of the forward pass, although such sections ran? */
-SAMBA__FN bool samba__forward_stays(const samba__pef *pef, unsigned since)
-{
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol a = samba__symbol_at(pef, i);
-        bool waits = a.role == SAMBA__TEMP && (samba__type_of_node(pef, a.first) & SAMBA_FWD)
-            && (samba__type_of_node(pef, a.last) & SAMBA_BCKWD);
-        if (waits && samba__is_taken(pef, &a, since)) return false;
-    }
-    return true;
-}
-
-/* Can a schedule of these types run, after what f says? BCKWD alone, on what is not there, would
-   give gradients that are wrong without a word. */
-SAMBA__FN bool samba__check_forward(samba_session *s, const samba__forward *f, unsigned types)
+/* Can these types run as one schedule? *norm is how far the norm is before and after. */
+SAMBA__FN bool samba__check_schedule(samba__review *v, unsigned types, uint32_t *norm)
 {
     const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
-    if ((types & both) != SAMBA_BCKWD || !(samba_section_types(s) & SAMBA_FWD)) return true;
-    if (f->graph != samba__graph_now(s->rt))
-        return samba_fail(s, SAMBA_ESTATE,
-                          "in samba_run: BCKWD reads what FWD makes, which has not run: "
-                          "run FWD before it, or with it; nothing was run");
-    return !f->since || samba__forward_stays(&s->rt->pef, f->since)
-        || samba_fail(s, SAMBA_ESTATE,
-                      "in samba_run: BCKWD reads what FWD has made, and %s has taken "
-                      "its memory since: run FWD again, with it; nothing was run",
-                      samba__type_name(f->since & (0u - f->since)));
-}
-
-/* Can these types run as one schedule? *norm is how far the norm is before and after, *forward
-   which forward pass is there. */
-SAMBA__FN bool samba__check_schedule(samba_session *s, unsigned types, uint32_t *norm,
-                                     samba__forward *forward)
-{
-    const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
+    samba_session *s = v->s;
     unsigned whole = samba__whole_step(types);
     bool blind = false;
-    samba__forward before = *forward;
     *norm = samba__norm_after_types(s->rt, *norm, whole, &blind);
-    *forward = samba__forward_after(before, samba__graph_now(s->rt), whole);
     uint32_t split = samba__split_by(s->rt, whole);
     return samba__check_types(s, types)
         && (!split
@@ -26566,14 +26871,32 @@ SAMBA__FN bool samba__check_schedule(samba_session *s, unsigned types, uint32_t 
             || samba_fail(s, SAMBA_EARG,
                           "in samba_run: with microbatches FWD and BCKWD run "
                           "together: the activations of one are gone when the next one runs"))
-        && samba__check_forward(s, &before, whole) && (!blind || samba__fail_norm(s));
+        && samba__review_types(v, whole) && (!blind || samba__fail_norm(s));
+}
+
+/* Section id runs. */
+SAMBA__FN void samba__note_run(samba_session *s, uint32_t id)
+{
+    samba__history *h = &s->history;
+    h->ran[id] = ++h->now;
+    if (samba__section_at(&s->rt->pef, id).type != SAMBA_FWD) return;
+    h->train = s->rt->train;
+    h->running_stats = s->rt->running_stats;
+}
+
+SAMBA__FN void samba__note_types(samba_session *s, unsigned types)
+{
+    for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&s->rt->pef, i);
+        if ((q.type & types) && samba__runs_now(s->rt, &q)) samba__note_run(s, i);
+    }
 }
 
 SAMBA__FN bool samba__run_schedule(samba_session *s, unsigned types)
 {
     samba__count_run(s);
     samba__begin(s, "PyRT_RUN");
-    s->forward = samba__forward_after(s->forward, samba__graph_now(s->rt), types);
+    samba__note_types(s, types);
     bool fine = samba__run_exactly(s->rt, types);
     return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
 }
@@ -26583,8 +26906,8 @@ SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 {
     samba__run_list list = samba__list_of_types(samba__whole_step(types));
     uint32_t norm = s->rt->norm_next;
-    samba__forward forward = s->forward;
-    return samba__check_schedule(s, types, &norm, &forward) && samba__check_ready(s, &list, NULL)
+    samba__review review = samba__review_of(s, NULL);
+    return samba__check_schedule(&review, types, &norm) && samba__check_ready(s, &list, NULL)
         && samba__run_schedule(s, samba__whole_step(types));
 }
 
@@ -26761,10 +27084,8 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
     samba__count_run(s);
     rt->fault[0] = 0;
     rt->microbatch = 0;
-    for (int32_t i = 0; i < list->n; i++) {
-        samba__section q = samba__section_at(&rt->pef, (uint32_t)list->ids[i]);
-        s->forward = samba__forward_after(s->forward, q.graph + 1, q.type);
-    }
+    for (int32_t i = 0; i < list->n; i++)
+        samba__note_run(s, (uint32_t)list->ids[i]);
     for (int32_t i = 0; fine && i < list->n; i++) {
         int32_t next
             = samba__begins_repeated(rt, list, i) ? samba__after_repeated(rt, list, i, &types) : -1;
@@ -26802,13 +27123,6 @@ SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool f
                       t->name, (int)t->dtype, &t->shape);
 }
 
-/* The tensor of a feed; NULL without an error if there is none. */
-SAMBA__FN samba_tensor *samba__fed_tensor(samba_session *s, const samba_feed *f)
-{
-    samba_tensor *t = f->tensor || !f->name ? f->tensor : samba__named(s, f->name);
-    return t && t->removed ? NULL : t;
-}
-
 SAMBA__FN size_t samba__fed_bytes(const samba_feed *f, const samba_tensor *t)
 {
     return samba_bytes(t) / samba_dtype_size(t->dtype) * samba_dtype_size(f->dtype);
@@ -26838,6 +27152,7 @@ SAMBA__FN bool samba__write_integers(samba_tensor *t, const samba_feed *f)
     int64_t n = (int64_t)(f->bytes / samba_dtype_size(f->dtype));
     if (!samba_ok(s) || !samba__in_reach(t)) return false;
     t->withheld = t->not_given = false;
+    if (samba__integers_differ(t, f)) s->history.edited[t->symbol] = ++s->history.now;
     samba__begin(s, "PyRT_SET_TENSORS");
     for (int64_t e = 0; e < n; e++)
         samba__put_integer(samba__value_of(t), t->dtype, e,
@@ -26943,9 +27258,9 @@ SAMBA__FN int32_t samba__n_schedules(const samba_run_desc *d)
 SAMBA__FN bool samba__check_schedules(samba_session *s, const samba_run_desc *d, unsigned *types)
 {
     uint32_t norm = s->rt->norm_next;
-    samba__forward forward = s->forward;
+    samba__review review = samba__review_of(s, d);
     for (int32_t i = 0; i < samba__n_schedules(d); i++) {
-        if (!samba__check_schedule(s, d->types[i], &norm, &forward)) return false;
+        if (!samba__check_schedule(&review, d->types[i], &norm)) return false;
         *types |= samba__whole_step(d->types[i]);
     }
     return true;
@@ -26980,7 +27295,8 @@ SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
     list.ids = d->section_ids;
     list.n = d->n_section_ids;
     if (list.n)
-        fine = samba__check_ids(s, &list, d->graph) && samba__check_list(s, &list, d->own_order);
+        fine = samba__check_ids(s, &list, d->graph) && samba__check_list(s, &list, d->own_order)
+            && (d->own_order || samba__review_list(s, &list, d));
     else
         fine = samba__check_schedules(s, d, &list.types);
     for (int32_t i = 0; fine && i < d->n_hyperparams; i++)
@@ -27232,6 +27548,7 @@ SAMBA__FN bool samba__check_unexpected(const samba__restoring *c, bool exact, in
 SAMBA__FN void samba__copy_restored(samba__restoring *c)
 {
     const samba__pef *to = &c->session->rt->pef;
+    samba__forget_runs(c->session); /* they were of other parameters */
     for (uint32_t i = 0; i < to->n_symbols; i++) {
         if (!samba__seek_saved(c, i) || !c->found) continue;
         samba_dtype type = c->q.spec.dtype, stored = c->r.spec.dtype;

@@ -1069,7 +1069,7 @@ static void row_mapping(void)
         CHECK(samba_compile(n.s, &p) && samba_run(n.s, 0));
         got[spatial] = named(n.s, "fc1__weight");
         samba_tensor *w = samba_tensor_by_name(n.s, "fc1__weight");
-        const unsigned types[3] = { SAMBA_BCKWD, SAMBA_OPT, SAMBA_FWD | SAMBA_BCKWD };
+        const unsigned types[3] = { SAMBA_FWD | SAMBA_BCKWD, SAMBA_BCKWD, SAMBA_OPT };
         CHECK(samba_section_types(n.s) == (SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
         CHECK((samba_sn_grad(w) != NULL) == !spatial && (!spatial || says(n.s, "mapping section")));
         for (int i = 0; i < 3; i++) {

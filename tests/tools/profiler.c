@@ -134,7 +134,7 @@ static void test_names_of_runs(void)
     net n = compiled(NULL, 1);
     samba_profiler *p = samba_profiler_open(n.s, 0);
     const char *types[3] = { "Opt", "fwd", "BCKWD" };
-    int32_t ids[3] = { 1, 0, 1 };
+    int32_t ids[3] = { 0, 1, 0 };
     samba_session_run_desc by_types = { .section_types = types, .n_section_types = 3 };
     samba_session_run_desc by_ids = { .section_ids = ids, .n_section_ids = 3 };
     samba_session_run_desc by_calls = { .from_call_id = 1, .until_call_id = 3 };
