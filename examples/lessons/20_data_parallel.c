@@ -41,8 +41,8 @@ static void forward_and_backward(replica *r, int step)
     samba_run(r->s, SAMBA_FWD | SAMBA_BCKWD);
 }
 
-// 2. All-reduce: each gradient becomes the mean of those of all replicas. Returns how many numbers a
-//    replica has to send for it: one for each parameter, 8 x 4 + 8 and 8 + 1 here, however many
+// 2. All-reduce: each gradient becomes the mean of those of all replicas. Returns how many numbers
+//    a replica has to send for it: one for each parameter, 8 x 4 + 8 and 8 + 1 here, however many
 //    rows there are. So large batches are worth it. tools/include/samba/parallel.h does it for more
 //    replicas, in threads of their own; the order of its sums is fixed, whoever is ready first.
 static int all_reduce(replica r[2], double share0, double share1)
