@@ -5,7 +5,7 @@
 #include "../../samba.h"
 #include "picture.h"
 
-enum { BATCH = 16, WIDTH = 16, DEPTH = 12, STEPS = 1001 };
+enum { BATCH = 16, WIDTH = 16, DEPTH = 12, STEPS = 401 };
 
 static void print(const char *name, samba_tensor *t)
 {
@@ -23,67 +23,65 @@ static samba_tensor *normalize(samba_tensor *x)
     return samba_mul(away, samba_rsqrt(samba_shift(variance, 1e-5f)));
 }
 
-// DEPTH layers learn the sign of a product: y is 1 if x[0] x[1] > 0, else 0. Fills in all losses,
-// and the largest gradient of the weights of each layer in the first step.
-static void learn(bool norm, float losses[STEPS], float sizes[DEPTH])
+// DEPTH layers, without biases, learn the sign of a product: y is 1 if x[0] x[1] > 0, else 0. Their
+// weights begin `times` as large as lesson 6 wants them for relu, sqrt(2 / k).
+static void learn(float times, bool norm, float losses[STEPS])
 {
     samba_session *s = samba_open(NULL);
-    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(BATCH, 2));
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(BATCH, 2)), *h = x;
     float wanted[BATCH];
     const float *in = samba_read(x);
     for (int b = 0; b < BATCH; b++) wanted[b] = in[2 * b] * in[2 * b + 1] > 0;
     samba_tensor *t = samba_from_data_copy(s, "t", SAMBA_F32, SAMBA_SHAPE(BATCH, 1), wanted);
-    samba_tensor *h = x;
-    char name[32];
     for (int i = 0; i < DEPTH; i++) {
+        char name[32];
         snprintf(name, sizeof name, "layer%d", i);
-        h = samba_linear(h, name, WIDTH);
-        snprintf(name, sizeof name, "norm%d", i);
+        int k = i ? WIDTH : 2;                              // inputs of the layer
+        samba_init init = { SAMBA_INIT_NORMAL, .scale = times * sqrtf(2.0f / (float)k) };
+        h = samba_affine(h, samba_param(s, name, SAMBA_SHAPE(WIDTH, k), init), NULL);
         if (norm) h = samba_layernorm(h, name);
         h = samba_relu(h);
     }
     h = samba_sigmoid(samba_linear(h, "out", 1));
     samba_tensor *loss = samba_mse(h, t, SAMBA_REDUCE_MEAN);
     samba_compile(s, &(samba_program){ .loss = loss, .optim = { SAMBA_SGD, .lr = 0.1f } });
+    samba_run(s, SAMBA_FWD | SAMBA_BCKWD);
+    const float *g = samba_read(samba_sn_grad(samba_tensor_by_name(s, "layer0")));
+    float most = 0;
+    for (int i = 0; i < WIDTH * 2; i++) most = fmaxf(most, fabsf(g[i]));
     for (int i = 0; i < STEPS; i++) {
         samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
         losses[i] = samba_read(loss)[0];
-        for (int k = 0; k < DEPTH && i == 0; k++) {
-            snprintf(name, sizeof name, "layer%d__weight", k);
-            samba_tensor *g = samba_sn_grad(samba_tensor_by_name(s, name));
-            for (int n = 0; n < samba_count(&g->shape); n++)
-                sizes[k] = fmaxf(sizes[k], fabsf(samba_read(g)[n]));
-        }
     }
+    printf("%s, weights x %g: ", norm ? "LayerNorm" : "plain", (double)times);
+    printf("gradient %.1g, losses", (double)most);
+    for (int i = 0; i < STEPS; i += 200) printf(" %.3f", (double)losses[i]);
+    printf("\n");
     samba_close(s);
 }
 
 int main(int argc, char **argv)
 {
-    static float losses[2][STEPS], sizes[2][DEPTH], at[STEPS];
-    static const char *const names[] = { "plain", "LayerNorm" };
-    learn(false, losses[0], sizes[0]);
-    learn(true, losses[1], sizes[1]);
-
-    // 1. A net of 12 layers with relu. Backward, each layer multiplies the gradient by its weights
-    //    (lesson 6). If each halves it, little arrives at the first layer: the gradient vanishes,
-    //    and the layer does not learn. If each doubles it, it explodes. No first weights are right
-    //    for long, since weights change. Largest gradients of layers 0, 4, 8, 11 below.
-    // 2. LayerNorm, after each layer, gives each row mean 0 and variance 1. Now doubled weights and
-    //    biases change nothing that comes out, and the gradients of all layers are of like size. So
-    //    it learns. The plain net finds the mean of the targets, as the neuron did with XOR
-    //    (lesson 5), and stays there. Losses, every 250 steps:
-    // > plain: gradients 4e-06 3e-05 0.0005 0.004
-    // >     losses 0.252 0.234 0.234 0.234 0.234
-    // > LayerNorm: gradients 0.008 0.03 0.02 0.01
-    // >     losses 0.242 0.235 0.165 0.002 0.001
-    for (int m = 0; m < 2; m++) {
-        printf("%s: gradients", names[m]);
-        for (int k = 0; k < DEPTH; k += k < 8 ? 4 : 3) printf(" %.1g", (double)sizes[m][k]);
-        printf("\n    losses");
-        for (int i = 0; i < STEPS; i += 250) printf(" %.3f", (double)losses[m][i]);
-        printf("\n");
-    }
+    static float losses[6][STEPS], at[STEPS];
+    static const float times[3] = { 0.5f, 1, 2 };
+    // 1. A net of 12 layers with relu. If all weights are half as large as is right, each layer
+    //    halves what goes forward, and also the gradient that comes back (dx = dy W, lesson 6). The
+    //    gradient of a weight is the one times the other (dW = dy^T x), so it has the halvings of
+    //    the other 11 layers: 2^-11, about 1/2000. It vanishes, and the net learns no more than the
+    //    mean of the targets, as the neuron did with XOR (lesson 5). If weights are twice too
+    //    large, values explode: the sigmoid saturates, sure of each answer, wrong in 6 of 16 (loss
+    //    0.375), and its slope is 0. The deeper a net, the more exactly its weights must be right.
+    //    Here are the largest first gradient in layer 0, and the losses of steps 0, 200 and 400:
+    // > plain, weights x 0.5: gradient 1e-05, losses 0.263 0.235 0.234
+    // > plain, weights x 1: gradient 0.02, losses 0.224 0.003 0.000
+    // > plain, weights x 2: gradient 0, losses 0.375 0.375 0.375
+    // 2. LayerNorm, after each layer, gives each row mean 0 and variance 1. Now doubled weights
+    //    change nothing that comes out: all three begin with the same loss, and all three learn.
+    //    The size of the weights need no longer be right, at first or when they have changed.
+    // > LayerNorm, weights x 0.5: gradient 0.004, losses 0.244 0.002 0.001
+    // > LayerNorm, weights x 1: gradient 0.002, losses 0.244 0.005 0.001
+    // > LayerNorm, weights x 2: gradient 0.0009, losses 0.244 0.106 0.003
+    for (int i = 0; i < 6; i++) learn(times[i % 3], i >= 3, losses[i]);
 
     // 3. By hand, for two rows, one 100 times the other: both become the same. Each row is for
     //    itself, in training and in use (BatchNorm takes means of columns, over the batch). After
@@ -98,19 +96,21 @@ int main(int argc, char **argv)
     print("samba", samba_layer_normalize(x, NULL, NULL, 1e-5f));
 
     // 4. Backward: all of a row go into its mean and variance, so each dx depends on all dy of the
-    //    row. To shift or stretch a row changes nothing, so this part is taken out of dy, and the
-    //    rest is divided by the root of the variance: dx adds up to 0. For dy = 1, 0, 0:
+    //    row. Add the same d to all x of the row, and nothing changes that comes out: so dx adds up
+    //    to 0. Stretch the row, and nothing changes either: so dx times x adds up to 0, too. Here
+    //    for x = 1, 2, 6 and dy = 1, 0, 0: 1 * 0.176 - 2 * 0.220 + 6 * 0.044 = 0.
     // > dx: 0.176 -0.220 0.044
     samba_tensor *first = samba_slice(samba_layer_normalize(x, NULL, NULL, 1e-5f), 1, 0, 1, 1);
     print("dx", samba_slice(samba_grad(first, x), 0, 0, 1, 1));
 
     for (int i = 0; i < STEPS; i++) at[i] = (float)i;
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "12 layers, without and with LayerNorm",
-        "Without it, gradients vanish toward layer 0, and the loss stays. With it the net learns.");
-    picture_axes(&p, 0, DEPTH, 0, 0.06, "layer", "gradient");
-    for (int m = 0; m < 2; m++) picture_line(&p, at, sizes[m], DEPTH, names[m]);
-    picture_axes(&p, 0, STEPS - 1, 0, 0.3, "step", "loss");
-    for (int m = 0; m < 2; m++) picture_line(&p, at, losses[m], STEPS, names[m]);
+        "Plain, only weights of the right size let the loss fall. With LayerNorm, all three do.");
+    for (int i = 0; i < 6; i++) {
+        const char *panel = i ? "step, with LayerNorm" : "step, plain";
+        if (i % 3 == 0) picture_axes(&p, 0, STEPS - 1, 0, 0.4, panel, "loss");
+        picture_line(&p, at, losses[i], STEPS, (const char *[]){ "x 0.5", "x 1", "x 2" }[i % 3]);
+    }
     picture_close(&p);
 
     // Exercises 10a and 10b (make learn) are LayerNorm, and its way back. Then answer:
