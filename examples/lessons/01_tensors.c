@@ -49,17 +49,17 @@ int main(void)
     samba_set_tracing(s, false);        // ops compute at once; the other way comes in lesson 4
     samba_set_quiet(s, true);           // errors are ours to print
 
-    // 1. The shape (4,3) makes them a matrix. It has two axes, also called dimensions: axis 0
-    //    counts the days, from 0, and axis 1 the times (-1 is the last axis). The product of the
-    //    sizes, 4 * 3, is how many numbers there are. F32 is their type: floats of 32 bits.
+    // 1. With the shape (4,3), the numbers are a matrix. It has two axes, also called dimensions:
+    //    axis 0 counts the days, from 0, and axis 1 the times (-1 is the last axis). The product of
+    //    the sizes, 4 * 3, is how many numbers there are. F32 is their type: floats of 32 bits.
     // > celsius: shape (4,3), 12 numbers
     samba_tensor *t = samba_from_data_copy(s, "celsius", SAMBA_F32, SAMBA_SHAPE(4, 3), celsius);
     print_shape("celsius", t);
 
     // 2. Where does day 2, noon lie, index (2,1)? The last index counts single numbers; one step of
-    //    the index before it skips a whole row of 3. So it is number 2 * 3 + 1. This order is
-    //    called row-major, and the distances (3,1) are the strides of the shape. With more axes,
-    //    too, the stride of an axis is the product of all sizes behind it.
+    //    the index before it skips a whole row of 3. So it is number 2 * 3 + 1, counted from 0.
+    //    This order is called row-major, and the distances (3,1) are the strides of the shape. With
+    //    more axes, too, the stride of an axis is the product of all sizes behind it.
     // > (2,1) is number 7: 20 degrees
     printf("(2,1) is number %d: %g degrees\n", 2 * 3 + 1, (double)samba_read(t)[2 * 3 + 1]);
 

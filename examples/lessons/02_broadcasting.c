@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     //    correction has one number for each time, shape (3); the table has (4,3). Added to it, the
     //    row counts for every day. This is called broadcasting: to repeat along an axis. The days
     //    are a batch: things of one kind, along axis 0, that all go through the same computation.
-    //    In a net, what belongs to all of a batch, such as a bias (lesson 5), is broadcast so.
+    //    In a net, what is the same for a whole batch, such as a bias (lesson 5), is broadcast.
     // > corrected (4,3): 8 13 9 9 16 11 10 18 14 7 11 9
     const float sun[3] = { 0, -2, -1 };
     samba_tensor *fix = samba_from_data_copy(s, "fix", SAMBA_F32, SAMBA_SHAPE(3), sun);
@@ -91,8 +91,8 @@ int main(int argc, char **argv)
 
     // 7. The way back. Each number of (3) was used in 4 places, one for each day. If it grows by d,
     //    4 results do, and their sum grows by 4 d. So on the way from results back to inputs, the 4
-    //    places are added up: what was repeated along an axis is summed along that axis. Here this
-    //    is done to the deviation; with gradients (lesson 4) it is what a row or column receives.
+    //    places are added up: what was repeated along an axis is summed along that axis. Here the
+    //    deviation is summed, as an example; from lesson 4 on, samba.h does it with gradients.
     // > as (3): -15 17 -2
     // > as (4,1): 0 0 0 0
     print("as", samba_sum(deviation, SAMBA_AXES(0), false));

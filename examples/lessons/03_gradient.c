@@ -103,9 +103,9 @@ int main(int argc, char **argv)
     //    step jumps over the lowest point and lands higher on the other side: the loss explodes.
     //    Where is the bound? If w is 1 larger, each error is x larger, and dw is larger by the mean
     //    of 2 x^2, which is 2 (0 + 1 + 4 + 9 + 16) / 5 = 12. So if b is fixed, dw is 12 times the
-    //    distance of w from its best value, and a step leaves 1 - 12 lr of the distance: less only
-    //    if lr is below 2/12. If b moves as well, the bound is a little lower. For a net it is hard
-    //    to know: one tries.
+    //    distance of w from its best value, and a step multiplies this distance by 1 - 12 lr. That
+    //    must stay above -1, so lr below 2/12. If b moves as well, the bound is a little lower. For
+    //    a net it is hard to know: one tries.
     // > lr and loss after 100 steps: 0.001 2.33, 0.1 0.0326, 0.149 18.8, 0.15 272, 0.2 4.2e+46
     static const double lrs[] = { 0.001, 0.1, 0.149, 0.15, 0.2 };
     printf("lr and loss after 100 steps:");

@@ -56,10 +56,10 @@ static void learn_xor(const char *name, samba_init init)
 
 int main(int argc, char **argv)
 {
-    // 1. A layer is n neurons with the same k inputs. Their weights are a matrix W (n,k), a row for
-    //    each neuron; x (B,k) is a batch of B inputs. For input i, the sum of neuron j is
-    //    x[i][0] W[j][0] + ... + x[i][k-1] W[j][k-1] + b[j]. In short, y = x W^T + b: a product of
-    //    matrices, (B,k) by (k,n), where W^T is W transposed; b (n) is broadcast over the batch.
+    // 1. A layer is n neurons with the same k inputs: n k weights, n biases. The weights are a
+    //    matrix W (n,k), a row for each neuron; the inputs are a batch x (B,k). For example i, the
+    //    sum of neuron j is x[i][0] W[j][0] + ... + x[i][k-1] W[j][k-1] + b[j]. In short, y (B,n)
+    //    is x W^T + b: a product of matrices, where W^T (k,n) is W transposed; b (n) is broadcast.
     // 2. An XOR by hand. Of two neurons with relu (lesson 5), one counts the switches that are on,
     //    the other fires if both are. They are hidden: only the next layer sees them. It adds 1
     //    times the one and -2 times the other. Without the bend, two layers are no more than one,

@@ -74,8 +74,8 @@ int main(int argc, char **argv)
     // 4. The loss is -log(probability of the right class), the cross-entropy; for a batch, the mean
     //    of it. It is 0 if the net is sure and right, and has no upper bound if it is sure and
     //    wrong. A net that knows nothing gives all n classes 1/n, and its loss is log n, base e:
-    //    with 3 classes, 1.0986. Far above log n is worse than knowing nothing. Why not count right
-    //    answers? That is a step, with slope 0 (lesson 5): fit to judge a net by, not to teach it.
+    //    1.0986 with 3 classes. A loss far above that is worse than no knowledge. Why not count
+    //    right answers? A count is a step, with slope 0 (lesson 5): it can judge, but not teach.
     // > -log p for p = 0.9, 0.5, 0.1, 0.001: 0.1054 0.6931 2.3026 6.9078
     // > three equal scores: 1.0986
     const float p[4] = { 0.9f, 0.5f, 0.1f, 0.001f };
