@@ -96,7 +96,7 @@ int main(int argc, char **argv)
         float ends[2] = { (float)line[1], (float)(line[1] + 4 * line[0]) };
         picture_line(&p, (float[]){ 0, 4 }, ends, 2, names[i]);
     }
-    picture_dots(&p, x, y, N, "data");
+    picture_dots(&p, x, y, N, NULL);
     picture_close(&p);
 
     // 5. The learning rate decides. If it is too small, descent is slow. If it is too large, each

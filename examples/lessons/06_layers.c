@@ -97,13 +97,13 @@ int main(int argc, char **argv)
     //    stay below 1, but what is not saturated passes 4 times the gradient, and it explodes.
     //    About d = 1 / sqrt(k) is right, here 1/8. Values still shrink, slowly, as tanh is nearer
     //    to 0 than its input. relu drops half of the squares, and so wants sqrt(2 / k).
-    // > tanh, d 1/16: layer 4 0.0499, layer 8 0.0032, gradient 0.0031
-    // > tanh, d 1/8: layer 4 0.3630, layer 8 0.2546, gradient 0.2870
-    // > tanh, d 1/2: layer 4 0.8916, layer 8 0.8885, gradient 31.8249
+    // > d 1/16: layer 4 0.0499, layer 8 0.0032, gradient 0.0031
+    // > d 1/8: layer 4 0.3630, layer 8 0.2546, gradient 0.2870
+    // > d 1/2: layer 4 0.8916, layer 8 0.8885, gradient 31.8249
     // > relu, d sqrt(2/64): layer 4 1.0189, layer 8 1.0533, gradient 0.9770
     float sizes[4][DEPTH + 1], at[DEPTH + 1] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
-    static const char *const names[] = { "tanh, d 1/16", "tanh, d 1/8", "tanh, d 1/2" };
-    picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "What is left after each layer",
+    static const char *const names[] = { "d 1/16", "d 1/8", "d 1/2" };
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "What is left after each layer of tanh",
         "Size of values in 8 layers: weights that are small make it 0, large ones keep it near 1.");
     picture_axes(&p, 0, DEPTH, 0, 1, "layer", "size");
     for (int i = 0; i < 3; i++) {
