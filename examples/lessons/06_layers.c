@@ -60,10 +60,11 @@ int main(int argc, char **argv)
     //    matrix W (n,k), a row for each neuron; the inputs are a batch x (B,k). For example i, the
     //    sum of neuron j is x[i][0] W[j][0] + ... + x[i][k-1] W[j][k-1] + b[j]. In short, y (B,n)
     //    is x W^T + b: a product of matrices, where W^T (k,n) is W transposed; b (n) is broadcast.
+    //    samba_affine(x, W, b) computes it.
     // 2. An XOR by hand. Of two neurons with relu (lesson 5), one counts the switches that are on,
-    //    the other fires if both are. They are hidden: only the next layer sees them. It adds 1
-    //    times the one and -2 times the other. Without the bend, two layers are no more than one,
-    //    (x W^T) V^T = x (V W)^T: here, with the biases, 2 - x[0] - x[1], which is no XOR.
+    //    the other fires if both are. They are hidden: only the next layer sees them. Its neuron
+    //    adds 1 times the one and -2 times the other. Without relu, two layers, of weights W and V,
+    //    are no more than one, of weights V W: (x W^T) V^T = x (V W)^T. Here: 2 - x[0] - x[1].
     // > 0 on: hidden 0 0, XOR 0, without relu 2
     // > 1 on: hidden 1 0, XOR 1, without relu 1
     // > 2 on: hidden 2 1, XOR 0, without relu 0
@@ -79,8 +80,7 @@ int main(int argc, char **argv)
     //    If all weights begin at 0, the hidden outputs are 0, so v gets no gradient; and w gets
     //    none, since it would come through v. If they begin equal, the neurons get equal gradients
     //    and stay equal: copies of one neuron, which is no XOR. Random weights break this symmetry
-    //    (a seed makes them repeatable). Biases may begin at 0: as v differs, so do their
-    //    gradients.
+    //    (a seed makes them repeatable). Biases may begin at 0: as v differs, so will they.
     // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00 0.00 0.00
     // > begun equal: loss 0.1822, w of x[0] 1.60 1.60 1.60 1.60
     // > begun random: loss 0.0000, w of x[0] 0.62 1.33 -1.66 0.74
@@ -91,9 +91,9 @@ int main(int argc, char **argv)
     // 5. How large should they be? (p + q)^2 is p^2 + q^2 + 2 p q. If signs are random, 2 p q is as
     //    often below 0 as above. So a sum of k products has, on average, k times the square of one
     //    product, and sqrt(k), not k, times its size. Weights of size d make all sqrt(k) d times as
-    //    large: forward the values, backward (dx = dy W) the gradient. Here k is 64.
-    //    If d is 1/16, each layer halves both, roughly. If d is 1/2, sums are 4 times the inputs.
-    //    tanh saturates: it is near 1 or -1, where its slope, 1 - tanh^2, is near 0. So the values
+    //    large: forward the values, backward (dx = dy W) the gradient, printed for layer 0.
+    //    k is 64. If d is 1/16, each layer about halves both. If d is 1/2, sums are 4 times the
+    //    inputs. tanh saturates: it is near 1 or -1, where its slope, 1 - tanh^2, is near 0. Values
     //    stay below 1, but what is not saturated passes 4 times the gradient, and it explodes.
     //    About d = 1 / sqrt(k) is right, here 1/8. Values still shrink, slowly, as tanh is nearer
     //    to 0 than its input. relu drops half of the squares, and so wants sqrt(2 / k).
