@@ -68,9 +68,10 @@ int main(int argc, char **argv)
     samba_section part;
     for (int i = 0; samba_describe_section(s, i, &part); i++)
         if (part.types == SAMBA_FWD) printf("%s: %d operations\n", part.graph, (int)part.flops);
-    // 3. It begins with s, and then reads what it wrote. The scores by which it guesses are those
-    //    of the whole text, to the bit: 0 apart. What the cache saves in work it costs in memory:
-    //    each block keeps a key and a value of C floats for each token: 2 x 38 x 16 x 4 bytes.
+    // 3. It begins with s, and then reads what it wrote. (A longer beginning, a prompt, would be
+    //    read first, token by token, too.) The scores by which it guesses are those of the whole
+    //    text, to the bit: 0 apart. What the cache saves in work it costs in memory: each block
+    //    keeps a key and a value of C floats for each token: 2 x 38 x 16 x 4 bytes.
     // > he sells sea shells by the sea shore s
     // > scores apart: 0
     // > bytes of the cache: 4864
@@ -95,7 +96,7 @@ int main(int argc, char **argv)
     }
     picture_close(&pic);
     printf("\nscores apart: %g\n", (double)apart);
-    printf("bytes of the cache: %d\n", 2 * T * C * 4);
+    printf("bytes of the cache: %d\n", 2 * (int)samba_bytes(samba_tensor_by_name(s, "keys")));
     printf("of GPT-2's, 12 blocks of 768 numbers, 1024 tokens: %d\n", 2 * 12 * 1024 * 768 * 4);
     // 4. It took the best letter. To draw one by its probability (softmax of the scores), of all or
     //    of the k best, gives texts that differ. Before, scores are divided by a temperature: below
