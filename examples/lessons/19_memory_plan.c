@@ -77,13 +77,13 @@ int main(int argc, char **argv)
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 3, "Memory forward, in training, in less",
                              "Boxes are live ranges; dark: a result in the place of its input.");
     // 1. The ops of a traced program stand in a fixed order, and each tensor has a live range, from
-    //    the op that makes it to the last that reads it. Temporaries lie in one block, the arena,
-    //    where those that are never alive together share bytes; and a result may take the place of
-    //    an input that nobody reads again. So all addresses are known before the first run, which
-    //    allocates nothing. To infer, two places serve. A column is an op, a letter what it made:
-    //    b, a tanh, lies where a was. The last makes the output, elsewhere. Bytes: of all letters.
-    //    Flops: additions, products and so on. A layer has 16 x 16 sums of 16 products, and as many
-    //    tanh, of 20 each; five have 5 x (2 x 16^3 + 20 x 16^2).
+    //    the op that makes it to the last that reads it. Parameters, inputs and outputs have places
+    //    of their own; the rest lies in one block, the arena, where those that are never alive
+    //    together share bytes, and a result may take the place of an input that nobody reads again.
+    //    So all addresses are known before the first run, which allocates nothing. To infer, two
+    //    places serve. A column is an op, a letter what it made: b, a tanh, lies where a was; the
+    //    last makes the output. Bytes: of all letters. Flops: additions, products and so on; here
+    //    5 layers of 16^2 sums of 16 products, and 16^2 tanh, 20 each: 5 (2 x 16^3 + 20 x 16^2).
     // > FWD 10, 66560 flops; 9216 bytes, alive 2048, arena 2048
     // >   ..cdd.ghh.
     // >   abb.eff.ii
