@@ -360,10 +360,10 @@ static void write_sections(FILE *to, const page_data *d)
 
 // ---- What was seen ------------------------------------------------------------------------------
 
-static void write_snapshot(FILE *to, const page_data *d, const snapshot *s)
+void write_snapshot(FILE *to, const snapshot *s, const capture *c, int32_t first_block)
 {
     fprintf(to, "{\"tensor\":%d,\"step\":%d,\"node\":%d", s->tensor, s->step, s->node);
-    if (d->model->pef.microbatches > 1) fprintf(to, ",\"microbatch\":%d", s->microbatch);
+    if (c->m->pef.microbatches > 1) fprintf(to, ",\"microbatch\":%d", s->microbatch);
     const double figures[] = { s->min, s->max, s->mean, s->std };
     static const char *const names[] = { "min", "max", "mean", "std" };
     for (int i = 0; i < 4; i++) {
@@ -378,8 +378,8 @@ static void write_snapshot(FILE *to, const page_data *d, const snapshot *s)
         fputs("]}", to);
     }
     if (s->block >= 0) {
-        int64_t kept = d->capture->blocks[s->block].n;
-        fprintf(to, ",\"block\":%d", s->block);
+        int64_t kept = c->blocks[s->block].n;
+        fprintf(to, ",\"block\":%d", first_block + s->block);
         if (kept < s->n) fprintf(to, ",\"kept\":%" PRId64, kept);
     }
     fputc('}', to);
@@ -397,7 +397,7 @@ static void write_runs(FILE *to, const page_data *d)
     fputs("],\n\"snapshots\":[", to);
     for (int32_t i = 0; i < d->capture->n_snapshots; i++) {
         if (i) fputs(",\n", to);
-        write_snapshot(to, d, &d->capture->snapshots[i]);
+        write_snapshot(to, &d->capture->snapshots[i], d->capture, 0);
     }
     fputs("],\n", to);
 }
@@ -597,7 +597,7 @@ void write_data(FILE *to, const page_data *d)
     write_memory(to, d->memory);
     write_attention(to, d->capture);
     write_rewrites(to, d->model, d->rewrites);
-    if (d->comparison) write_comparison(to, d->comparison);
+    if (d->comparison) write_comparison(to, d->comparison, d->other, d->capture->n_blocks);
     if (d->open_node >= 0) {
         fprintf(to, "\"open\":{\"node\":%d,", d->open_node);
         if (d->open_tensor >= 0) fprintf(to, "\"tensor\":%d,", d->open_tensor);

@@ -18,6 +18,7 @@ typedef struct page_data {
     const memory_map *memory;
     const rewrites *rewrites;
     const comparison *comparison;       // NULL: one model is shown
+    const capture *other;               // what the second one made, or NULL
     const double *losses;               // of each step; NULL: the program has none
     int32_t n_steps;
     char **tokens;                      // labels of a sequence
@@ -28,7 +29,9 @@ typedef struct page_data {
 
 void write_data(FILE *to, const page_data *d);          // JSON
 void write_summary(FILE *to, const page_data *d);       // HTML: figures and sections
-void write_blocks(FILE *to, const capture *c);          // script elements with base64
+void write_blocks(FILE *to, const capture *c, int32_t first);       // script elements with base64
+// Its block of values is first_block + its number in c.
+void write_snapshot(FILE *to, const snapshot *s, const capture *c, int32_t first_block);
 
 int64_t bytes_of(const model *m, int32_t node);         // that a run of it reads and writes
 void write_json_text(FILE *to, const char *text);       // in quotes

@@ -1,10 +1,7 @@
 /* What two models make of the same inputs. Each runs in a thread of its own, and waits at each node
    for the other: so both are looked at while their values are there, and nothing is copied. */
 #include "diff.h"
-#include "capture.h"
-#include "data.h"
 #include "inputs.h"
-#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -80,7 +77,6 @@ typedef struct meeting {
     pthread_cond_t changed;
     side side[2];
     comparison *c;
-    int32_t *pair;              // of each node of model 0: the node of model 1
     bool *paired;               // of each node of model 1
     bool *seen;                 // of each tensor of model 0: what it held at first is compared
     int32_t step;
@@ -88,16 +84,23 @@ typedef struct meeting {
     bool no_memory;
 } meeting;
 
-static void compare_tensor(meeting *m, int32_t tensor, int32_t node, const samba_spec *spec,
-                           const void *a, const void *b)
+// Both tensors are of the nodes at which the two wait; which: the number of the input or output.
+static void compare_tensor(meeting *m, int32_t which, const samba_spec *spec, const void *a,
+                           const void *b)
 {
-    const symbol *s = &m->side[0].model.symbols[tensor];
+    const side *x = &m->side[0], *y = &m->side[1];
+    const node *n = &x->model.nodes[x->node], *other = &y->model.nodes[y->node];
     difference d;
     memset(&d, 0, sizeof d);
-    d.name = (char *)(uintptr_t)(*s->name ? s->name : m->side[0].model.nodes[node < 0 ? 0 : node].name);
-    d.tensor = tensor;
-    d.node = node;
+    d.tensor = x->begins ? n->in[which] : n->out[which];
+    d.other_tensor = x->begins ? other->in[which] : other->out[which];
+    d.node = x->begins ? -1 : x->node;
+    d.other_node = x->begins ? -1 : y->node;
     d.step = m->step;
+    d.microbatch = x->args->microbatch;
+    d.held = -1;
+    const symbol *s = &x->model.symbols[d.tensor];
+    d.name = (char *)(uintptr_t)(*s->name ? s->name : n->name);
     d.shape = spec->shape;
     d.count = samba_count(&spec->shape);
     if (!add_difference(m->c, &d, spec->dtype, a, b, m->tolerance)) m->no_memory = true;
@@ -123,7 +126,7 @@ static void compare_nodes(meeting *m)
         const samba_spec *q = begins ? &b->in_spec[k] : &b->out_spec[k];
         if (tensor < 0 || !x || !y || !same_size(p, q) || (begins && m->seen[tensor])) continue;
         m->seen[tensor] = true;
-        compare_tensor(m, tensor, begins ? -1 : m->side[0].node, p, x, y);
+        compare_tensor(m, k, p, x, y);
     }
 }
 
@@ -131,10 +134,11 @@ static void compare_nodes(meeting *m)
 static void resolve(meeting *m)
 {
     side *a = &m->side[0], *b = &m->side[1];
-    bool together = m->pair[a->node] == b->node && a->begins == b->begins
+    int32_t partner = m->c->pair[a->node];
+    bool together = partner == b->node && a->begins == b->begins
         && a->args->microbatch == b->args->microbatch;
     if (together) compare_nodes(m);
-    bool behind = m->pair[a->node] < b->node || (m->pair[a->node] == b->node && a->begins);
+    bool behind = partner < b->node || (partner == b->node && a->begins);
     a->go = together || behind;
     b->go = together || !behind;
     pthread_cond_broadcast(&m->changed);
@@ -148,7 +152,7 @@ static void meet(int32_t i, const char *name, const samba_op *op, const samba_ar
     side *other = &m->side[1 - s->which];
     (void)name;
     (void)op;
-    if (s->which == 0 ? m->pair[i] < 0 : !m->paired[i]) return;
+    if (s->which == 0 ? m->c->pair[i] < 0 : !m->paired[i]) return;
     pthread_mutex_lock(&m->lock);
     s->node = i;
     s->begins = begins;
@@ -200,13 +204,13 @@ static bool prepare(meeting *m, const compare_options *o, fault *why)
         if (!give_values(&m->side[i].model, o->inputs, o->n_inputs, why)) return false;
     }
     const model *a = &m->side[0].model, *b = &m->side[1].model;
-    m->pair = pair_nodes(m->c, a, b);
+    bool fine = pair_nodes(m->c, a, b);
     m->paired = calloc((size_t)b->pef.n_nodes + 1, sizeof *m->paired);
     m->seen = calloc((size_t)a->pef.n_symbols + 1, sizeof *m->seen);
     m->tolerance = o->tolerance;
-    if (!m->pair || !m->paired || !m->seen) return fail(why, "no memory for the comparison");
+    if (!fine || !m->paired || !m->seen) return fail(why, "no memory for the comparison");
     for (int32_t i = 0; i < a->pef.n_nodes; i++)
-        if (m->pair[i] >= 0) m->paired[m->pair[i]] = true;
+        if (m->c->pair[i] >= 0) m->paired[m->c->pair[i]] = true;
     return true;
 }
 
@@ -224,115 +228,9 @@ bool compare_models(comparison *c, const char *a, const char *b, const compare_o
     bool fine = prepare(&m, o, why);
     for (m.step = 0; fine && m.step < o->steps; m.step++) fine = run_both(&m, why);
     for (int i = 0; i < 2; i++) close_model(&m.side[i].model);
-    free(m.pair);
     free(m.paired);
     free(m.seen);
     pthread_cond_destroy(&m.changed);
     pthread_mutex_destroy(&m.lock);
     return fine;
-}
-
-// Sentences that are kept; if there are more, they are counted.
-static int32_t n_sentences(const comparison *c)
-{
-    return c->n_structure < MOST_SENTENCES ? c->n_structure : MOST_SENTENCES;
-}
-
-void free_comparison(comparison *c)
-{
-    for (int32_t i = 0; c->structure && i < n_sentences(c); i++) free(c->structure[i]);
-    for (int32_t i = 0; i < c->n_tensors; i++) free(c->tensors[i].name);
-    free(c->structure);
-    free(c->tensors);
-    memset(c, 0, sizeof *c);
-}
-
-// ---- What is said -------------------------------------------------------------------------------
-
-bool are_equal(const comparison *c)
-{
-    return c->n_structure == 0 && c->first < 0;
-}
-
-// The indices of an element, by dimension.
-static int32_t place_of(const difference *d, int64_t place[SAMBA_MAX_DIMS])
-{
-    int64_t rest = d->index;
-    for (int32_t k = d->shape.ndim; k-- > 0;) {
-        place[k] = rest % d->shape.dim[k];
-        rest /= d->shape.dim[k];
-    }
-    return d->shape.ndim;
-}
-
-static void print_first(const comparison *c)
-{
-    const difference *d = &c->tensors[c->first];
-    int64_t place[SAMBA_MAX_DIMS];
-    int32_t n = place_of(d, place);
-    printf("first difference, in step %d: ", d->step);
-    print_safely(stdout, d->name);
-    for (int32_t k = 0; k < n; k++) printf(k ? ",%" PRId64 : "[%" PRId64, place[k]);
-    printf("%s is %.9g and %.9g; %" PRId64 " of %" PRId64 " elements differ, by %.3g at most, "
-           "relative %.3g\n", n ? "]" : "", d->a, d->b, d->different, d->count, d->max_abs,
-           d->max_rel);
-}
-
-void print_comparison(const comparison *c)
-{
-    if (c->n_structure == 0) printf("the graphs are alike\n");
-    for (int32_t i = 0; i < n_sentences(c); i++) {
-        print_safely(stdout, c->structure[i]);
-        putchar('\n');
-    }
-    if (c->n_structure > n_sentences(c))
-        printf("and %d more differences of the graphs\n", c->n_structure - n_sentences(c));
-    if (c->first >= 0) print_first(c);
-    if (c->n_different) printf("%d of %d values differ\n", c->n_different, c->n_tensors);
-    else printf("all %d values that both have are equal\n", c->n_tensors);
-}
-
-static void write_difference(FILE *to, const difference *d)
-{
-    int64_t place[SAMBA_MAX_DIMS];
-    fputs("{\"name\":", to);
-    write_json_text(to, d->name);
-    fprintf(to, ",\"tensor\":%d,\"node\":%d,\"step\":%d,\"equal\":%s,\"count\":%" PRId64
-            ",\"different\":%" PRId64, d->tensor, d->node, d->step, d->different ? "false" : "true",
-            d->count, d->different);
-    if (d->different) {
-        int32_t n = place_of(d, place);
-        fputs(",\"max_abs\":", to);
-        write_json_number(to, d->max_abs);
-        fputs(",\"max_rel\":", to);
-        write_json_number(to, d->max_rel);
-        fputs(",\"index\":[", to);
-        for (int32_t k = 0; k < n; k++) fprintf(to, k ? ",%" PRId64 : "%" PRId64, place[k]);
-        fputs("],\"a\":", to);
-        write_json_number(to, d->a);
-        fputs(",\"b\":", to);
-        write_json_number(to, d->b);
-    }
-    fputc('}', to);
-}
-
-void write_comparison(FILE *to, const comparison *c)
-{
-    fputs("\"diff\":{\"a\":", to);
-    write_json_text(to, c->a);
-    fputs(",\"b\":", to);
-    write_json_text(to, c->b);
-    fputs(",\"structure\":[", to);
-    for (int32_t i = 0; i < n_sentences(c); i++) {
-        if (i) fputc(',', to);
-        write_json_text(to, c->structure[i]);
-    }
-    fputs("],\n", to);
-    if (c->first >= 0) fprintf(to, "\"first\":%d,", c->first);
-    fputs("\"tensors\":[", to);
-    for (int32_t i = 0; i < c->n_tensors; i++) {
-        if (i) fputs(",\n", to);
-        write_difference(to, &c->tensors[i]);
-    }
-    fputs("]},\n", to);
 }

@@ -6,7 +6,8 @@
 
 enum { AHEAD = 64 };
 
-bool add_sentence(comparison *c, const char *format, ...)
+// A sentence about a node of a, or, if that is -1, about both programs or a node of b.
+bool add_sentence(comparison *c, int32_t node, const char *format, ...)
 {
     char text[1024];
     va_list args;
@@ -18,9 +19,11 @@ bool add_sentence(comparison *c, const char *format, ...)
         return true;
     }
     if (!c->structure) c->structure = calloc(MOST_SENTENCES, sizeof *c->structure);
-    char *copy = c->structure ? malloc(strlen(text) + 1) : NULL;
+    if (!c->places) c->places = calloc(MOST_SENTENCES, sizeof *c->places);
+    char *copy = c->structure && c->places ? malloc(strlen(text) + 1) : NULL;
     if (!copy) return false;
     memcpy(copy, text, strlen(text) + 1);
+    c->places[c->n_structure] = node;
     c->structure[c->n_structure++] = copy;
     return true;
 }
@@ -73,19 +76,21 @@ static bool same_words(const node *x, const node *y)
 static bool compare_pair(comparison *c, const model *a, int32_t i, const model *b, int32_t j)
 {
     const node *x = &a->nodes[i], *y = &b->nodes[j];
-    if (!same_words(x, y) && !add_sentence(c, "%s (%s): its attributes differ", x->name, op_of(x)))
+    if (!same_words(x, y)
+        && !add_sentence(c, i, "%s (%s): its attributes differ", x->name, op_of(x)))
         return false;
     if (x->n_in != y->n_in)
-        return add_sentence(c, "%s (%s) has %d inputs in %s, %d in %s", x->name, op_of(x), x->n_in,
-                            c->a, y->n_in, c->b);
+        return add_sentence(c, i, "%s (%s) has %d inputs in %s, %d in %s", x->name, op_of(x),
+                            x->n_in, c->a, y->n_in, c->b);
     for (int32_t k = 0; k < x->n_in; k++) {
         const symbol *s = x->in[k] < 0 ? NULL : &a->symbols[x->in[k]];
         const symbol *t = y->in[k] < 0 ? NULL : &b->symbols[y->in[k]];
         bool leaves = s && t && s->role != SAMBA_ROLE_TEMPORARY && t->role != SAMBA_ROLE_TEMPORARY;
         bool same = (s != NULL) == (t != NULL) && (!s || same_spec(&s->spec, &t->spec));
         if (leaves && strcmp(s->name, t->name) != 0) same = false;
-        if (!same && !add_sentence(c, "input %d of %s (%s) is %s in %s, %s in %s", k, x->name,
-                                   op_of(x), s ? s->name : "none", c->a, t ? t->name : "none", c->b))
+        if (!same
+            && !add_sentence(c, i, "input %d of %s (%s) is %s in %s, %s in %s", k, x->name,
+                             op_of(x), s ? s->name : "none", c->a, t ? t->name : "none", c->b))
             return false;
     }
     return true;
@@ -93,29 +98,32 @@ static bool compare_pair(comparison *c, const model *a, int32_t i, const model *
 
 static bool only_in(comparison *c, const model *m, int32_t i)
 {
-    return add_sentence(c, "%s (%s) is only in %s", m->nodes[i].name, op_of(&m->nodes[i]), m->path);
+    return add_sentence(c, m->path == c->a ? i : -1, "%s (%s) is only in %s", m->nodes[i].name,
+                        op_of(&m->nodes[i]), m->path);
 }
 
 static bool compare_whole(comparison *c, const model *a, const model *b)
 {
     bool fine = true;
     if (a->pef.n_sections != b->pef.n_sections)
-        fine = add_sentence(c, "%s has %d sections, %s %d", c->a, a->pef.n_sections, c->b,
+        fine = add_sentence(c, -1, "%s has %d sections, %s %d", c->a, a->pef.n_sections, c->b,
                             b->pef.n_sections);
     if (fine && a->pef.microbatches != b->pef.microbatches)
-        fine = add_sentence(c, "%s runs in %d microbatches, %s in %d", c->a, a->pef.microbatches,
-                            c->b, b->pef.microbatches);
+        fine = add_sentence(c, -1, "%s runs in %d microbatches, %s in %d", c->a,
+                            a->pef.microbatches, c->b, b->pef.microbatches);
     if (fine && a->pef.inference != b->pef.inference)
-        fine = add_sentence(c, "%s infers, %s trains", a->pef.inference ? c->a : c->b,
+        fine = add_sentence(c, -1, "%s infers, %s trains", a->pef.inference ? c->a : c->b,
                             a->pef.inference ? c->b : c->a);
     return fine;
 }
 
-int32_t *pair_nodes(comparison *c, const model *a, const model *b)
+bool pair_nodes(comparison *c, const model *a, const model *b)
 {
     int32_t n = a->pef.n_nodes, i = 0, j = 0;
     int32_t *pair = malloc(((size_t)n + 1) * sizeof *pair);
     bool fine = pair && compare_whole(c, a, b);
+    c->pair = pair;
+    c->n_pair = pair ? n : 0;
     for (int32_t k = 0; pair && k < n; k++) pair[k] = -1;
     while (fine && i < n && j < b->pef.n_nodes) {
         int32_t gap = alike(a, i, b, j) ? 0 : gap_of(a, i, b, j);
@@ -123,16 +131,14 @@ int32_t *pair_nodes(comparison *c, const model *a, const model *b)
             pair[i] = j;
             fine = compare_pair(c, a, i++, b, j++);
         } else if (gap == 0) {
-            const node *x = &a->nodes[i++], *y = &b->nodes[j++];
-            fine = add_sentence(c, "%s (%s) stands where %s has %s (%s)", x->name, op_of(x), c->b,
-                                y->name, op_of(y));
+            const node *x = &a->nodes[i], *y = &b->nodes[j++];
+            fine = add_sentence(c, i++, "%s (%s) stands where %s has %s (%s)", x->name, op_of(x),
+                                c->b, y->name, op_of(y));
         }
         for (; fine && gap > 0; gap--) fine = only_in(c, a, i++);
         for (; fine && gap < 0; gap++) fine = only_in(c, b, j++);
     }
     while (fine && i < n) fine = only_in(c, a, i++);
     while (fine && j < b->pef.n_nodes) fine = only_in(c, b, j++);
-    if (fine) return pair;
-    free(pair);
-    return NULL;
+    return fine;
 }

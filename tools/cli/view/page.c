@@ -30,16 +30,17 @@ static void write_base64(FILE *to, const unsigned char *p, size_t n)
     fwrite(line, 1, used, to);
 }
 
-void write_blocks(FILE *to, const capture *c)
+void write_blocks(FILE *to, const capture *c, int32_t first)
 {
     for (int32_t i = 0; i < c->n_blocks; i++) {
         const block *b = &c->blocks[i];
+        if (b->n == 0) continue;
         for (int64_t k = 0; k < b->n; k++) {        // little-endian, in place
             uint32_t w = b->words[k];
             unsigned char *p = (unsigned char *)&b->words[k];
             for (int j = 0; j < 4; j++) p[j] = (unsigned char)(w >> 8 * j);
         }
-        fprintf(to, "<script type=\"text/plain\" id=\"v%d\">", i);
+        fprintf(to, "<script type=\"text/plain\" id=\"v%d\">", first + i);
         write_base64(to, (const unsigned char *)b->words, (size_t)b->n * 4);
         fputs("</script>\n", to);
     }
@@ -172,7 +173,10 @@ static bool write_mark(FILE *to, const char *name, const char *end, const page_d
     if (is_mark(name, end, "script")) return write_files(to, name + strlen("script"), end, why);
     if (is_mark(name, end, "title")) write_html_text(to, d->title);
     else if (is_mark(name, end, "summary")) write_summary(to, d);
-    else if (is_mark(name, end, "values")) write_blocks(to, d->capture);
+    else if (is_mark(name, end, "values")) {
+        write_blocks(to, d->capture, 0);
+        if (d->other) write_blocks(to, d->other, d->capture->n_blocks);
+    }
     else if (is_mark(name, end, "data")) {
         fputs("<script type=\"application/json\" id=\"data\">", to);
         write_data(to, d);

@@ -171,14 +171,26 @@ static bool look(view *v, const options *o, fault *why)
         && measure_machine(&v->machine, (int32_t)o->threads, why);
 }
 
-static bool show(view *v, const options *o, const char *command, const comparison *c, fault *why)
+static bool show(view *v, const options *o, const char *command, const comparison *c,
+                 const capture *other, fault *why)
 {
     char path[PATH_SIZE];
     page_data d;
     if (!make_path(path, why, "%s%s", o->to ? o->to : o->from, o->to ? "" : ".html")) return false;
     describe_view(&d, v, o->from, command);
     d.comparison = c;
+    d.other = other;
     return write_view(path, &d, why);
+}
+
+// What the second model makes of the same inputs, for the page of the first.
+static bool look_at_other(view *v, const options *o, comparison *c, fault *why)
+{
+    model_options how = { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL };
+    if (!open_model(&v->model, o->other, &how, why)) return false;
+    if (!give_values(&v->model, o->inputs, o->n_inputs, why) || !run_steps(v, o, why)) return false;
+    find_held(c, &v->capture);
+    return true;
 }
 
 // Text, and the page of the first model with what differs, if one is asked for.
@@ -186,12 +198,17 @@ static int compare(view *v, const options *o, const char *command)
 {
     fault why = { "" };
     comparison c;
+    view other;
+    memset(&other, 0, sizeof other);
     const compare_options how = { o->inputs, o->n_inputs, (int)o->steps, o->tolerance,
                                   { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL } };
     bool fine = compare_models(&c, o->from, o->other, &how, &why);
     bool equal = fine && are_equal(&c);
     if (fine) print_comparison(&c);
-    if (fine && o->to) fine = look(v, o, &why) && show(v, o, command, &c, &why);
+    if (fine && o->to)
+        fine = look(v, o, &why) && look_at_other(&other, o, &c, &why)
+            && show(v, o, command, &c, &other.capture, &why);
+    close_view(&other);
     free_comparison(&c);
     if (!fine) return report_fault("view", &why, 2);
     return equal ? 0 : 1;
@@ -210,7 +227,7 @@ int view_main(int argc, char **argv)
     join_words(command, sizeof command, "view", argc, argv);
     int code = 0;
     if (o.diff) code = compare(&v, &o, command);
-    else if (!look(&v, &o, &why) || !show(&v, &o, command, NULL, &why))
+    else if (!look(&v, &o, &why) || !show(&v, &o, command, NULL, NULL, &why))
         code = report_fault("view", &why, 2);
     close_view(&v);
     return code;

@@ -128,8 +128,8 @@ function diffRows(order) {
 function paintDiff(box, order) {
     const rows = diffRows(order), number = title => ({ title, number: true });
     const columns = [
-        { title: 'Tensor', head: true }, number('Step'), number('Differ'), { title: 'First at' },
-        number('a'), number('b'), number('Most'), number('Relative')];
+        { title: 'Tensor', head: true }, number('a'), number('b'), { title: 'First at' },
+        number('Differ'), number('Most'), number('Relative'), number('Step')];
     put(box, el('div.bar', choice('Which tensors', DIFF_ORDERS, order, key => {
         paintDiff(box, key);
         focusPressed(box);
@@ -142,10 +142,10 @@ function paintDiff(box, order) {
 function diffRow(row) {
     const link = firstLink(row), classes = [row.equal && 'equal', row === firstChanged && 'first'];
     const name = row === firstChanged ? [link, ' ', el('span.bad', 'first')] : link;
-    const cells = row.equal ? [name, row.step, 'equal', '', '', '', '0', '0'] :
-        [name, row.step, `${whole(row.different)} of ${whole(row.count)}`,
-         `[${row.index.join(', ')}]`, number(row.a), number(row.b), brief(row.max_abs),
-         brief(row.max_rel)];
+    const cells = row.equal ? [name, '', '', '', 'equal', '0', '0', row.step] :
+        [name, number(row.a), number(row.b), `[${row.index.join(', ')}]`,
+         `${whole(row.different)} of ${whole(row.count)}`, brief(row.max_abs),
+         brief(row.max_rel), row.step];
     return { cells, more: { class: classes.filter(one => one).join(' ') || null } };
 }
 

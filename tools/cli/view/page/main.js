@@ -134,7 +134,11 @@ function openAt() {
         wish.node = open.node;
         if (tensors[open.tensor]) wish.tensor = open.tensor;
     }
-    if (data.diff) state.tab = 'difference';
+    if (data.diff) {
+        state.tab = 'difference';
+        if (firstChanged) state.step = firstChanged.step;
+        if (firstChanged && !location.hash) Object.assign(wish, placeOf(firstChanged));
+    }
     if (!nodes.length) state.tab = 'overview';
     Object.assign(state, { tensor: mainTensor(state.node) });
     if (wish.node !== undefined && wish.tensor === undefined) wish.tensor = mainTensor(wish.node);

@@ -1,7 +1,7 @@
 // The roofline: each node by its FLOPs a byte and its speed, under this machine's two ceilings.
 
 const roof = { element: null, points: [] };
-const ROOM = { w: 760, h: 300, left: 56, right: 16, top: 14, bottom: 40 };
+const ROOM = { w: 760, h: 320, left: 52, right: 16, top: 14, bottom: 44 };     // w: as is there
 
 function buildRoofline(box) {
     const { gflops, gbytes } = data.machine || {};
@@ -17,7 +17,7 @@ function buildRoofline(box) {
     put(box, el('p.lead', roofText(data.machine)), roof.element, el('div.bar', el('ul.key',
         ['forward', 'backward', 'optimizer'].map(kind => el('li', el('i.dot.' + kind), kind))),
     saveButton('svg', 'roofline', drawing)));
-    drawRoofline();
+    new ResizeObserver(drawRoofline).observe(roof.element);
 }
 
 function roofText({ name, threads, gflops, gbytes }) {
@@ -62,7 +62,8 @@ function roofRules({ x0, x1, y0, y1, x, y }) {
 }
 
 function drawRoofline() {
-    if (!roof.element) return;
+    if (!roof.element || !roof.element.clientWidth) return;
+    ROOM.w = Math.min(900, roof.element.clientWidth);
     const scales = roofScales(), { x0, x1, y0, x, y } = scales, { gflops, gbytes } = data.machine;
     const knee = gflops / gbytes, start = Math.max(Math.pow(10, x0), Math.pow(10, y0) / gbytes);
     const ceiling = [[start, start * gbytes], [knee, gflops], [Math.pow(10, x1), gflops]];
