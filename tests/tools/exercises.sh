@@ -13,8 +13,8 @@ mkdir -p "$out"
 learn=tools/learn/learn.sh
 
 # The exit code is that of a refusal, and a sentence says so.
-refused() { LEARN_FLAGS=-O0 fails_with 1 'Not yet. ' $learn judge-file "$1" "$name"; }
-refused_as() { LEARN_FLAGS=-O0 fails_with 1 "mistake: $2" $learn judge-file "$1" "$name"; }
+refused() { fails_with 1 'Not yet. ' $learn judge-file "$1" "$name"; }
+refused_as() { fails_with 1 "mistake: $2" $learn judge-file "$1" "$name"; }
 
 # Applies a change to the solution; without a place for it, the file stays empty.
 plant() {           # plant SOLUTION 'old => new ;; old => new' RESULT
@@ -45,7 +45,7 @@ plant() {           # plant SOLUTION 'old => new ;; old => new' RESULT
 chapters_up_to() {                  # chapters_up_to K FOLDER
     rm -rf "$2"
     mkdir -p "$2/tools/learn/judges" "$2/examples/exercises" "$2/examples/lessons"
-    cp tools/learn/learn.sh tools/learn/judge.h "$2/tools/learn"
+    cp tools/learn/learn.sh tools/learn/judge.sh tools/learn/judge.h "$2/tools/learn"
     for file in tools/learn/judges/*.c examples/exercises/*.c examples/lessons/*.c; do
         number=$(basename "$file" | cut -c1-2)
         [ "$number" -gt "$1" ] || cp "$file" "$2/$file"
@@ -83,6 +83,7 @@ exercise() {
     check "$name builds in 3 s" below "$build" 3
     check "$name runs in 10 s" below "$run" 10
     check "$name: the score counts it" grep -qx "$name" "$tree/learn/passed"
+    export LEARN_FLAGS=-O0 LEARN_SANITIZER=no           # a refusal needs neither
     check "$name: the starter fails in its place" judged_in "$tree" "$starter" 1
     check "$name: and counts no more" not grep -qx "$name" "$tree/learn/passed"
     : >"$here/empty.c"

@@ -1,14 +1,15 @@
 // What the judges of exercises share. A judge is a program that includes the learner's file (EXERCISE
 // names it) and calls the learner's functions:
-//     JUDGE_BEGIN();                                  once, in main
+//     judge_begin();                                  once, in main
 //     judge_case("mean of 1, 2, 6");
 //     judge_got(&y, 1);                               what the learner's function gave
 //     judge_mistake("no_division", "...", &sum, 1);   what it gives if one thinks wrongly, and why
 //     judge_want(&mean, 1, 1e-6);                     what is right
 //     return judge_end();
 // The first case that fails ends the judging: with the sentence of the mistake that was recognized,
-// or with the first number that differs. The verdict goes to stderr, so that what the learner's code
-// prints is apart from it. Needs libc and libm only.
+// or with the first number that differs. The verdict goes to stderr, behind a line with a number that
+// only the judge knows (JUDGE_TOKEN of the environment): so what the learner's code prints is never
+// taken for it. Needs libc and libm only.
 #ifndef JUDGE_H
 #define JUDGE_H
 
@@ -19,6 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef JUDGE_SECONDS
+#define JUDGE_SECONDS 10
+#endif
+
 enum { JUDGE_MOST = 4096 };
 
 static struct {
@@ -28,13 +33,20 @@ static struct {
     const char *mistake;          // the first that gives what the learner got; NULL: none
     const char *sentence;
     int cases;
+    char token[32];               // "": no one asked for it
 } judge;
 
 // ---- The end of a judging ----
 
+static inline void judge_verdict(void)
+{
+    if (judge.token[0]) fprintf(stderr, "\n%s\n", judge.token);
+}
+
 // The line "mistake: NAME" is for tests; tools/learn/learn.sh does not show it.
 static inline void judge_refuse(const char *mistake, const char *sentence)
 {
+    judge_verdict();
     fprintf(stderr, "Not yet. %s:\n  %s\n", judge.what, sentence);
     if (mistake) fprintf(stderr, "mistake: %s\n", mistake);
     fflush(stdout);
@@ -43,25 +55,52 @@ static inline void judge_refuse(const char *mistake, const char *sentence)
 
 static inline int judge_end(void)
 {
+    judge_verdict();
     fprintf(stderr, "Right: %d cases.\n", judge.cases);
     return 0;
 }
 
+// ---- The beginning ----
+
+// A learner's error must end in a sentence, not in "Segmentation fault".
 static void judge_crashed(int number)
 {
-    (void)number;
-    judge_refuse("crash", "your code read or wrote memory that is not its own, or divided by 0.");
+    const char *sentence = "your code reads or writes memory that is not its own: an index outside of "
+                           "its array, or a pointer that is NULL?";
+    if (number == SIGFPE) sentence = "your code divides an int by 0.";
+    if (number == SIGABRT)
+        sentence = "your code called abort, or wrote outside of memory that malloc gave.";
+    if (number == SIGILL)
+        sentence = "your code does what C leaves undefined: is there a function without its return?";
+    judge_refuse("crash", sentence);
 }
 
-// A learner's error must end in a sentence, not in "Segmentation fault". When a sanitizer looks on,
-// the signals are its own.
-#ifdef JUDGE_LEAVES_SIGNALS
-#define JUDGE_BEGIN() (judge.what = "At the beginning", (void)judge_crashed)
+#if defined(__unix__) || defined(__APPLE__)
+unsigned alarm(unsigned seconds);       // by hand: unistd.h would take names such as read and link
 #else
-#define JUDGE_BEGIN() \
-    (judge.what = "At the beginning", signal(SIGSEGV, judge_crashed), \
-     signal(SIGFPE, judge_crashed), signal(SIGABRT, judge_crashed))
+#define alarm(seconds) (void)(seconds)
 #endif
+
+// Seconds of the clock; those of the processor are limited by who starts the judge. When a
+// sanitizer looks on (JUDGE_LEAVES_SIGNALS), the signals are its own.
+static inline void judge_begin(void)
+{
+    char *token = getenv("JUDGE_TOKEN");
+    judge.what = "At the beginning";
+    if (token) {
+        strncpy(judge.token, token, sizeof judge.token - 1);
+        memset(token, 0, strlen(token));
+    }
+    alarm(JUDGE_SECONDS);
+#ifdef JUDGE_LEAVES_SIGNALS
+    (void)judge_crashed;
+#else
+    signal(SIGSEGV, judge_crashed);
+    signal(SIGFPE, judge_crashed);
+    signal(SIGILL, judge_crashed);
+    signal(SIGABRT, judge_crashed);
+#endif
+}
 
 // ---- A case ----
 
@@ -81,6 +120,15 @@ static inline float *judge_room(int n, float value)
     float *y = (float *)malloc((size_t)n * sizeof *y);
     if (!y) abort();
     for (int i = 0; i < n; i++) y[i] = value;
+    return y;
+}
+
+// The same with the bytes of an array of any type: what a learner's function reads.
+static inline void *judge_copy(const void *from, size_t bytes)
+{
+    void *y = malloc(bytes ? bytes : 1);
+    if (!y) abort();
+    memcpy(y, from, bytes);
     return y;
 }
 

@@ -70,7 +70,7 @@ static void place(const char *what, const int *shape, const int *index, int n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     const int matrix[] = { 2, 3 }, images[] = { 4, 3, 5, 7 }, row[] = { 9 };
     place("(1,2) of a tensor (2,3)", matrix, (const int[]){ 1, 2 }, 2);
     place("(1,0) of a tensor (2,3)", matrix, (const int[]){ 1, 0 }, 2);

@@ -119,7 +119,7 @@ static void lie(const char *what, view v, const int *index)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     const int matrix[] = { 2, 3 }, images[] = { 4, 3, 5, 7 }, line[] = { 6 };
     row("row_major of (2,3)", matrix, 2);
     row("row_major of (4,3,5,7)", images, 4);

@@ -79,7 +79,7 @@ static void cut(const char *what, view v, int d, const int *range)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     const view matrix = { 0, 2, { 8, 3 }, { 3, 1 } };
     const view images = { 0, 3, { 4, 6, 7 }, { 42, 7, 1 } };
     const view part = { 50, 3, { 2, 5, 6 }, { 84, 7, 1 } };

@@ -66,7 +66,7 @@ static void backward(void)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     forward();
     backward();
     return judge_end();

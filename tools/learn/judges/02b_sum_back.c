@@ -97,7 +97,7 @@ static void back(const char *what, const int *big, const int *small, int n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     const int matrix[] = { 3, 4 }, images[] = { 4, 3, 5 }, batch[] = { 2, 3, 4, 5 };
     back("(4,1,5) from (4,3,5)", images, (const int[]){ 4, 1, 5 }, 3);
     back("(1,4) from (3,4)", matrix, (const int[]){ 1, 4 }, 2);

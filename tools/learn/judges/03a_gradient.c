@@ -71,7 +71,7 @@ static void mistake(const char *name, const char *sentence, wrong e)
 int main(void)
 {
     float got[N + 1], want[N + 1];
-    JUDGE_BEGIN();
+    judge_begin();
     for (int k = 0; k <= N; k++)
         got[k] = 50.0f;
     judge_case("dw and dbias for 5 rows of 3");

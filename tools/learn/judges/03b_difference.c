@@ -118,7 +118,7 @@ static void partial(void)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     differentiate("x^3 at 2", cube, 2, 12);
     differentiate("exp(x) at 0.7", exponential, 0.7, exp(0.7));
     differentiate("x^2 at -3", square, -3, -6);

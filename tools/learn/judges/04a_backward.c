@@ -73,7 +73,7 @@ static void graph(const char *what, node *nodes, int n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     node sum[] = { { LEAF, 0, 0, 2 }, { LEAF, 0, 0, 5 }, { ADD, 0, 1, 7 } };
     node product[] = { { LEAF, 0, 0, 2 }, { LEAF, 0, 0, 5 }, { MUL, 0, 1, 10 } };
     node square[] = { { LEAF, 0, 0, 4 }, { MUL, 0, 0, 16 } };

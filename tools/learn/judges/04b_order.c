@@ -93,7 +93,7 @@ static void circle(const char *what, const edge *edges, int count, int n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     GRAPH("a chain 2 -> 0 -> 1", 3, { 2, 0 }, { 0, 1 });
     GRAPH("0 -> 1 -> 2 -> 3, and 0 -> 3", 4, { 0, 3 }, { 0, 1 }, { 1, 2 }, { 2, 3 });
     GRAPH("two ways from 4 to 0, one of them long", 6, { 4, 0 }, { 4, 3 }, { 3, 5 }, { 5, 2 },

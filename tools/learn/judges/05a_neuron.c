@@ -64,7 +64,7 @@ static void rows(const char *what, const float *x, const float *w, float bias, i
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     rows("3 rows of 2 inputs", (const float[]){ 1, 2, -1, 0.5f, 0, -2 },
          (const float[]){ 0.5f, -1 }, 0.25f, 3, 2);
     rows("one row of 4", (const float[]){ 1, -1, 2, 0.5f }, (const float[]){ 0.3f, 0.1f, -0.2f, 1 },

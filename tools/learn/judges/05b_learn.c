@@ -121,7 +121,7 @@ static void many_steps(void)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     one_step("a step with lr 1: the weights, then the bias", 1);
     one_step("a step with lr 4: the weights, then the bias", 4);
     many_steps();

@@ -84,7 +84,7 @@ static void layer(const char *what, int B, int n, int m)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     layer("2 rows of 3 inputs, 4 outputs", 2, 3, 4);
     layer("3 rows of 2 inputs, 2 outputs", 3, 2, 2);
     layer("one row of 5 inputs, one output", 1, 5, 1);

@@ -108,7 +108,7 @@ static void layer(const char *what, int m, int n, int behind_relu)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     layer("W (3,50)", 3, 50, 0);
     layer("W (3,50) behind a ReLU", 3, 50, 1);
     layer("W (20,4)", 20, 4, 0);

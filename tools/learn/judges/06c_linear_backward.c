@@ -145,7 +145,7 @@ static void layer(const int *size)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     layer((const int[]){ 3, 2, 4 });
     layer((const int[]){ 2, 5, 3 });
     layer((const int[]){ 4, 3, 3 });

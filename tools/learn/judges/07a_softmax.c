@@ -84,7 +84,7 @@ static void rows(const char *what, const float *x, int m, int n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     rows("softmax of (1, 2, 3)", (const float[]){ 1, 2, 3 }, 1, 3);
     rows("softmax of two rows", (const float[]){ 1, 2, 3, 0, 0, 5 }, 2, 3);
     rows("softmax of (1000, 1001, 999)", (const float[]){ 1000, 1001, 999 }, 1, 3);

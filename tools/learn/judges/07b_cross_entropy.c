@@ -73,7 +73,7 @@ static void batch(const char *what, const float *x, const int *label, int B, int
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     batch("3 rows of 4 scores", (const float[]){ 1, 2, 0.5f, -1, 0, 0, 3, 1, -2, 0.25f, 1, 1.5f },
           (const int[]){ 1, 2, 0 }, 3, 4);
     batch("large scores", (const float[]){ 1000, 1002, 999, 1001 }, (const int[]){ 1, 0 }, 2, 2);

@@ -156,7 +156,7 @@ int main(void)
 {
     static const float dy[B * N] = { 1, -2, 0.5f, 3, 0, 0, 1, 0, -1, 2, 4, -3 };
     static const float equal[B * N] = { 2, 2, 2, 2, -1, -1, -1, -1, 0, 0, 0, 0 };
-    JUDGE_BEGIN();
+    judge_begin();
     for (int k = 0; k < B * N; k++)
         x0[k] = (double)scores[k];
     softmax(x0, y0);

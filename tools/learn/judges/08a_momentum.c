@@ -70,7 +70,7 @@ static void train(const char *what, int steps, float lr, float momentum)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     train("a step without momentum", 1, 0.1f, 0);
     train("three steps with momentum 0.9", 3, 0.1f, 0.9f);
     train("three steps with momentum 0.5", 3, 0.01f, 0.5f);

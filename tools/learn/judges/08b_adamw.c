@@ -87,7 +87,7 @@ static void train(const char *what, int steps, adamw o)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     train("a first step", 1, (adamw){ 0.1f, 0.9f, 0.999f, 1e-8f, 0.1f });
     train("four steps", 4, (adamw){ 0.1f, 0.9f, 0.95f, 1e-8f, 0.1f });
     train("four steps with a large eps", 4, (adamw){ 0.1f, 0.8f, 0.9f, 0.01f, 0.5f });

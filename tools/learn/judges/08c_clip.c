@@ -115,7 +115,7 @@ static void gradient(const char *what, const float *g, float limit)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     gradient("numbers of norm 10, limit 2", (const float[]){ 3, -4, 1, 1, 8, 2, -2, 1 }, 2);
     gradient("numbers of norm 10, limit 20", (const float[]){ 3, -4, 1, 1, 8, 2, -2, 1 }, 20);
     gradient("numbers of norm 10, limit 6", (const float[]){ 3, -4, 1, 1, 8, 2, -2, 1 }, 6);

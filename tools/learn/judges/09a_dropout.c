@@ -97,7 +97,7 @@ static void values(const char *what, float p)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     values("12 values, p = 0.25", 0.25f);
     values("12 values, p = 0.6", 0.6f);
     values("12 values, p = 0", 0);

@@ -96,7 +96,7 @@ static void train(const char *what, int steps, float lr, float momentum, float d
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     train("a step: all weights, then all velocities", 1, 0.5f, 0.9f, 0.1f);
     train("three steps: all weights, then all velocities", 3, 0.1f, 0.9f, 0.5f);
     train("three steps without decay", 3, 0.1f, 0.5f, 0);

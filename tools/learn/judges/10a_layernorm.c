@@ -95,7 +95,7 @@ static void rows(const char *what, const float *x, const float *gamma, const flo
 int main(void)
 {
     static const float gamma[4] = { 2, 0.5f, -1, 3 }, beta[4] = { 1, -2, 0.25f, 4 };
-    JUDGE_BEGIN();
+    judge_begin();
     rows("two rows of four", (const float[]){ 1, 2, 3, 6, -10, 0, 4, 5 }, gamma, beta, 2, 4, 1e-5);
     rows("a row of equal numbers", (const float[]){ 3, 3, 3, 3 }, gamma, beta, 1, 4, 1e-5);
     rows("a row of small distances", (const float[]){ 0.001f, 0.002f, 0.003f, 0.004f }, gamma, beta,

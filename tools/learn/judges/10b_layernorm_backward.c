@@ -98,7 +98,7 @@ int main(void)
 {
     static const float x[] = { 1, 3, -2, 6, 0.5f, 8, 2, 2.5f, -1, 4, 10, -3 };
     static const float dy[] = { 2, -1, 0.5f, 1, 3, 1, -2, 0.25f, 1, -1, 2, 4 };
-    JUDGE_BEGIN();
+    judge_begin();
     rows("a row of 4", x, dy, 1, 4);
     rows("3 rows of 4", x, dy, 3, 4);
     rows("2 rows of 5", x, dy, 2, 5);

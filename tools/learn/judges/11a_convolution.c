@@ -86,7 +86,7 @@ static void image(const char *what, sizes n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     image("one channel 5 x 6, one kernel 3 x 3", (sizes){ 1, 5, 6, 1, 3, 0 });
     image("three channels 4 x 5, two kernels 3 x 3, padding 1", (sizes){ 3, 4, 5, 2, 3, 1 });
     image("two channels 6 x 3, two kernels 2 x 2", (sizes){ 2, 6, 3, 2, 2, 0 });

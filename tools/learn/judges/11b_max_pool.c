@@ -183,7 +183,7 @@ static void image(const char *what, sizes n, int equal)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     image("one channel 4 x 4, windows 2 x 2, step 2", (sizes){ 1, 4, 4, 2, 2 }, 0);
     image("one channel 5 x 4, windows 2 x 2, step 2", (sizes){ 1, 5, 4, 2, 2 }, 0);
     image("two channels 5 x 7, windows 2 x 2, step 2", (sizes){ 2, 5, 7, 2, 2 }, 0);

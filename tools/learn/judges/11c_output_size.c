@@ -88,7 +88,7 @@ int main(void)
     static const window dilated[] = { { 9, 3, 1, 0, 3 }, { 16, 3, 2, 2, 3 } };
     static const window large[] = { { 2, 3, 2, 0, 1 }, { 4, 3, 3, 0, 2 }, { 1, 9, 4, 3, 1 },
                                     { 1, 3, 1, 1, 1 } };
-    JUDGE_BEGIN();
+    judge_begin();
     windows("a window alone: 3 on 5, 5 on 28, 3 on 3", plain, 3);
     windows("with padding: 3 on 28 with 1, 5 on 5 with 2", padded, 2);
     windows("with stride 2: 3 on 7, 3 on 8, 3 on 32 with padding 1, 7 on 224 with 3", strided, 4);

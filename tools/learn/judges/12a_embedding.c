@@ -65,7 +65,7 @@ static void sequences(const char *what, const int *id, int B, int T, int V, int 
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     sequences("one sequence of 4 tokens, 3 numbers each", (const int[]){ 5, 0, 2, 5 }, 1, 4, 6, 3);
     sequences("two sequences of 3 tokens, 4 numbers each", (const int[]){ 1, 6, 1, 3, 0, 6 }, 2, 3,
               7, 4);

@@ -100,7 +100,7 @@ static void tokens(const char *what, const int *id, int n, int V, int D)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     tokens("4 different tokens of 6, 3 numbers each", (const int[]){ 5, 0, 2, 4 }, 4, 6, 3);
     tokens("7 tokens of 5, some of them repeated", (const int[]){ 1, 3, 1, 1, 0, 3, 2 }, 7, 5, 2);
     tokens("one token 4 times", (const int[]){ 2, 2, 2, 2 }, 4, 4, 1);

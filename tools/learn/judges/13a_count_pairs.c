@@ -80,7 +80,7 @@ static void text(const char *what, const int *token, int n, int V)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     text("the tokens 0 1 2 0 1", (const int[]){ 0, 1, 2, 0, 1, 2 }, 5, 3);
     text("the tokens 2 2 2", (const int[]){ 2, 2, 2, 1 }, 3, 3);
     text("the tokens 3 3 3 3 1 0 1 0", (const int[]){ 3, 3, 3, 3, 1, 0, 1, 0, 0 }, 8, 4);

@@ -107,7 +107,7 @@ static void text(const char *what, const int *text, int n, int a, int b)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     text("1 2 in 1 1 2 3 1 2", (const int[]){ 1, 1, 2, 3, 1, 2, 4 }, 6, 1, 2);
     text("1 2 in 3 1 2 2 1 1", (const int[]){ 3, 1, 2, 2, 1, 1, 2 }, 6, 1, 2);
     text("7 7 in 7 7 7 2 7 7", (const int[]){ 7, 7, 7, 2, 7, 7, 7 }, 6, 7, 7);

@@ -91,7 +91,7 @@ int main(void)
     static const float k[T * D] = { 0.5f, 1, 1, -1, 0.5f, 2, 1, -2, 0.5f, 1.5f, 1, -1 };
     static const float v[T * D] = { 1, 2, 3, -4, 5, -6, 7, -8, 9, 10, 11, -12 };
     static float large[T * D];
-    JUDGE_BEGIN();
+    judge_begin();
     sequence("4 tokens of 3 numbers", q, k, v);
     for (int i = 0; i < T * D; i++)
         large[i] = 60 * q[i];

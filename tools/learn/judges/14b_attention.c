@@ -125,7 +125,7 @@ static void tokens(const char *what, sizes n, float size)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     tokens("3 tokens ask 4, keys of 5 numbers, values of 2", (sizes){ 3, 4, 5, 2 }, 1);
     tokens("4 tokens ask 4, keys and values of 3 numbers", (sizes){ 4, 4, 3, 3 }, 1);
     tokens("5 tokens ask 2, keys of 2 numbers, values of 6", (sizes){ 5, 2, 2, 6 }, 1);

@@ -144,7 +144,7 @@ static void numbers(const char *what, const float *from, int n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     numbers("6 numbers", (const float[]){ 1, -2, 3, 0.5f, 4, -1 }, 6);
     numbers("9 numbers, large ones among them",
             (const float[]){ 100, -50, 3, 0, 0.25f, 20, -7, 8, 1 }, 9);

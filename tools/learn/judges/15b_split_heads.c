@@ -105,7 +105,7 @@ static void heads(const char *what, const char *back, sizes n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     heads("one sequence of 3 tokens, 2 heads of 4", "and back", (sizes){ 1, 3, 2, 4 });
     heads("two sequences of 5 tokens, 3 heads of 2", "two sequences, and back",
           (sizes){ 2, 5, 3, 2 });

@@ -94,7 +94,7 @@ static void training(const char *what, schedule s)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     training("5 steps of warmup of 25, from 3 to 0.5", (schedule){ 3, 0.5f, 5, 25 });
     training("10 steps of warmup of 50, from 1 to 0.1", (schedule){ 1, 0.1f, 10, 50 });
     training("12 steps without a warmup", (schedule){ 2, 0, 0, 12 });

@@ -148,7 +148,7 @@ static void batch(const char *what, int rows, int most, int n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     batch("8 rows in parts of 4", 8, 4, 3);
     batch("11 rows in parts of 4", 11, 4, 3);
     batch("3 rows, and room for 16", 3, 16, 2);

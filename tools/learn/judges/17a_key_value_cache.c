@@ -130,7 +130,7 @@ static void tokens(const char *what, int T, int most, int D)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     tokens("4 tokens of 3 numbers, room for 6", 4, 6, 3);
     tokens("5 tokens of 4 numbers, room for 5", 5, 5, 4);
     tokens("one token, room for one", 1, 1, 2);

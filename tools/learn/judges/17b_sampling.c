@@ -140,7 +140,7 @@ static void scores(const char *what, const float *score, int n, float temperatur
 int main(void)
 {
     static float many[50], others[61];
-    JUDGE_BEGIN();
+    judge_begin();
     scores("4 scores, temperature 1", (const float[]){ 1, 3, 2, 0 }, 4, 1, 4);
     scores("5 scores, temperature 0.5, k = 3", (const float[]){ 0, 1.5f, 1, 2, 0.5f }, 5, 0.5f, 3);
     scores("4 scores, temperature 3, k = 2", (const float[]){ 1, 2, 4, 3 }, 4, 3, 2);

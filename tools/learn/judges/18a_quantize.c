@@ -88,7 +88,7 @@ static void matrix(const char *what, const float *w, int rows, int n)
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     matrix("a row: its scale, then its numbers", (const float[]){ 127, 2.5f, -2.5f, 2.9f, -64 }, 1,
            5);
     matrix("a row whose largest is negative", (const float[]){ -254, 5, 100 }, 1, 3);

@@ -87,7 +87,7 @@ int main(void)
                                    { 254, 1, 1, 0 },   { 260, 1, 1, -10 }, { 200, 1, 1, 100 } };
     static const sample large[] = { { 100000, 1518500250, 41, 3 }, { -123456, 1234567890, 42, -3 },
                                     { 2147483647, 2147483647, 55, 0 }, { 77, 1073741825, 31, 1 } };
-    JUDGE_BEGIN();
+    judge_begin();
     numbers("6 numbers near halves: 5/2, -5/2, 7/4, -7/4, -9/4, -1/8", halves, 6);
     numbers("3 numbers with a zero point", zeros, 3);
     numbers("6 numbers at the ends of a byte", ends, 6);

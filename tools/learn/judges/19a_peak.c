@@ -70,7 +70,7 @@ int main(void)
                                    { 3, 3, 100 }, { 4, 5, 16 }, { 5, 5, 212 } };
     static const tensor twice[] = { { 0, 0, 70 }, { 1, 1, 30 }, { 2, 3, 40 }, { 3, 3, 30 } };
     static const tensor end[] = { { 0, 3, 10 }, { 1, 1, 20 }, { 3, 3, 90 } };
-    JUDGE_BEGIN();
+    judge_begin();
     program("4 tensors, the first read twice: bytes, and node", chain, 4, 5);
     program("6 tensors, of which the first is kept to the end: bytes, and node", kept, 6, 6);
     program("the same peak twice: bytes, and node", twice, 4, 4);

@@ -88,7 +88,7 @@ int main(void)
                                   { 4, 4, 30 } };
     static const tensor low[] = { { 0, 3, 10 }, { 0, 0, 10 }, { 0, 3, 10 }, { 1, 3, 15 } };
     static const tensor again[] = { { 0, 0, 20 }, { 0, 3, 10 }, { 1, 3, 5 }, { 2, 3, 17 } };
-    JUDGE_BEGIN();
+    judge_begin();
     plan("4 tensors in a chain: their offsets, then the total", chain, 4);
     plan("3 tensors: their offsets, then the total", together3, 3);
     plan("a gap that is too small for one: 5 offsets, then the total", gap, 5);

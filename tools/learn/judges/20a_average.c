@@ -69,7 +69,7 @@ int main(void)
     static const float a[] = { 1, -2, 0.5f }, b[] = { 4, 0, 3 }, c[] = { -8, 6, 1 };
     const float none[] = { NAN, NAN, NAN };
     const float *three[] = { a, b, c }, *with_none[] = { a, none, c };
-    JUDGE_BEGIN();
+    judge_begin();
     batch("two replicas with 2 and 6 rows", three, (const int[]){ 2, 6 }, 2, 3);
     batch("three replicas with 4, 4 and 1 rows", three, (const int[]){ 4, 4, 1 }, 3, 3);
     batch("three replicas, of which one has no rows", with_none, (const int[]){ 3, 0, 1 }, 3, 3);

@@ -57,7 +57,7 @@ static void flash(const char *what, slot first, slot second, int want, int wrong
 
 int main(void)
 {
-    JUDGE_BEGIN();
+    judge_begin();
     flash("slot 0 is whole, slot 1 is erased", saved(1, 5, old), empty(), 0, 1, "number_alone",
           "slot 1 is erased: its number is 0xffffffff, but it was never saved.");
     flash("slot 0 is whole and full, slot 1 is erased", saved(1, ROOM, old), empty(), 0, -1,
