@@ -112,6 +112,38 @@ def prove_gradients(page):
     return proved
 
 
+def products_of(page, n):
+    """Multiply-adds of a product, from the shapes of what it reads and makes; None: it is none."""
+    shape = [page.tensors[i]['shape'] if i >= 0 else [] for i in n['in']]
+    made = math.prod(page.tensors[n['out'][0]]['shape']) if n['out'] else 0
+    op, attr = n['op'], n['attr']
+    if op in ('affine', 'affine_packed', 'affine_int8'):
+        return made * shape[0][-1]
+    if op in ('matmul', 'matmul_accumulate'):
+        return made * (shape[0][-2] if attr['transpose_a'] and len(shape[0]) > 1 else shape[0][-1])
+    if op in ('convolution', 'convolution_int8'):
+        return made * math.prod(shape[1][1:])
+    if op in ('convolution_backward_input', 'convolution_backward_weight'):    # dy w; x dy
+        dy = math.prod(shape[op.endswith('weight')])
+        return dy * math.prod((shape[1] if op.endswith('input') else page.tensors[n['out'][0]]['shape'])[1:])
+    return None
+
+
+def prove_costs(page):
+    """FLOPs of products are two for each multiply-add; a table is read as far as ids reach."""
+    for n in page.nodes:
+        products = products_of(page, n)
+        # With strides, taps that meet a zero are computed as well.
+        stretched = n['op'] == 'convolution_backward_input' and n['attr']['stride'] != [1, 1]
+        exact = products is None or stretched or n['flops'] == 2 * products
+        assert exact and n['flops'] >= 2 * (products or 0), (n['name'], n['flops'], products)
+        if n['op'] == 'lookup':
+            ids, (rows, width) = math.prod(page.tensors[n['in'][0]]['shape']), page.tensors[n['in'][1]]['shape']
+            if {page.tensors[i]['dtype'] for i in n['in']} == {'i32', 'f32'}:
+                want = 4 * (ids + min(rows, ids) * width + ids * width)
+                assert n['bytes'] == want, (n['name'], n['bytes'], want)
+
+
 def prove_attention(page):
     """Rows are probabilities, the future has none; y = P v, unless dropout zeroes some of P."""
     proved = 0
@@ -168,6 +200,7 @@ def main():
     assert sum(s['bytes'] for s in at_peak) == m['promised'] == sum(p['bytes'] for p in m['pools'])
     for n in page.nodes:
         assert all(-1 <= i < len(page.tensors) for i in n['in'] + n['out']), n
+    prove_costs(page)
     attended, gradients = prove_attention(page), prove_gradients(page)
     right = compare(page, sys.argv[2]) if len(sys.argv) > 2 else 0
     print(f'{len(page.nodes)} nodes, {len(d["snapshots"])} snapshots, {whole} whole, {right} as read, '

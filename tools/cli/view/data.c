@@ -2,6 +2,7 @@
 #include "data.h"
 #include "fused.h"
 #include "grads.h"
+#include "traffic.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -260,21 +261,6 @@ static void write_layer(FILE *to, const char *path)
         path += n + (path[n] == '\n');
     }
     fputc(']', to);
-}
-
-// Bytes that a run of the node reads and writes.
-int64_t bytes_of(const model *m, int32_t i)
-{
-    const node *n = &m->nodes[i];
-    int64_t bytes = 0;
-    if (is_view(m, i)) return 0;
-    for (int32_t k = 0; k < n->n_in + n->n_out; k++) {
-        int32_t at = k < n->n_in ? n->in[k] : n->out[k - n->n_in];
-        if (at < 0) continue;
-        const samba_spec *spec = &m->symbols[at].spec;
-        bytes += samba_count(&spec->shape) * (int64_t)samba_dtype_size(spec->dtype);
-    }
-    return bytes;
 }
 
 static void write_node(FILE *to, const page_data *d, int32_t i)

@@ -1,5 +1,6 @@
 // The page: index.html of the viewer, in which each mark is replaced by what it names.
 #include "page.h"
+#include "traffic.h"
 #include "build/view_page.h"        // page_files: the texts of tools/cli/view/page
 #include <inttypes.h>
 #include <stdarg.h>
