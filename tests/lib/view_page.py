@@ -42,10 +42,12 @@ class Page:
         raw = base64.b64decode(self.scripts.by_id[f'v{number}'])
         return struct.unpack(f'<{len(raw) // 4}{"f" if dtype in FLOATS else "i"}', raw)
 
-    def held(self, tensor, end):
-        """What a tensor holds before node `end` of the first step; None: not all of it is kept."""
+    def held(self, tensor, end, part=None):
+        """What a tensor holds before node `end` of the first step, of microbatch `part` or the last
+        one; None: not all of it is kept."""
         found = [s for s in self.data['snapshots']
-                 if s['tensor'] == tensor and s['step'] == 0 and s['node'] < end]
+                 if s['tensor'] == tensor and s['step'] == 0 and s['node'] < end
+                 and s.get('microbatch', 0) == (s.get('microbatch', 0) if part is None else part)]
         if not found or 'kept' in found[-1] or 'block' not in found[-1]:
             return None
         return self.block(found[-1]['block'], self.tensors[tensor]['dtype'])
@@ -156,7 +158,7 @@ def prove_attention(page):
             if a['shape'] == a['whole'] or a['causal']:
                 assert close(sum(row), 1.0, 1.0) or not any(row), sum(row)
             assert not a['causal'] or not any(row[r % q + 1:])
-        y, v = page.held(n['out'][0], a['node'] + 1), page.held(n['in'][2], a['node'])
+        y, v = page.held(n['out'][0], a['node'] + 1, 0), page.held(n['in'][2], a['node'], 0)
         f32 = page.tensors[n['out'][0]]['dtype'] == 'f32'
         if a['shape'] != a['whole'] or not y or not v or len(n['in']) > 4 or not f32:
             continue

@@ -65,6 +65,10 @@ same_page() {   # of two runs of one command, with any number of threads
 check 'a page is the same whenever it is made' same_page
 check 'what runs together is told' grep -q '"pass":"run together' $out/transformer.html
 check 'what is computed again is told' grep -q '"pass":"computed again' $out/recomputed.html
+layer_of() { grep "\"name\":\"$2\".*\"kind\":\"forward\".*\"layer\":\[$3\]" $out/"$1".html; }
+check 'the table of words is the embedding' layer_of tied wte '"wte"'
+check 'logits that it is tied to are of no layer' layer_of tied logits ''
+check 'nor is the loss' layer_of tied loss ''
 labels() {
     printf 'The\n</script>\ncat' >$out/words.txt
     page transformer --tokens $out/words.txt &&

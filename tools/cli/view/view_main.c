@@ -147,6 +147,13 @@ static void note_kept(view *v, const options *o)
         add_note(&v->model, "%d of %d values are kept whole, of the others the first %lld elements: "
                  "--values %lld has no room for more.", c->n_snapshots - cut, c->n_snapshots,
                  (long long)c->most, (long long)o->megabytes);
+    bool drops = false;
+    for (int32_t i = 0; i < c->n_attentions; i++)
+        drops = drops || v->model.nodes[c->attentions[i].node].n_in > 4;
+    if (drops)
+        add_note(&v->model, "Weights of attention are shown before dropout zeroes some of them.");
+    if (c->n_attentions > 0 && v->model.pef.microbatches > 1)
+        add_note(&v->model, "Weights of attention are those of the first microbatch.");
     if (v->model.pef.microbatches > 1)
         add_note(&v->model, "Times, FLOPs and bytes are those of one of %d microbatches.",
                  v->model.pef.microbatches);
