@@ -120,6 +120,12 @@ static void read_often(samba_session *s, samba_program *p)
     p->outputs[1] = samba_name(b, "b_made");
 }
 
+static void whole(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_U32, SAMBA_SHAPE(2, 5));
+    device_net_infers(p, samba_cast(x, SAMBA_I64));
+}
+
 static bool is_trunk(const samba_tensor *w, void *user)
 {
     (void)user;
@@ -146,7 +152,7 @@ static void two_losses(samba_session *s, samba_program *p)
 
 static const device_net more_nets[] = {
     { "tied", tied, false },             { "read_often", read_often, false },
-    { "two_losses", two_losses, false },
+    { "two_losses", two_losses, false }, { "whole", whole, false },
     { "hostile", hostile, false },       { "masked", masked, false },
     { "halves", halves, false },         { "ops_apart", ops_apart, false },
     { "small_sections", small_sections, false }, { "recomputed", recomputed, false },
@@ -335,6 +341,18 @@ static void write_fractions(void)
     write_npy(in_folder("fraction", ".npy"), "<f4", &shape, value, sizeof value);
 }
 
+// Integers that a float would round, up to 31 and to 32 bits; and a number that a float cannot have.
+static void write_large(void)
+{
+    int32_t whole[10] = { 16777217, 2147483647 };
+    double far[64] = { 1, -1e300 };
+    samba_shape shape = { 2, { 2, 5 } }, wide = { 2, { 4, 16 } };
+    write_npy(in_folder("31_bits", ".npy"), "<u4", &shape, whole, sizeof whole);
+    whole[2] = -1;
+    write_npy(in_folder("32_bits", ".npy"), "<u4", &shape, whole, sizeof whole);
+    write_npy(in_folder("far", ".npy"), "<f8", &wide, far, sizeof far);
+}
+
 int main(int argc, char **argv)
 {
     bool fine = argc == 2;
@@ -345,6 +363,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; fine && i < (int)MORE_NETS; i++) fine = make_net(&more_nets[i], -1);
     write_fractions();
+    write_large();
     fine = fine && make_replay();
     return fine ? 0 : 1;
 }

@@ -96,6 +96,23 @@ without_log() {     # the graph alone tells fewer
     mkdir -p $out/alone && cp $out/tied.ckpt $out/alone/ && $out/grads $out/alone/tied.ckpt
 }
 check 'without a log no gradient is wrong' without_log
+elsewhere() {       # a checkpoint whose PEF is in another folder
+    $tool view $out/alone/tied.ckpt --runs 0 -o $out/alone.html &&
+        grep -q 'log is not beside' $out/alone.html && ! grep -q 'goes on in place' $out/alone.html &&
+        $tool view $out/alone/tied.ckpt --log $out/tied.pef.log --runs 0 -o $out/alone.html &&
+        grep -q 'goes on in place' $out/alone.html
+}
+check 'a log that lies elsewhere can be named' elsewhere
+stale() {           # the PEF has been compiled anew since
+    cp $out/mlp_sgd.pef.log $out/alone/tied.pef.log &&
+        $tool view $out/alone/tied.ckpt --runs 0 -o $out/alone.html &&
+        grep -q 'is of another program, and is not used' $out/alone.html
+}
+check 'a log of another program is not used' stale
+check 'nor if it is named' fails_with 2 'is of another program than' \
+    $tool view $out/tied.ckpt --log $out/mlp_sgd.pef.log --runs 0 -o $out/alone.html
+check 'int8 is among what was rewritten' grep -q '"pass":"computed in int8"' $out/int8.html
+check 'so are steps that products make' grep -q '"pass":"a product makes a step"' $out/in_products.html
 small() { page transformer --values 0 && python3 tests/lib/view_page.py $out/transformer.html; }
 check 'no room for values' small
 attends() {
@@ -131,6 +148,20 @@ sed 's/(3,24,)/(-3,24)/' $x >$out/bad.npy
 check 'a shape that is none' fails_with 2 'shape cannot be read' view_x $out/bad.npy
 check 'numbers with fractions for ids' fails_with 2 'which is no i32' \
     $tool view $out/words.ckpt --input ids=$out/fraction.npy --runs 0
+check 'a number that no float has' fails_with 2 'element 1 is -1e+300, which is no f32' \
+    $tool view $out/chain.ckpt --input x=$out/far.npy --runs 0
+check 'an input that is given twice' fails_with 2 'this input is given twice' \
+    $tool view $out/mlp_infer.ckpt --input x=$x --input x=$x --runs 0
+check 'more steps than a page can hold' fails_with 2 'room for' \
+    $tool view $out/mlp_infer.ckpt --runs 0 --steps 1000000000
+integers() {    # $1: .npy, $2: its largest number, $3: whether values are kept
+    $tool view $out/whole.ckpt --input $out/"$1".npy --runs 0 -o $out/whole.html &&
+        python3 tests/lib/view_page.py $out/whole.html &&
+        grep -q "\"max\":$2,.*\"node\":0\|\"node\":0,.*\"max\":$2," $out/whole.html &&
+        [ "$(grep -c '"block":' $out/whole.html)" = "$3" ]
+}
+check 'large integers are exact' integers 31_bits 2147483647 2
+check 'and not shown if 32 bits cannot hold them' integers 32_bits 4294967295 0
 check 'a PEF that is none' fails_with 2 SAMBA_EPEF $tool view $x
 check 'a flag that is none' fails_with 2 'no flag' $tool view $out/mlp_infer.ckpt --nothing 1
 check 'a folder that is missing' fails_with 2 'none/x.html' \

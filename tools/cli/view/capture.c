@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_SNAPSHOTS = 1 << 20 };      // a page of 300 MB, without values
+
 // A list with room for one more element of `size` bytes; NULL: no memory, and the old one stays.
 static void *with_room(void *list, int32_t n, size_t size)
 {
@@ -69,6 +71,7 @@ bool begin_capture(capture *c, model *m, int32_t n_steps, int64_t budget, fault 
     size_t n = (size_t)m->pef.n_symbols + 1;
     int32_t *times = calloc(n, sizeof *times), heads = n_attentions(m);
     c->m = m;
+    c->wide = -1;
     c->n_steps = n_steps;
     c->now = malloc(n * sizeof *c->now);
     c->before = malloc(n * sizeof *c->before);
@@ -79,6 +82,12 @@ bool begin_capture(capture *c, model *m, int32_t n_steps, int64_t budget, fault 
     for (size_t i = 0; i < n; i++) c->before[i] = -1;
     count_times(m, times);
     int64_t elements = budget / 4, parts = m->pef.microbatches > 1 ? 2 : 1;
+    int64_t most = MOST_SNAPSHOTS / (kept_with(m, times, 1) * parts + 1);
+    if (n_steps > 1 && n_steps > most) {
+        free(times);
+        return fail(why, "--steps %d: a page has room for %lld steps of this model", n_steps,
+                    (long long)(most > 1 ? most : 1));
+    }
     if (heads > 0) c->attention_budget = elements / 4 / heads;
     if (heads > 0) elements -= elements / 4;
     c->most = most_within(m, times, elements / (n_steps * parts));
@@ -120,21 +129,16 @@ int32_t keep_values(capture *c, const float *from, int64_t n)
     return add_block(c, words, n);
 }
 
-static int32_t as_int32(const void *data, samba_dtype type, int64_t i)
+// False: one of them has more than 32 bits.
+static bool load_integers(uint32_t *to, const void *data, samba_dtype type, int64_t n)
 {
-    int64_t value = 0;
-    switch (type) {
-    case SAMBA_I32: value = ((const int32_t *)data)[i]; break;
-    case SAMBA_I16: value = ((const int16_t *)data)[i]; break;
-    case SAMBA_I8: value = ((const int8_t *)data)[i]; break;
-    case SAMBA_U8:
-    case SAMBA_BOOL: value = ((const uint8_t *)data)[i]; break;
-    case SAMBA_I64: value = ((const int64_t *)data)[i]; break;
-    case SAMBA_U16: value = ((const uint16_t *)data)[i]; break;
-    default: value = ((const uint32_t *)data)[i]; break;
+    for (int64_t i = 0; i < n; i++) {
+        double x;
+        load_doubles(&x, data, type, i, 1);
+        if (x < INT32_MIN || x > INT32_MAX) return false;
+        to[i] = (uint32_t)(int32_t)x;
     }
-    if (value > INT32_MAX) return INT32_MAX;
-    return value < INT32_MIN ? INT32_MIN : (int32_t)value;
+    return true;
 }
 
 // The values of a snapshot; the block that its symbol had before, if that has the same ones.
@@ -143,9 +147,13 @@ static int32_t block_of(capture *c, const snapshot *s, const void *data, samba_d
     int64_t n = s->n < c->most ? s->n : c->most;
     if (n == 0) return -1;
     uint32_t *words = malloc((size_t)n * sizeof *words);
-    if (words && is_float_type(type)) load_numbers((float *)words, data, type, 0, n);
-    else if (words)
-        for (int64_t i = 0; i < n; i++) words[i] = (uint32_t)as_int32(data, type, i);
+    bool floats = is_float_type(type);
+    if (words && floats) load_numbers((float *)words, data, type, 0, n);
+    if (words && !floats && !load_integers(words, data, type, n)) {
+        free(words);
+        c->wide = s->tensor;
+        return -1;
+    }
     int32_t old = c->before[s->tensor] < 0 ? -1 : c->snapshots[c->before[s->tensor]].block;
     bool same = words && old >= 0 && memcmp(c->blocks[old].words, words, (size_t)n * 4) == 0;
     if (!same) return add_block(c, words, n);

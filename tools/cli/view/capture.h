@@ -42,6 +42,7 @@ typedef struct capture {
     int32_t n_snapshots, n_blocks, n_attentions;
     int32_t *now;               // of each symbol: its snapshot in this step; -1: none yet
     int32_t *before;            // and its latest one
+    int32_t wide;               // a tensor of integers that were not kept, of over 32 bits; -1: none
     bool failed;                // no memory
 } capture;
 
@@ -54,7 +55,8 @@ void begin_watch(capture *c);
 void end_watch(capture *c);
 void end_capture(capture *c);
 
-// Reads n elements of any type, from element `first` on.
+// Read n elements of any type, from element `first` on. As floats, large integers are rounded.
+void load_doubles(double *to, const void *from, samba_dtype type, int64_t first, int64_t n);
 void load_numbers(float *to, const void *from, samba_dtype type, int64_t first, int64_t n);
 bool is_float_type(samba_dtype type);
 void take_statistics(snapshot *s, const void *data, samba_dtype type, int64_t n);

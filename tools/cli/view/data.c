@@ -39,8 +39,9 @@ void write_html_text(FILE *to, const char *text)
 
 void write_json_number(FILE *to, double x)
 {
+    bool whole = fabs(x) < 0x1p53 && x == floor(x) && x != 0.0;     // -0 keeps its sign
     if (!isfinite(x)) fputs("null", to);
-    else fprintf(to, "%.9g", x);
+    else fprintf(to, whole ? "%.0f" : "%.9g", x);
 }
 
 static void write_field(FILE *to, const char *name, const char *text)
@@ -359,7 +360,11 @@ void write_snapshot(FILE *to, const snapshot *s, const capture *c, int32_t first
     fprintf(to, ",\"zeros\":%" PRId64 ",\"nan\":%" PRId64 ",\"inf\":%" PRId64, s->zeros, s->nan,
             s->inf);
     if (!s->no_finite) {
-        fprintf(to, ",\"histogram\":{\"low\":%.9g,\"high\":%.9g,\"counts\":[", s->low, s->high);
+        fputs(",\"histogram\":{\"low\":", to);
+        write_json_number(to, s->low);
+        fputs(",\"high\":", to);
+        write_json_number(to, s->high);
+        fputs(",\"counts\":[", to);
         for (int i = 0; i < BINS; i++) fprintf(to, i ? ",%" PRId64 : "%" PRId64, s->counts[i]);
         fputs("]}", to);
     }

@@ -20,13 +20,13 @@ static void compare_elements(difference *d, samba_dtype type, const void *a, con
                              double tolerance)
 {
     enum { CHUNK = 1024 };
-    float x[CHUNK], y[CHUNK];
+    double x[CHUNK], y[CHUNK];
     d->index = -1;
     if (memcmp(a, b, (size_t)d->count * samba_dtype_size(type)) == 0) return;
     for (int64_t at = 0; at < d->count; at += CHUNK) {
         int64_t n = d->count - at < CHUNK ? d->count - at : CHUNK;
-        load_numbers(x, a, type, at, n);
-        load_numbers(y, b, type, at, n);
+        load_doubles(x, a, type, at, n);
+        load_doubles(y, b, type, at, n);
         for (int64_t i = 0; i < n; i++) {
             double p = x[i], q = y[i], away = fabs(p - q), most = fmax(fabs(p), fabs(q));
             if (away > d->max_abs) d->max_abs = away;

@@ -170,7 +170,11 @@ static bool send(model *m, const symbol *s, const double *values, int64_t n, fau
     float *single = data;
     if (integers) fine = put_integers(data, s->spec.dtype, values, n, why);
     else fine = true;
-    for (int64_t i = 0; !integers && i < n; i++) single[i] = (float)values[i];
+    for (int64_t i = 0; !integers && fine && i < n; i++) {
+        single[i] = (float)values[i];
+        if (isfinite(values[i]) && !isfinite(single[i]))
+            fine = fail(why, "element %" PRId64 " is %g, which is no f32", i, values[i]);
+    }
     if (fine) {
         fine = integers ? samba_write_bytes(t, data, (size_t)n * samba_dtype_size(s->spec.dtype))
                         : samba_write_f32(t, single, n);
@@ -252,6 +256,17 @@ static const char *file_for(const char *name, const char *const *given, int n)
     return NULL;
 }
 
+// Is file k of an input that a file before it is of as well?
+static bool is_repeated(const char *const *given, int k, int32_t n_names)
+{
+    const char *equals = strchr(given[k], '=');
+    for (int i = 0; i < k; i++) {
+        if (n_names == 1) return true;
+        if (equals && strncmp(given[i], given[k], (size_t)(equals + 1 - given[k])) == 0) return true;
+    }
+    return false;
+}
+
 // Is every NAME= one of an input? Without a name there is one input.
 static bool check_names(const model *m, const char *const *names, int32_t n_names,
                         const char *const *given, int n, fault *why)
@@ -266,6 +281,8 @@ static bool check_names(const model *m, const char *const *names, int32_t n_name
         if (!known)
             return fail(why, "--input %s: write NAME=FILE.npy with the name of an input of %s; it has"
                         "%s", given[k], m->path, n_names ? list : " none");
+        if (is_repeated(given, k, n_names))
+            return fail(why, "--input %s: this input is given twice", given[k]);
     }
     return true;
 }

@@ -1,13 +1,15 @@
 // Arrays of NumPy. The format: https://numpy.org/neps/nep-0001-npy-format.html
 #include "npy.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct {
     const char *name;       // in the header, little-endian
     size_t size;
-} types[] = { { "<f4", 4 }, { "<f8", 8 }, { "<i4", 4 }, { "<i8", 8 }, { "|u1", 1 }, { "|b1", 1 } };
-enum { F32, F64, I32, I64, U8, BOOL, N_TYPES };
+} types[] = { { "<f4", 4 }, { "<f8", 8 }, { "<i4", 4 }, { "<i8", 8 }, { "|u1", 1 }, { "|b1", 1 },
+              { "<i2", 2 }, { "|i1", 1 }, { "<u2", 2 }, { "<u4", 4 } };
+enum { F32, F64, I32, I64, U8, BOOL, I16, I8, U16, U32, N_TYPES };
 
 // The bytes of a number in the file, whatever the order of this machine's.
 static uint64_t little(const unsigned char *at, size_t size)
@@ -28,6 +30,8 @@ static double number_at(const unsigned char *at, int type)
     case F64: memcpy(&number, &bits, sizeof number); return number;
     case I32: return (int32_t)low;
     case I64: return (double)(int64_t)bits;
+    case I16: return (int16_t)low;
+    case I8: return (int8_t)low;
     default: return (double)bits;
     }
 }
@@ -65,11 +69,12 @@ static bool read_shape(npy *a, const char *text)
 static bool read_header(npy *a, const char *header, int *type, fault *why)
 {
     const char *descr = value_of(header, "'descr'"), *order = value_of(header, "'fortran_order'");
+    int length = descr ? (int)strcspn(descr, ",}") : 7;
     for (*type = 0; descr && *type < N_TYPES; ++*type)
         if (strncmp(descr + 1, types[*type].name, 3) == 0) break;
     if (!descr || *type == N_TYPES)
-        return fail(why, "its type is %.12s; read are f32, f64, i32, i64, u8 and bool, little-endian: "
-                    "convert it with a.astype('<f4')", descr ? descr : "missing");
+        return fail(why, "its type is %.*s; read are f4, f8, i1, i2, i4, i8, u1, u2, u4 and b1, "
+                    "little-endian: convert it with a.astype('<f4')", length, descr ? descr : "missing");
     if (!order || strncmp(order, "False", 5) != 0)
         return fail(why, "it is in Fortran order; write it with numpy.ascontiguousarray(a)");
     if (!read_shape(a, value_of(header, "'shape'")))
@@ -102,8 +107,19 @@ static bool parse(npy *a, const unsigned char *bytes, size_t size, fault *why)
     a->values = malloc((size_t)a->n * sizeof *a->values);
     if (!a->values) return fail(why, "no memory for its %lld numbers", (long long)a->n);
     const unsigned char *data = bytes + begin + length;
-    for (int64_t i = 0; i < a->n; i++) a->values[i] = number_at(data + (size_t)i * each, type);
+    for (int64_t i = 0; i < a->n; i++) {
+        a->values[i] = number_at(data + (size_t)i * each, type);
+        if (type == I64 && fabs(a->values[i]) > 0x1p53)
+            return fail(why, "number %lld is about %.17g: integers are read up to 2^53", (long long)i,
+                        a->values[i]);
+    }
     return true;
+}
+
+void free_npy(npy *a)
+{
+    free(a->values);
+    a->values = NULL;
 }
 
 bool read_npy(npy *a, const char *path, fault *why)
@@ -115,11 +131,6 @@ bool read_npy(npy *a, const char *path, fault *why)
     if (!bytes) return false;
     bool fine = parse(a, (const unsigned char *)bytes, size, &reason);
     free(bytes);
+    if (!fine) free_npy(a);
     return fine || fail(why, "%s: %s", path, reason.text);
-}
-
-void free_npy(npy *a)
-{
-    free(a->values);
-    a->values = NULL;
 }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 4096 };
+enum { CHUNK = 2048 };
 
 bool is_float_type(samba_dtype type)
 {
@@ -28,12 +28,12 @@ static float of_bf16(uint16_t h)
     return x;
 }
 
-void load_numbers(float *to, const void *from, samba_dtype type, int64_t first, int64_t n)
+void load_doubles(double *to, const void *from, samba_dtype type, int64_t first, int64_t n)
 {
 #define EACH(c_type, value) \
     do { \
         const c_type *x = (const c_type *)from + first; \
-        for (int64_t i = 0; i < n; i++) to[i] = (float)(value); \
+        for (int64_t i = 0; i < n; i++) to[i] = (double)(value); \
     } while (0)
     switch (type) {
     case SAMBA_BF16: EACH(uint16_t, of_bf16(x[i])); break;
@@ -46,18 +46,28 @@ void load_numbers(float *to, const void *from, samba_dtype type, int64_t first, 
     case SAMBA_I64: EACH(int64_t, x[i]); break;
     case SAMBA_U16: EACH(uint16_t, x[i]); break;
     case SAMBA_U32: EACH(uint32_t, x[i]); break;
-    default: memcpy(to, (const float *)from + first, (size_t)n * sizeof *to); break;
+    default: EACH(float, x[i]); break;
     }
 #undef EACH
 }
 
-static void count(snapshot *s, const float *x, int64_t n, double *sum)
+void load_numbers(float *to, const void *from, samba_dtype type, int64_t first, int64_t n)
+{
+    double x[CHUNK];
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t part = n - at < CHUNK ? n - at : CHUNK;
+        load_doubles(x, from, type, first + at, part);
+        for (int64_t i = 0; i < part; i++) to[at + i] = (float)x[i];
+    }
+}
+
+static void count(snapshot *s, const double *x, int64_t n, double *sum)
 {
     for (int64_t i = 0; i < n; i++) {
         if (isfinite(x[i])) {
             if (x[i] < s->min) s->min = x[i];
             if (x[i] > s->max) s->max = x[i];
-            if (x[i] == 0.0f) s->zeros++;
+            if (x[i] == 0.0) s->zeros++;
             *sum += x[i];
         } else if (isnan(x[i])) s->nan++;
         else s->inf++;
@@ -65,7 +75,7 @@ static void count(snapshot *s, const float *x, int64_t n, double *sum)
 }
 
 // Of a second pass: squares of distances from the mean, which is exact where they are small.
-static void spread(snapshot *s, const float *x, int64_t n, double *squares)
+static void spread(snapshot *s, const double *x, int64_t n, double *squares)
 {
     double scale = BINS / (s->high - s->low);
     for (int64_t i = 0; i < n; i++) {
@@ -79,14 +89,13 @@ static void spread(snapshot *s, const float *x, int64_t n, double *squares)
 
 void take_statistics(snapshot *s, const void *data, samba_dtype type, int64_t n)
 {
-    float x[CHUNK];
-    double sum = 0.0, squares = 0.0;
+    double x[CHUNK], sum = 0.0, squares = 0.0;
     s->n = n;
     s->min = INFINITY;
     s->max = -INFINITY;
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t part = n - at < CHUNK ? n - at : CHUNK;
-        load_numbers(x, data, type, at, part);
+        load_doubles(x, data, type, at, part);
         count(s, x, part, &sum);
     }
     int64_t finite = n - s->nan - s->inf;
@@ -102,7 +111,7 @@ void take_statistics(snapshot *s, const void *data, samba_dtype type, int64_t n)
     }
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t part = n - at < CHUNK ? n - at : CHUNK;
-        load_numbers(x, data, type, at, part);
+        load_doubles(x, data, type, at, part);
         spread(s, x, part, &squares);
     }
     s->std = sqrt(squares / (double)finite);

@@ -147,6 +147,9 @@ static void note_kept(view *v, const options *o)
         add_note(&v->model, "%d of %d values are kept whole, of the others the first %lld elements: "
                  "--values %lld has no room for more.", c->n_snapshots - cut, c->n_snapshots,
                  (long long)c->most, (long long)o->megabytes);
+    if (c->wide >= 0)
+        add_note(&v->model, "%s has integers of over 32 bits: their statistics are shown, and no values.",
+                 v->model.symbols[c->wide].name);
     bool drops = false;
     for (int32_t i = 0; i < c->n_attentions; i++)
         drops = drops || v->model.nodes[c->attentions[i].node].n_in > 4;
