@@ -98,7 +98,8 @@ without_log() {     # the graph alone tells fewer
 check 'without a log no gradient is wrong' without_log
 elsewhere() {       # a checkpoint whose PEF is in another folder
     $tool view $out/alone/tied.ckpt --runs 0 -o $out/alone.html &&
-        grep -q 'log is not beside' $out/alone.html && ! grep -q 'goes on in place' $out/alone.html &&
+        grep -q 'log is not beside' $out/alone.html &&
+        ! grep -q 'goes on in place' $out/alone.html &&
         $tool view $out/alone/tied.ckpt --log $out/tied.pef.log --runs 0 -o $out/alone.html &&
         grep -q 'goes on in place' $out/alone.html
 }
@@ -111,8 +112,9 @@ stale() {           # the PEF has been compiled anew since
 check 'a log of another program is not used' stale
 check 'nor if it is named' fails_with 2 'is of another program than' \
     $tool view $out/tied.ckpt --log $out/mlp_sgd.pef.log --runs 0 -o $out/alone.html
-check 'int8 is among what was rewritten' grep -q '"pass":"computed in int8"' $out/int8.html
-check 'so are steps that products make' grep -q '"pass":"a product makes a step"' $out/in_products.html
+rewrites() { grep -q "\"pass\":\"$2\"" $out/"$1".html; }
+check 'int8 is among what was rewritten' rewrites int8 'computed in int8'
+check 'so are steps that products make' rewrites in_products 'a product makes a step'
 small() { page transformer --values 0 && python3 tests/lib/view_page.py $out/transformer.html; }
 check 'no room for values' small
 attends() {
