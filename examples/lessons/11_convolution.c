@@ -24,7 +24,7 @@ static void convolve(const float *x, const float *kernel, float *y)
 static void print_row(const char *name, const float *x, int n)
 {
     printf("%s:", name);
-    for (int i = 0; i < n; i++) printf(i < n - 1 ? " %g" : " %g\n", (double)x[i]);
+    for (int i = 0; i < n; i++) printf(i < n - 1 ? " %.2g" : " %.2g\n", (double)x[i]);
 }
 
 // Bars at 6 places, lying, or upright if b is odd. A net with one kernel tells which: its largest
@@ -55,64 +55,64 @@ static int learn(float kernel[K * K])
 
 int main(int argc, char **argv)
 {
-    float image[N * N] = { 0 }, y[OUT * OUT], kernel[K * K];
+    float image[N * N] = { 0 }, shifted[N * N] = { 0 }, y[OUT * OUT], kernel[K * K];
     for (int i = 0; i < 16; i++) image[(2 + i / 4) * N + 2 + i % 4] = 1;   // a square of 4 x 4
+    for (int i = 1; i < N * N; i++) shifted[i] = image[i - 1];
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 1, N, N), image);
     samba_tensor *w = samba_from_data_copy(s, "w", SAMBA_F32, SAMBA_SHAPE(1, 1, K, K), edge);
-
     // 1. This kernel is right minus left: 0 where both sides are the same, positive where it gets
-    //    brighter to the right, else negative. It finds edges, and the result is a feature map.
+    //    brighter to the right, else negative. It finds edges, and the result is a feature map:
+    //    its row 0 sees one row of the square, row 1 two, row 2 three.
     //    In samba.h, images are (batch, channels, h, w); a channel is a colour, or a map of the
-    //    layer before. Kernels are (maps, channels, k, k): each spans all channels, and makes a
-    //    map. Below, the upper half of the map by samba.h: blank is -3, @ is 3.
-    // > by hand, row 2: 3 3 0 0 -3 -3
-    // >   ****====----
-    // >   %%%%====....
-    // >   @@@@====
+    //    layer before. Kernels are (maps, channels, k, k): each spans all channels, makes one map.
+    // > by hand: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
+    // > by samba.h: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
     convolve(image, edge, y);
-    print_row("by hand, row 2", y + 2 * OUT, OUT);
+    print_row("by hand", y, 3 * OUT);
     samba_tensor *map = samba_convolution(x, w, NULL, NULL);
-    text_cells(samba_read(map), OUT / 2, OUT, -3, 3);
-
+    print_row("by samba.h", samba_read(map), 3 * OUT);
     // 2. The output is smaller: a kernel of side k has n - k + 1 places. With padding p, zeros all
-    //    around, the side is n + 2 p - k + 1; p = 1 keeps it for k = 3, but a border looks like an
-    //    edge to dark. With stride s, steps of s pixels, it is (n + 2 p - k) / s + 1, rounded down.
+    //    around, the side is n + 2 p - k + 1; p = 1 keeps it for k = 3, but a bright border looks
+    //    like an edge. With stride s, steps of s pixels, it is (n + 2 p - k) / s + 1, rounded down.
     // > side 6; padding 1: 8; and stride 2: 4
     samba_conv_opts stride = { .stride = { 2, 2 }, .padding = { 1, 1 } };
     printf("side %d; padding 1: %d; and stride 2: %d\n", (int)map->shape.dim[2],
            (int)samba_convolution(x, w, NULL, &pad)->shape.dim[2],
            (int)samba_convolution(x, w, NULL, &stride)->shape.dim[2]);
-
     // 3. A layer of lesson 6 has a weight for each pair of pixel and output, and learns at each
     //    place what an edge is. A convolution shares weights: a shifted image has a shifted map.
-    // > weights: linear 2304, convolution 9
-    printf("weights: linear %d, convolution %d\n", N * N * OUT * OUT, K * K);
-
-    // 4. Max pooling keeps the largest of each 2 x 2: is there an edge about here? Half the side
-    //    is left, and a shift by one pixel often changes nothing. It has no weights.
+    // > weights: linear 2304, convolution 9; from 3 channels to 8 maps 216
+    // > image shifted by 1, row 2: 0 3 3 0 0 -3
+    printf("weights: linear %d, convolution %d; from 3 channels to 8 maps %d\n",
+           N * N * OUT * OUT, K * K, 8 * 3 * K * K);
+    convolve(shifted, edge, y);
+    print_row("image shifted by 1, row 2", y + 2 * OUT, OUT);
+    // 4. Max pooling keeps the largest of each 2 x 2; of edges to dark, -1 and -2, that is -1. It
+    //    halves the side, and has no weights. What moves by a pixel stays in its 2 x 2 half of the
+    //    time, and then nothing changes. Backward, the largest (the first of equals) gets the
+    //    gradient of the result, the others 0, since they changed nothing.
     // > pooled, rows of 3: 2 0 -1 3 0 -3 2 0 -1
+    // > its gradient in the map, rows 0 and 1: 0 0 1 0 1 0 1 0 0 0 0 0
     samba_tensor *pooled = samba_max_pool2d(map, &(samba_pool_opts){ .kernel = { 2, 2 } });
     print_row("pooled, rows of 3", samba_read(pooled), 9);
-
+    samba_tensor *gradient = samba_grad(samba_sum(pooled, SAMBA_ALL_AXES, false), map);
+    print_row("its gradient in the map, rows 0 and 1", samba_read(gradient), 2 * OUT);
     // 5. Nobody needs to design kernels: they are weights, and learn. The gradient of a shared
     //    weight is the sum over all its places (+= again). This one tells upright bars from lying
-    //    ones, at new places, too: its right column is brightest, and lies all on an upright bar.
+    //    ones, at new places, too: an upright bar fills its right column, a lying one a third.
     // > bars at new places: 4 of 4 are right
-    // >   ====@@
-    // >   ++==@@
-    // >   ==--@@
+    // > kernel: -0.15 -0.12 1.6 0.028 -0.043 1.6 -0.12 -0.24 1.6
     printf("bars at new places: %d of 4 are right\n", learn(kernel));
-    text_cells(kernel, K, K, -1, 1);
+    print_row("kernel", kernel, K * K);
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A kernel, and what it sees",
         "Left edges of a square are positive, right ones negative; the kernel that was learned.");
     picture_axes(&p, 0, OUT, OUT, 0, "edges of a square", "");
-    picture_cells(&p, y, OUT, OUT, 3);
+    picture_cells(&p, samba_read(map), OUT, OUT, 3);
     picture_axes(&p, 0, K, K, 0, "learned kernel", "");
     picture_cells(&p, kernel, K, K, 1.5f);
     picture_close(&p);
-
     // Exercises 11a, 11b and 11c (make learn) are convolution, max pooling, the size. Then answer:
     //   What does the kernel of step 1 answer to a horizontal edge? Turn it to find one.
     //   Which side has 28 x 28 after k = 5, then pooling by 2, then k = 5, then pooling by 2?
