@@ -58,13 +58,13 @@ static void look_up(void)
 int main(int argc, char **argv)
 {
     look_up();
-    // 3. Each word gets two numbers, to be drawn (real nets have hundreds), random at first, and a
-    //    linear layer guesses the next word. The loss is cross-entropy (lesson 7), minus the log of
-    //    the chance given to the right word. It cannot fall to 0: after cat stands eats or sips,
-    //    half each, and the best guess, one half, costs log 2; after a full stop it costs
-    //    log 3. The mean of these over all pairs is the entropy: how uncertain the next word is to
-    //    who knows the language. What is above it is the net's ignorance, and only that can go.
-    //    To know nothing costs log 10; random weights cost more: they prefer words, mostly wrong.
+    // 3. Each word gets two numbers, to be drawn (real nets have hundreds: words differ in many
+    //    ways), random at first, and a linear layer guesses the next word. The loss is
+    //    cross-entropy (lesson 7). It cannot fall to 0: after cat stands eats or sips, half each,
+    //    and the best guess, one half, costs log 2; after a full stop it costs log 3. The mean of
+    //    these over all pairs is the entropy: how uncertain the next word is to who knows the
+    //    language. What is above it is the net's ignorance, and only that can go. To know nothing
+    //    costs log 10; random weights cost more: they prefer words, mostly wrong ones.
     // > loss 2.84 (log 10: 2.30)
     // > after 100 steps 0.617; log 2 in 10 and log 3 in 3 of 17 pairs: 0.602
     samba_session *s = samba_open(NULL);

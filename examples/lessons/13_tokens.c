@@ -60,8 +60,8 @@ static int merge(int32_t *ids, int n, int32_t a, int32_t b, int32_t joined)
     return kept;
 }
 
-// 3. To encode a text: its bytes, then the merges in the order they were learned in, since a later
-//    one joins what earlier ones have made.
+// 3. To encode a text: its bytes, then the merges in the order they were learned in. 'she' joins
+//    's' and 'he', so 'he' must be made first: in another order, other ids may come out.
 static int encode(const char *from, int merges, int32_t *ids)
 {
     int n = (int)strlen(from);
