@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     text_cells(head, N, T, 0, 1);
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "What a head looks at",
                              "Of 4 2 4 5 it looks at the 2 to write 2, and at the 5 to write 5.");
-    picture_axes(&p, 0, T, T - 1, N - 1, "looks at", "writes");
+    picture_axes(&p, 0, T, T - 1, N - 1, "looks at", "place");
     picture_cells(&p, head, N, T, 1);
     picture_close(&p);
     // Exercises 15a, 15b: the order in a block, heads. Then answer:

@@ -106,7 +106,7 @@ int main(int argc, char **argv)
                              "A broken batch spoils the net, unless gradients are clipped.");
     picture_axes(&p, 0, STEPS, 0, 0.5, "step", "learning rate");
     picture_line(&p, steps, rates, STEPS, NULL);
-    picture_axes(&p, 0, STEPS, 0, 2, "step", "loss (2: or more)");
+    picture_axes(&p, 0, STEPS, 0, 2, "step (a loss of 2: or more)", "loss");
     picture_line(&p, steps, wild, STEPS, "not clipped");
     picture_line(&p, steps, clipped, STEPS, "clipped");
     picture_close(&p);

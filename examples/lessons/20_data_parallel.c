@@ -10,6 +10,7 @@ typedef struct replica {
     samba_tensor *x, *y, *w[PARAMS];
     int first, rows;                    // of the batch
 } replica;
+static const float number[WIDE] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 // 1. A replica is the whole net, in a session of its own, for some rows of the batch. All begin
 //    with the same weights, which depend on the seed and on names alone.
 static replica open_replica(int first, int rows)
@@ -40,7 +41,6 @@ static void forward_and_backward(replica *r, int step)
     samba_write(r->y, y);
     samba_run(r->s, SAMBA_FWD | SAMBA_BCKWD);
 }
-
 // 2. All-reduce: each gradient becomes the mean of those of all replicas. Returns how many numbers
 //    a replica has to send for it: one for each parameter, 8 x 4 + 8 and 8 + 1 here, however many
 //    rows there are. So large batches are worth it. tools/include/samba/parallel.h does it for more
@@ -61,7 +61,6 @@ static int all_reduce(replica r[2], double share0, double share1)
 }
 static void show(const char *name, const replica *r, picture *p)
 {
-    static const float number[WIDE] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     const float *g = samba_read(samba_sn_grad(r->w[2]));            // of the second layer
     printf("%-8s", name);
     for (int i = 0; i < WIDE; i++) printf(" %6.3f", (double)g[i]);
@@ -74,7 +73,7 @@ int main(int argc, char **argv)
     replica part[2] = { open_replica(0, 24), open_replica(24, 8) };
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "Gradients of eight weights",
                              "The mean of both halves lies on the gradient of the whole batch.");
-    picture_axes(&p, -0.5, WIDE - 0.5, -0.25, 0.75, "weight", "gradient");
+    picture_axes(&p, -0.5, WIDE - 0.5, -0.25, 0.75, "weight (line: the whole batch)", "gradient");
     // 3. A loss that is the mean over rows has a gradient that is the mean over rows: that of the
     //    whole batch is the mean of its halves'. Each half alone is a noisier guess of it.
     // > 0...15   -0.112  0.261  0.497  0.570  0.245  0.242  0.272  0.415
@@ -88,8 +87,9 @@ int main(int argc, char **argv)
     show("16...31", &half[1], &p);
     printf("each sends %d numbers\n", all_reduce(half, 0.5, 0.5));
     show("mean", &half[0], &p);
-    show("whole", &whole, &p);
+    picture_line(&p, number, samba_read(samba_sn_grad(whole.w[2])), WIDE, NULL);
     picture_close(&p);
+    show("whole", &whole, &p);
     // 4. Of 24 and 8 rows the plain mean is wrong: each of the 8 would count like three others.
     //    So weigh gradients by rows: 24/32 and 8/32.
     // > plain     0.115  0.254  0.540  0.667  0.340  0.306  0.353  0.309
