@@ -1,6 +1,6 @@
 // Exercise 16a: a learning rate that rises, then falls.
 //
-// At the beginning a net is all noise, and long steps break it: for the first steps the rate grows
+// At the beginning a net is all noise, and long steps may break it: so the rate grows first
 // (warmup). At the end short steps settle it: after that, the rate falls along half a period of a
 // cosine. Steps count from 0:
 //

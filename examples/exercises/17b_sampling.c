@@ -1,7 +1,7 @@
 // Exercise 17b: choosing the next token.
 //
-// A language model gives a score to each of n tokens. To take the largest each time makes dull
-// text that repeats itself, so one of the tokens is drawn, in three steps:
+// A language model gives a score to each of n tokens. To take the largest each time often makes a
+// dull text that repeats itself, so one of the tokens is drawn, in three steps:
 //
 //     1. Only the k tokens with the largest scores remain ("top-k"); of equal scores, those with
 //        the smaller number go first.
