@@ -82,11 +82,13 @@ reset() {
 }
 
 # ---- Hints and solutions: the comment at the top of tools/learn/solutions/NAME.c ----
-section() {                         # section NAME 'Hint 2': its text, of one or more lines
+section() {                         # section NAME 'Hint 2': its text, with its title
     awk -v title="// $2: " '
-        index($0, title) == 1 { inside = 1; print substr($0, length(title) + 1); next }
-        inside && /^\/\/   / { print substr($0, 6); next }
-        { inside = 0 }' "tools/learn/solutions/$1.c"
+        index($0, title) == 1 { text = substr($0, 4); next }
+        text && /^\/\/   /    { text = text " " substr($0, 6); next }
+        text                  { exit }
+        END                   { print text }' "tools/learn/solutions/$1.c" |
+        fold -s -w "${columns:-96}"
 }
 solution() {
     if ! has_passed "$1"; then
@@ -95,7 +97,7 @@ solution() {
     fi
     sed '/^\/\//d' "tools/learn/solutions/$1.c"
     for title in 'Why' 'Another way' 'A tempting wrong way'; do
-        echo "$title: $(section "$1" "$title")"
+        section "$1" "$title"
     done
 }
 
@@ -111,9 +113,11 @@ awaited_key() {
     pressed=''
     while [ -z "$pressed" ] && [ -t 0 ]; do pressed=$(key); done
 }
-shown() {                           # as wide as the terminal, in color
+measure() {                         # the terminal, which may have another width now
     columns=$(stty size 2>/dev/null | cut -d' ' -f2)
     [ "${columns:-0}" -ge 20 ] || columns=80
+}
+shown() {                           # as wide as the terminal, in color
     escape=$(printf '\033')
     color="s/^Right:.*/$escape[32m&$escape[0m/;s/^Not yet.*/$escape[31m&$escape[0m/"
     if [ -n "${NO_COLOR:-}" ] || [ "${TERM:-dumb}" = dumb ]; then color=''; fi
@@ -152,17 +156,19 @@ ask_name() {                        # sets chosen
 }
 watch_one() {                       # until another exercise is chosen
     fetch "$1"
+    measure
     printf '\n==== %s ====\n' "$1"
     echo "Edit $mine/$1.c; it is judged when you save it." | shown
     seen='' level=0 waited=0
     while [ -t 0 ]; do
         if saved "$1"; then
+            measure
             judge_mine "$1" | shown
             keys "$1"
         fi
         pressed=$(key)
         case $pressed in
-        h) level=$((level % 3 + 1)); echo "Hint $level: $(section "$1" "Hint $level")" | shown ;;
+        h) level=$((level % 3 + 1)); section "$1" "Hint $level" ;;
         s) solution "$1" | shown ;;
         n) chosen=$(next_open "$1") && return ;;
         e) if has_passed "$1"; then chosen=$(next_open "$1") && return; else seen=''; fi ;;
