@@ -77,12 +77,12 @@ int main(int argc, char **argv)
     // > plain, weights x 2: gradient 0, losses 0.375 0.375 0.375
     // 2. LayerNorm, after each layer, gives each row mean 0 and variance 1. Now doubled weights
     //    change nothing that comes out: all three begin with the same loss, and all three learn.
-    //    The size of the weights need no longer be right, at first or when they have changed.
+    //    Half or double does no harm now, neither at first nor when weights have changed. (But the
+    //    smaller they are, the larger their gradients: with tiny ones, steps become too large.)
     // > LayerNorm, weights x 0.5: gradient 0.004, losses 0.244 0.002 0.001
     // > LayerNorm, weights x 1: gradient 0.002, losses 0.244 0.005 0.001
     // > LayerNorm, weights x 2: gradient 0.0009, losses 0.244 0.106 0.003
     for (int i = 0; i < 6; i++) learn(times[i % 3], i >= 3, losses[i]);
-
     // 3. By hand, for two rows, one 100 times the other: both become the same. Each row is for
     //    itself, in training and in use (BatchNorm takes means of columns, over the batch). After
     //    it, each column has a weight, first 1, and a bias, first 0: it may learn another scale.

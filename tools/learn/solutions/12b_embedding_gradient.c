@@ -2,7 +2,7 @@
 // Hint 2: Two, and what they do to the loss adds up. A row that was not copied changes nothing.
 // Hint 3: Set all V D numbers to zero; then for each i and d, dtable[id[i] D + d] += dy[i D + d].
 // Why: Forward gathers rows, backward scatters what comes back and adds. It is the rule of exercise
-//   02a again: a number that was used m times gets the sum of m gradients.
+//   02b again: a number that was used m times gets the sum of m gradients.
 // Another way: For each token v of the vocabulary, add up the dy of all places i with id[i] = v. It
 //   takes V n comparisons and no two places write the same row, so threads can share the work
 //   without waiting for each other.
