@@ -7,7 +7,8 @@
 Inputs are rounded to f32 first; outputs and gradients are computed in float64 and stored as f32, so
 they are better than any f32 library. What PyTorch lacks or leaves open (attention, the first of
 equal maxima, saturating casts) is computed from its formula. Each case is computed in f32 as well,
-and refused if that misses half of the tolerance of tests/core/ops.c: a golden must not ask for luck.
+and refused if that misses half of the tolerance of tests/core/ops.c: a golden must not ask for
+luck.
 
 File, little-endian, fields of 4 bytes unless said otherwise:
 

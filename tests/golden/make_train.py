@@ -4,8 +4,8 @@
     python3 tests/golden/make_train.py            write the files beside this script
     python3 tests/golden/make_train.py --check    train again and compare with the files
 
-Data and initial weights come from an integer recipe (class Recipe; in C: tests/lib/recipe.h), exact in
-f32, so a file holds losses alone: of a run in float32 and of one in float64, which tells how far
+Data and initial weights come from an integer recipe (class Recipe; in C: tests/lib/recipe.h), exact
+in f32, so a file holds losses alone: of a run in float32 and of one in float64, which tells how far
 rounding alone may carry a run. A case whose float32 run strays too far is refused: a golden must
 not ask for luck.
 

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through a pipe by its DevTools protocol: the standard library only."""
+"""A headless Chromium, driven through a pipe by its DevTools protocol: needs no package."""
 import base64
 import json
 import os

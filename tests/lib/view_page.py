@@ -127,7 +127,8 @@ def products_of(page, n):
         return made * math.prod(shape[1][1:])
     if op in ('convolution_backward_input', 'convolution_backward_weight'):    # dy w; x dy
         dy = math.prod(shape[op.endswith('weight')])
-        return dy * math.prod((shape[1] if op.endswith('input') else page.tensors[n['out'][0]]['shape'])[1:])
+        kernels = shape[1] if op.endswith('input') else page.tensors[n['out'][0]]['shape']
+        return dy * math.prod(kernels[1:])
     return None
 
 
@@ -140,7 +141,8 @@ def prove_costs(page):
         exact = products is None or stretched or n['flops'] == 2 * products
         assert exact and n['flops'] >= 2 * (products or 0), (n['name'], n['flops'], products)
         if n['op'] == 'lookup':
-            ids, (rows, width) = math.prod(page.tensors[n['in'][0]]['shape']), page.tensors[n['in'][1]]['shape']
+            table, places = (page.tensors[i]['shape'] for i in reversed(n['in'][:2]))
+            ids, (rows, width) = math.prod(places), table
             if {page.tensors[i]['dtype'] for i in n['in']} == {'i32', 'f32'}:
                 want = 4 * (ids + min(rows, ids) * width + ids * width)
                 assert n['bytes'] == want, (n['name'], n['bytes'], want)
@@ -205,9 +207,9 @@ def main():
     prove_costs(page)
     attended, gradients = prove_attention(page), prove_gradients(page)
     right = compare(page, sys.argv[2]) if len(sys.argv) > 2 else 0
-    print(f'{len(page.nodes)} nodes, {len(d["snapshots"])} snapshots, {whole} whole, {right} as read, '
-          f'{len(d["rewrites"])} rewrites, {attended} of {len(d["attention"])} attentions proved, '
-          f'{gradients} gradients proved')
+    print(f'{len(page.nodes)} nodes, {len(d["snapshots"])} snapshots, {whole} whole, '
+          f'{right} as read, {len(d["rewrites"])} rewrites, '
+          f'{attended} of {len(d["attention"])} attentions proved, {gradients} gradients proved')
 
 
 main()

@@ -47,8 +47,8 @@ def wait(page, expression, seconds=60):
         page.wait(expression, seconds)
     except RuntimeError as error:
         sys.exit('%s; the page: %s; exceptions: %s' % (error, page.evaluate("""JSON.stringify([
-            document.body.dataset.state, $("alert").textContent, $("note").textContent, asked, again,
-            drawing.filter(value => value).length, $("classes").textContent])"""),
+            document.body.dataset.state, $("alert").textContent, $("note").textContent, asked,
+            again, drawing.filter(value => value).length, $("classes").textContent])"""),
             [event['params'] for event in page.events if 'xception' in event.get('method', '')]))
 
 
@@ -99,7 +99,8 @@ def train(browser, folder, out):
         wait(page, '!document.getElementById("hash-line").hidden')
         expect(float(text(page, 'loss')) < first / 2, 'the loss has halved')
         expect(slowest < 2, 'the page stayed alive: %.1f s without an answer' % slowest)
-        page.call('Browser.setDownloadBehavior', behavior='allow', downloadPath=os.path.abspath(out))
+        folder = os.path.abspath(out)
+        page.call('Browser.setDownloadBehavior', behavior='allow', downloadPath=folder)
         click(page, 'save')
         file = pathlib.Path(out, 'res_ffn.ckpt')
         end = time.monotonic() + 60

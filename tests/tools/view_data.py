@@ -1,4 +1,4 @@
-"""Data for the page of `tools/samba view` without the tool: small programs, planned and filled here.
+"""Data for the page of `tools/samba view` without the tool: small programs, planned and filled.
     view_data.py res_ffn|transformer|large|hostile OUT.html
 The values are random but of the right shape; what the page shows is compared with them."""
 import array
@@ -36,11 +36,11 @@ class Net:
         sizes = [math.prod(self.tensors[i]['shape']) for i in inputs]
         flops = math.prod(shape) * (attr.pop('depth', 0) * 2 or 1)
         total = 4 * (sum(sizes) + math.prod(shape))
-        self.nodes.append(dict(name=name.replace('.', '/'), op=op, section=len(self.sections), attr=attr,
-                               flops=flops, bytes=total, view=op in ('reshape', 'transpose'),
-                               seconds=(flops / 6e10 + total / 9e9 + 4e-7) * self.random.uniform(1, 2),
-                               kind=self.kind, layer=name.split('.')[:-1], out=[made],
-                               **{'in': list(inputs)}))
+        seconds = (flops / 6e10 + total / 9e9 + 4e-7) * self.random.uniform(1, 2)
+        self.nodes.append(dict(name=name.replace('.', '/'), op=op, section=len(self.sections),
+                               attr=attr, flops=flops, bytes=total, seconds=seconds,
+                               view=op in ('reshape', 'transpose'), kind=self.kind,
+                               layer=name.split('.')[:-1], out=[made], **{'in': list(inputs)}))
         return made
 
     def close(self, kind):
@@ -74,8 +74,8 @@ class Net:
         self.close('BCKWD')
         self.kind = 'optimizer'
         for i in [i for i in grads if self.tensors[i]['role'] == 'parameter']:
-            self.node(self.tensors[i]['name'] + '.adamw', 'adamw', [i, grads[i]], self.tensors[i]['shape'],
-                      lr=0.001, beta1=0.9)
+            self.node(self.tensors[i]['name'] + '.adamw', 'adamw', [i, grads[i]],
+                      self.tensors[i]['shape'], lr=0.001, beta1=0.9)
         self.close('OPT')
 
     def fill(self, steps=3, keep=32768, small=False):
@@ -116,8 +116,8 @@ class Net:
         if len(tensor['shape']) == 2 and tensor['shape'][1] == 784:
             for at in range(count):
                 x, y, row = at % 28 / 28, at // 28 % 28 / 28, at // 784
-                data[at] = math.sin(x * (1 + row % 5) * 3 + row) * math.cos(y * (1 + row // 5) * 3) + \
-                    data[at] * 0.2
+                wave = math.sin(x * (1 + row % 5) * 3 + row) * math.cos(y * (1 + row // 5) * 3)
+                data[at] = wave + data[at] * 0.2
         return data
 
     def softmax(self, shape, count):
@@ -151,25 +151,33 @@ class Net:
             live.append((offset, offset + size, last))
             top = max(top, offset + size)
             tensor['place'] = dict(pool=0, offset=offset)
-            spans.append(dict(pool=0, offset=offset, bytes=size, to=last, tensor=i, **{'from': start}))
-        spans.append(dict(pool=2, offset=0, bytes=4096, to=end, owner='packed weights', **{'from': 0}))
+            spans.append({'pool': 0, 'offset': offset, 'bytes': size, 'from': start, 'to': last,
+                          'tensor': i})
+        spans.append({'pool': 2, 'offset': 0, 'bytes': 4096, 'from': 0, 'to': end,
+                      'owner': 'packed weights'})
         pools = [dict(name='arena', bytes=top), dict(name='parameters', bytes=own),
                  dict(name='scratch', bytes=4096)]
         return dict(promised=top + own + 4096, pools=pools, spans=spans)
 
     def data(self, **more):
         memory = self.memory()
-        return dict(format=1, title=self.title, command='tools/samba view ' + self.title, samba='1.0',
+        return dict(format=1, title=self.title, command='tools/samba view ' + self.title,
+                    samba='1.0', graphs=['main'], tensors=self.tensors, nodes=self.nodes,
                     machine=dict(name='Synthetic CPU', threads=2, gflops=90.1, gbytes=12.3),
-                    graphs=['main'], tensors=self.tensors, nodes=self.nodes, sections=self.sections,
-                    runs=[dict(step=s, loss=2.3 * 0.8 ** s) for s in range(3)],
-                    memory=memory, attention=self.attention, rewrites=[
-                        dict(layer='ffn', **{'pass': 'fuse relu into affine'},
-                             before=[dict(op='affine', name='ffn/fc1'), dict(op='relu', name='ffn/relu')],
-                             after=[dict(op='affine_relu', name='ffn/fc1')]),
-                        dict(before=[dict(op='transpose', name='h/0/attn/t'), dict(op='matmul', name='h/0/attn/m')],
-                             after=[dict(op='matmul_nt', name='h/0/attn/m')],
-                             **{'pass': 'fold transpose into matmul'})], **more)
+                    sections=self.sections, memory=memory, attention=self.attention,
+                    runs=[dict(step=s, loss=2.3 * 0.8 ** s) for s in range(3)], rewrites=[
+                        rewrite('fuse relu into affine', 'affine ffn/fc1, relu ffn/relu',
+                                'affine_relu ffn/fc1'),
+                        rewrite('fold transpose into matmul',
+                                'transpose h/0/attn/t, matmul h/0/attn/m',
+                                'matmul_nt h/0/attn/m')], **more)
+
+
+def rewrite(name, before, after):
+    """'affine fc1, relu r' is two nodes, by op and name."""
+    def ops(text):
+        return [dict(zip(('op', 'name'), one.split(' '))) for one in text.split(', ')]
+    return {'pass': name, 'before': ops(before), 'after': ops(after)}
 
 
 def res_ffn():
@@ -191,14 +199,15 @@ def res_ffn():
 
 
 def difference(net):
-    rows = [dict(name=t['name'], tensor=i, node=t['made'], step=0, equal=i % 7 < 5, count=math.prod(t['shape']))
-            for i, t in enumerate(net.tensors)]
+    rows = [dict(name=t['name'], tensor=i, node=t['made'], step=0, equal=i % 7 < 5,
+                 count=math.prod(t['shape'])) for i, t in enumerate(net.tensors)]
     for row in rows:
         if not row['equal']:
             row.update(different=17, max_abs=1.2e-6, max_rel=3e-5, index=[0] * len(
                 net.tensors[row['tensor']]['shape']), a=0.5, b=0.50000012)
-    return dict(a='before.pef', b='after.pef', structure=['node 12 is affine in before.pef, relu in after.pef'],
-                tensors=rows, first=next(i for i, row in enumerate(rows) if not row['equal']))
+    return dict(a='before.pef', b='after.pef', tensors=rows,
+                structure=['node 12 is affine in before.pef, relu in after.pef'],
+                first=next(i for i, row in enumerate(rows) if not row['equal']))
 
 
 def transformer(layers=12, heads=4, length=12, width=48, train=True):
@@ -215,14 +224,17 @@ def transformer(layers=12, heads=4, length=12, width=48, train=True):
             return net.node(name + at + '.layer_norm', 'layer_norm', [x] + gains, shape)
         y = norm('ln_1', x)
         qkv = [net.linear(name + 'attn.' + part, y, width, width) for part in 'qkv']
-        scores = net.node(name + 'attn.scores', 'matmul', qkv[:2], [1, heads, length, length], depth=width)
-        soft = net.node(name + 'attn.softmax', 'softmax', [scores], [1, heads, length, length])
-        net.attention.append(dict(node=len(net.nodes) - 1, shape=[1, heads, length, length], tensor=soft))
+        maps = [1, heads, length, length]
+        scores = net.node(name + 'attn.scores', 'matmul', qkv[:2], maps, depth=width)
+        soft = net.node(name + 'attn.softmax', 'softmax', [scores], maps)
+        net.attention.append(dict(node=len(net.nodes) - 1, shape=maps, tensor=soft))
         y = net.node(name + 'attn.mix', 'matmul', [soft, qkv[2]], shape, depth=length)
-        x = net.node(name + 'add_1', 'add', [x, net.linear(name + 'attn.out', y, width, width)], shape)
+        y = net.linear(name + 'attn.out', y, width, width)
+        x = net.node(name + 'add_1', 'add', [x, y], shape)
         y = net.linear(name + 'mlp.fc', norm('ln_2', x), 4 * width, width)
         y = net.node(name + 'mlp.gelu', 'gelu', [y], [1, length, 4 * width])
-        x = net.node(name + 'add_2', 'add', [x, net.linear(name + 'mlp.out', y, width, 4 * width)], shape)
+        y = net.linear(name + 'mlp.out', y, width, 4 * width)
+        x = net.node(name + 'add_2', 'add', [x, y], shape)
     x = net.linear('head', x, 50, width)
     loss = net.node('loss.cross_entropy', 'cross_entropy', [x, ids], [1], 'output')
     if train:
@@ -245,14 +257,15 @@ def large(count=10000):
     last = [x, x]
     for i in range(count):
         op = ('add', 'mul', 'tanh', 'relu', 'matmul')[i % 5]
-        last = [net.node('n%05d.%s' % (i, op) if i % 2 else 'part%d.n%05d.%s' % (i // 400, i, op), op,
-                         last if op in ('add', 'mul', 'matmul') else last[:1], [4, 4])] + last[:1]
+        name = 'n%05d.%s' % (i, op) if i % 2 else 'part%d.n%05d.%s' % (i // 400, i, op)
+        inputs = last if op in ('add', 'mul', 'matmul') else last[:1]
+        last = [net.node(name, op, inputs, [4, 4])] + last[:1]
     net.close('FWD')
     return net, net.data(snapshots=net.fill(1, small=True))
 
 
 def hostile():
-    """Names that would do something if the page took them for HTML, and values that are no numbers."""
+    """Names that would do something if the page took them for HTML, and values that are none."""
     net = Net('</script><img src=x onerror=alert(1)>')
     x = net.tensor('<img src=x onerror=alert(1)>', 'input', [2, 3])
     net.node('a<b>.</script>."quoted"', 'relu', [x], [2, 3])
@@ -273,13 +286,16 @@ def page(data, values):
         if name == 'style':
             return (PAGE / 'style.css').read_text()
         if name == 'summary':
-            return '<dl class="facts"><div><dt>Nodes</dt><dd>%d</dd></div></dl>' % len(data['nodes'])
+            fact = '<dl class="facts"><div><dt>Nodes</dt><dd>%d</dd></div></dl>'
+            return fact % len(data['nodes'])
         if name == 'data':
-            text = json.dumps(data, separators=(',', ':')).replace('</', '<\\/').replace('<!--', '\\u003c!--')
+            text = json.dumps(data, separators=(',', ':')).replace('<', '\\u003c')
             return '<script type="application/json" id="data">%s</script>' % text
         if name == 'values':
-            return '\n'.join('<script type="text/plain" id="v%d">%s</script>' % (
-                number, base64.b64encode(block.tobytes()).decode()) for number, block in values.items())
+            blocks = [(number, base64.b64encode(block.tobytes()).decode())
+                      for number, block in values.items()]
+            return '\n'.join('<script type="text/plain" id="v%d">%s</script>' % one
+                             for one in blocks)
         return ''.join((PAGE / word).read_text() for word in words)
     return re.sub(r'<!--(title|style|summary|data|script|values)((?: [\w.]+)*)-->', put,
                   (PAGE / 'index.html').read_text())

@@ -136,19 +136,33 @@ sources() {         # all that is written by hand
            -o -name Makefile -o -name run \) 2>/dev/null | sort
 }
 
+pages() {           # what browsers run
+    find examples tests tools -name '*.js' -o -name '*.css' | sort
+}
+
 # ---- Text ----
 check 'no tabs' "$(
     grep -n "$(printf '\t')" "$header")"
 check 'no tabs in C files' "$(
     sources | grep '\.[ch]$' | xargs grep -n "$(printf '\t')" /dev/null)"
 check 'no blanks at ends of lines' "$(
-    sources | grep -v '\.md$' | xargs grep -nE '[ 	]+$' /dev/null)"
+    { sources; pages; } | grep -v '\.md$' | xargs grep -nE '[ 	]+$' /dev/null)"
 check 'no line above 100 columns' "$(
-    sources | grep -E "^$header\$|^examples/.*\.c\$|\.sh\$" | while read -r file; do
+    { sources | grep -E "^$header\$|^examples/.*\.c\$|\.(sh|py)\$"; pages; } |
+        grep -vxF tests/tools/view_page.py | while read -r file; do
         # A byte 10xxxxxx of UTF-8 is no new column.
         tr -d '\200-\277' <"$file" |
             awk -v f="$file" 'length > 100 { print f ":" NR ": " length " columns" }'
     done)"
+# A function begins at the left edge and ends with a brace there.
+check 'no function of a page above 60 lines' "$(
+    pages | grep '\.js$' | xargs awk '
+        /^(async )?function |^const .* => \{$/ { start = FNR; name = $0 }
+        /^\}/ && start {
+            n = FNR - start + 1
+            if (n > 60) print FILENAME ":" start ": " n " lines"
+            start = 0
+        }')"
 check 'no paths of one machine' "$(
     sources | xargs grep -nE '(^|[^A-Za-z0-9_.-])/(h[o]me|r[o]ot|w[o]rk|f[a]rm|Users)/' /dev/null)"
 check 'nothing unfinished' "$(

@@ -154,7 +154,9 @@ function listen(pad) {
     pad.addEventListener('contextmenu', event => event.preventDefault());
     pad.addEventListener('blur', () => { brush.keys = false; drawn(); });
     pad.addEventListener('keydown', event => {
-        const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+        const move = {
+            ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1],
+        };
         const by = move[event.key], inks = event.key === ' ', rubs = /^x$/i.test(event.key);
         if (!by && !inks && !rubs) return;
         event.preventDefault();
@@ -208,7 +210,7 @@ function showPrediction(logits) {
     $('gallery-right').textContent = tiles.length ? `${right} of ${tiles.length} right` : '';
 }
 
-// ---- The chart: loss from the left axis, accuracies from the right one ------------------------------
+// ---- The chart: loss from the left axis, accuracies from the right one --------------------------
 function axisOf(top) {                  // a round distance between lines
     const rough = top / 4, power = 10 ** Math.floor(Math.log10(rough));
     return [1, 2, 5, 10].map(x => x * power).find(x => x >= rough);
@@ -317,7 +319,8 @@ const on = {
         $('accuracy').textContent = percent(addPoint('train', m.steps, m.accuracy, SMOOTH));
         $('speed').textContent = number(Math.round(m.speed));
         $('progress').value = m.steps / m.goal;
-        $('note').textContent = `step ${number(m.steps)} of ${number(m.goal)}, ${time(m.left)} left`;
+        const step = `step ${number(m.steps)} of ${number(m.goal)}`;
+        $('note').textContent = `${step}, ${time(m.left)} left`;
         chart();
         if (m.steps % 5 === 0) predict();
     },

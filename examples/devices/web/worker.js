@@ -181,7 +181,7 @@ async function stop() {
 }
 
 function predict(pixels, more) {        // the drawing first, then test images
-    const part = { n: pixels.length / PIXELS, pixels, labels: new Uint8Array(pixels.length / PIXELS) };
+    const n = pixels.length / PIXELS, part = { n, pixels, labels: new Uint8Array(n) };
     put(PAD, [part]);
     const at = net.web_predict();
     check();

@@ -1,4 +1,4 @@
-# torch_models.py FOLDER: models that PyTorch exports, with inputs and PyTorch's outputs, as cases of
+# torch_models.py FOLDER: models that PyTorch exports, with inputs and its outputs, as cases of
 # ONNX's test set. Needs torch alone; prints the names of the cases.
 import inspect
 import os

@@ -134,7 +134,7 @@ function openAt() {
         wish.node = open.node;
         if (tensors[open.tensor]) wish.tensor = open.tensor;
     }
-    if (data.diff) {
+    if (data.diff && !open.message) {
         state.tab = 'difference';
         if (firstChanged) state.step = firstChanged.step;
         if (firstChanged && !location.hash) Object.assign(wish, placeOf(firstChanged));
