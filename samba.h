@@ -1265,11 +1265,11 @@ SAMBA_API const char *samba_section_type_name(unsigned type);
 /* false: dropout rates act as 0, and nothing else changes, in all runs and eager ops until true. It
    may be said before compiling or loading. run_desc.eval says so of one run. */
 SAMBA_API bool samba_set_train(samba_session *s, bool train);
-/* true: batch_norm normalizes by its running values, which stay as they are, as in a program that
-   infers, and fake_quantize has its range as it is; else a test of a training program takes the
-   statistics of its batch, and counts them in. torch's model.eval() is both; for one run, .eval =
-   true and .running_stats = true. */
+/* true: batch_norm normalizes by its running values, which stay, as in a program that infers, and
+   fake_quantize keeps its range; else a test of a training program takes the statistics of its
+   batch, and counts them in. torch's model.eval() is both. samba_modes tells what was said last. */
 SAMBA_API bool samba_use_running_stats(samba_session *s, bool use);
+SAMBA_API void samba_modes(const samba_session *s, bool *train, bool *running_stats);
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 /* Copies data to the tensor; an error if it has other than samba_bytes(t) bytes. samba_write trusts
@@ -25397,6 +25397,12 @@ SAMBA_API bool samba_set_train(samba_session *s, bool train)
     s->train = train;
     samba__apply_mode(s);
     return true;
+}
+
+SAMBA_API void samba_modes(const samba_session *s, bool *train, bool *running_stats)
+{
+    if (train) *train = s && s->train;
+    if (running_stats) *running_stats = s && s->running_stats;
 }
 
 SAMBA_API bool samba_use_running_stats(samba_session *s, bool use)

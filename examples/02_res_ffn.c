@@ -9,11 +9,13 @@
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
 #define SAMBA_REPORT_IMPLEMENTATION
+#define SAMBA_REPLAY_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/include/samba/driver.h"
 #include "../tools/include/samba/loader.h"
 #include "../tools/include/samba/idx.h"
 #include "../tools/include/samba/report.h"
+#include "../tools/include/samba/replay.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,6 +31,7 @@ typedef struct options {
     float lr;                               // of the first step
     bool resume;
     const char *report;                     // folder of curves and of report.html
+    const char *replay;                     // file for the run of the first NaN or infinity
     int argc;
     char **argv;
 } options;
@@ -163,12 +166,13 @@ static bool train(samba_session *s, const options *o, const model *m, samba_idx 
     int per_epoch = images->n / o->app.batch_size, steps = per_epoch * o->epochs;
     int step = samba_read_i32(samba_tensor_by_name(s, "step"))[0];  // it travels in the checkpoint
     samba_loader *loader = load(s, o, images, true, step);
+    samba_replay *replay = samba_replay_open(s, o->replay);
     samba_set_train(s, true);
     for (int epoch = step / per_epoch; step < steps && samba_ok(s) && !interrupted; epoch++) {
         progress p = { .epoch_start = samba_seconds() };
         while (!interrupted && samba_loader_next(loader, NULL) == 1) {
             samba_set(s, "lr", (double)o->lr * (1 - (double)step / steps));     // falls to 0
-            samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+            if (!samba_replay_run(replay, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT)) break;
             step++, p.steps++;
             p.loss += ((double)samba_read(m->loss)[0] - p.loss) / p.steps;
             samba_report_step(m->report, step, (double)samba_read(m->loss)[0]);
@@ -177,6 +181,7 @@ static bool train(samba_session *s, const options *o, const model *m, samba_idx 
         }
         if (step == (epoch + 1) * per_epoch && samba_ok(s)) show_epoch(&p, o, epoch);
     }
+    samba_replay_close(replay);
     samba_loader_close(loader);
     return step == steps && samba_ok(s);
 }
@@ -250,6 +255,7 @@ int main(int argc, char **argv)
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "go on from the checkpoint" },
         { "epochs", SAMBA_FLAG_INT, &o.epochs, "passes over the training images, default 5" },
         { "report", SAMBA_FLAG_TEXT, &o.report, "folder for curves and a page that shows them" },
+        { "replay", SAMBA_FLAG_TEXT, &o.replay, "file that shows where the first NaN comes from" },
     };
     o.app.run_flags = run_flags;
     o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;

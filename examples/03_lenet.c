@@ -5,10 +5,12 @@
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
 #define SAMBA_REPORT_IMPLEMENTATION
+#define SAMBA_REPLAY_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/include/samba/loader.h"
 #include "../tools/include/samba/idx.h"
 #include "../tools/include/samba/report.h"
+#include "../tools/include/samba/replay.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static const double LR = 0.003;             // learning rate of the first step
 typedef struct model {
     samba_tensor *image, *label, *logits, *loss;
     samba_report_opts report;               // its folder is NULL: none is wanted
+    samba_replay *replay;                   // runs each step, and keeps the one that makes a NaN
 } model;
 
 // ---- The model ----------------------------------------------------------------------------------
@@ -69,9 +72,9 @@ static double train_epoch(samba_session *s, const model *m, samba_report *report
     double loss = 0, lr_first = LR * (epochs - epoch) / epochs;
     double lr_last = LR * (epochs - epoch - 1) / epochs;
     samba_set_train(s, true);
-    for (int i = 0; samba_loader_next(images, NULL) == 1; i++) {
+    for (int i = 0; samba_ok(s) && samba_loader_next(images, NULL) == 1; i++) {
         samba_set(s, "lr", lr_first + (lr_last - lr_first) * i / n);
-        samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+        samba_replay_run(m->replay, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
         loss += (double)samba_read(m->loss)[0] / n;
         samba_report_step(report, epoch * n + i + 1, (double)samba_read(m->loss)[0]);
         if (!report) show_progress(i + 1, n, loss * n / (i + 1));
@@ -159,6 +162,8 @@ int main(int argc, char **argv)
     samba_compile(s, &(samba_program){
         .loss = m.loss, .outputs = { m.logits },
         .optim = { .kind = SAMBA_ADAMW, .lr = (float)LR } });
+    m.replay = samba_replay_open(s, "lenet.replay");
     if (samba_ok(s)) train_and_test(s, &m, data, epochs);
+    samba_replay_close(m.replay);
     return samba_close(s);
 }

@@ -9,11 +9,13 @@
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_GPT2_IMPLEMENTATION
+#define SAMBA_REPLAY_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/include/samba/driver.h"
 #include "../tools/include/samba/tokenizer.h"
 #include "../tools/include/samba/generate.h"
 #include "../tools/include/samba/gpt2.h"
+#include "../tools/include/samba/replay.h"
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -25,7 +27,7 @@
 
 typedef struct options {
     samba_app_args app;
-    const char *text, *folder, *prompt;
+    const char *text, *folder, *prompt, *replay;
     int32_t length, layers, heads, width, vocab_size;   // of the model
     int32_t steps, sample_every, tokens, top_k;
     float lr, temperature;
@@ -260,12 +262,15 @@ static bool train(samba_session *s, const options *o, model *m, const corpus *c)
     int step = samba_read_i32(samba_tensor_by_name(s, "optim0__step"))[0];  // of the checkpoint
     double loss = 0, start = samba_seconds(), spent = 0;
     if (!ids) return samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
+    const samba_run_desc d = { .graph = "train",
+                               .types = { SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT } };
+    samba_replay *replay = samba_replay_open(s, o->replay);
     for (int first = step; step < o->steps && samba_ok(s) && !interrupted;) {
         set_batch(o, c, 0, c->n_train, (uint64_t)step, ids, labels);
         samba_write_bytes(m->ids, ids, bytes);
         samba_write_bytes(m->labels, labels, bytes);
         samba_set(s, "lr", rate_at(o, step));
-        samba_run_graph(s, "train", SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+        if (!samba_replay_run_with(replay, &d)) break;
         double now = (double)samba_read(m->loss)[0];
         loss = step == first ? now : 0.95 * loss + 0.05 * now;
         step++;
@@ -279,6 +284,7 @@ static bool train(samba_session *s, const options *o, model *m, const corpus *c)
         write_text(o, m, c->tokenizer, (uint64_t)step);
         spent += samba_seconds() - pause;
     }
+    samba_replay_close(replay);
     free(ids);
     return step >= o->steps && samba_ok(s);
 }
@@ -330,6 +336,7 @@ int main(int argc, char **argv)
         { "text", SAMBA_FLAG_TEXT, &o.text, "what it reads: a UTF-8 file" },
         { "folder", SAMBA_FLAG_TEXT, &o.folder, "of tokenizer and checkpoint, default "
           "out/gpt_text" },
+        { "replay", SAMBA_FLAG_TEXT, &o.replay, "file that shows where the first NaN comes from" },
         { "prompt", SAMBA_FLAG_TEXT, &o.prompt, "what its own texts begin with" },
         { "steps", SAMBA_FLAG_INT, &o.steps, "of training, default 500" },
         { "sample-every", SAMBA_FLAG_INT, &o.sample_every, "steps, default 50" },

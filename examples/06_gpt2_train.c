@@ -12,10 +12,12 @@
 #define SAMBA_HDF5_ROWS_IMPLEMENTATION
 #define SAMBA_GPT2_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
+#define SAMBA_REPLAY_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/include/samba/driver.h"
 #include "../tools/include/samba/gpt2.h"
 #include "../tools/include/samba/lora.h"
+#include "../tools/include/samba/replay.h"
 #include "../tools/include/samba/hdf5_rows.h"
 #include <dirent.h>
 #include <signal.h>
@@ -27,7 +29,7 @@
 typedef struct options {
     samba_app_args app;
     const char *model_name_or_path, *config_name, *cache_dir, *data_dir, *checkpoint_name;
-    const char *lora_name, *save_model;
+    const char *lora_name, *save_model, *replay;
     samba_lora lora;
     int32_t max_seq_length, completion_length, steps, save_every, seed;
     int32_t average_from, join_prompts;
@@ -468,10 +470,10 @@ static double rate_at(const options *o, int step)
     return o->linear_decay ? lr * (1 - (double)step / o->steps) : lr;
 }
 
-static bool train_step(samba_session *s, const options *o, int step)
+static bool train_step(samba_session *s, const options *o, samba_replay *replay, int step)
 {
     samba_set(s, "lr", rate_at(o, step));
-    return samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+    return samba_replay_run(replay, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
 }
 
 // Each average is the mean of the weights after the steps from --average_from on: it moves towards
@@ -506,10 +508,12 @@ static bool train(samba_session *s, const options *o, const model *m, const shar
     double start = samba_seconds();
     int first = *step;
     if (!open_batch(s, o, m, &b)) return false;
+    samba_replay *replay = samba_replay_open(s, o->replay);
     while (*step < o->steps && samba_ok(s) && !interrupted) {
         int64_t epoch = *step / files->batches, k = *step % files->batches;
         if (k == 0 || *step == first) printf("Training Epoch %lld\n", (long long)epoch);
-        if (!read_batch(s, o, m, files, epoch, k, true, &b) || !train_step(s, o, *step)) break;
+        if (!read_batch(s, o, m, files, epoch, k, true, &b) || !train_step(s, o, replay, *step))
+            break;
         ++*step;
         if (!update_averages(s, o, m, *step)) break;
         show_step(o, *step, (double)samba_read(m->loss)[0],
@@ -519,6 +523,7 @@ static bool train(samba_session *s, const options *o, const model *m, const shar
             evaluate(s, o, m, dev, *step, last);
     }
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%78s\r", "");
+    samba_replay_close(replay);
     close_batch(&b);
     return samba_ok(s) && !interrupted;
 }
@@ -630,6 +635,7 @@ int main(int argc, char **argv)
         { "checkpoint_name", SAMBA_FLAG_TEXT, &o.checkpoint_name, "written at the end" },
         { "save_every", SAMBA_FLAG_INT, &o.save_every, "and each so many steps" },
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "go on from the checkpoint, if there is one" },
+        { "replay", SAMBA_FLAG_TEXT, &o.replay, "file that shows where the first NaN comes from" },
         { "save_model", SAMBA_FLAG_TEXT, &o.save_model, "existing folder for Hugging Face "
           "files" },
         { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "the adapters' safetensors" },

@@ -332,6 +332,13 @@ static bool drops(const model *m)
     return zeros > 5;
 }
 
+static bool in_modes(const samba_session *s, bool train, bool running_stats)
+{
+    bool trains = !train, uses = !running_stats;
+    samba_modes(s, &trains, &uses);
+    return trains == train && uses == running_stats;
+}
+
 static void test_eval(void)
 {
     model m;
@@ -343,7 +350,8 @@ static void test_eval(void)
     CHECK(memcmp(a, b, sizeof a) != 0);                         // each run draws anew
     eval.eval = true, eval.types[0] = SAMBA_FWD;
     float mean = samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0];
-    CHECK(samba_use_running_stats(m.s, true));
+    CHECK(in_modes(m.s, true, false));
+    CHECK(samba_use_running_stats(m.s, true) && in_modes(m.s, true, true));
     CHECK(samba_run_with(m.s, &eval) && !drops(&m) && samba_copy_out(m.hidden, a, sizeof a));
     CHECK(samba_run_with(m.s, &eval) && !drops(&m) && samba_copy_out(m.hidden, b, sizeof b));
     CHECK(memcmp(a, b, sizeof a) == 0);
@@ -352,7 +360,7 @@ static void test_eval(void)
     CHECK(samba_run(m.s, SAMBA_FWD) && drops(&m));              // as before
     CHECK(samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0] != mean);
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.hidden, a, sizeof a));
-    CHECK(samba_set_train(m.s, false) && samba_run(m.s, SAMBA_FWD));
+    CHECK(samba_set_train(m.s, false) && in_modes(m.s, false, false) && samba_run(m.s, SAMBA_FWD));
     CHECK(samba_copy_out(m.hidden, b, sizeof b));
     CHECK(memcmp(a, b, sizeof a) == 0);                         // two words for one thing
     CHECK(samba_set_train(m.s, true) && samba_run(m.s, SAMBA_FWD) && drops(&m));

@@ -294,6 +294,10 @@ static void test_session(void)
     REFUSES(samba_save(s, NULL));
     REFUSES(samba_restore(s, NULL));
     CHECK(!samba_save(NULL, "x") && !samba_restore(NULL, "x") && !samba_set_train(NULL, true));
+    bool modes[2] = { true, true };
+    samba_modes(NULL, &modes[0], &modes[1]);
+    samba_modes(s, NULL, NULL);
+    CHECK(!modes[0] && !modes[1]);
     samba_print_graph(s, NULL, NULL);
     samba_print_graph(NULL, ignore_text, NULL);
     samba_print_ops(NULL, NULL);

@@ -192,6 +192,12 @@ opens() {
         grep -q '"open":{"node":[0-9]*,"tensor":' $out/nan.html
 }
 check 'and its page opens at the op' opens
+rm $out/nan.html
+check 'view takes a replay file' fails_with 0 'at step 3, in run 3, section 0 (FWD): log' \
+    $tool view $out/nan.replay -o $out/nan.html
+check 'and that page opens there, too' opens
+check 'of one a flag is refused' fails_with 2 'only -o PAGE.html' \
+    $tool view $out/nan.replay --steps 2
 head -c 2000 $out/nan.replay >$out/bad.replay
 check 'a replay file cut off' fails_with 2 'damaged' $tool replay $out/bad.replay
 check 'nothing is left behind' [ ! -e $out/nan.replay.tmp ]

@@ -3,6 +3,7 @@
 #include "inputs.h"
 #include "log.h"
 #include "show.h"
+#include "samba/replay.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static int usage(FILE *to)
     fprintf(to,
             "usage: tools/samba view MODEL.pef|MODEL.ckpt [--input NAME=X.npy ...] [-o PAGE.html]\n"
             "       tools/samba view --diff A B [--input NAME=X.npy ...] [-o PAGE.html]\n"
+            "       tools/samba view NAN.replay [-o PAGE.html]       the run that samba/replay.h wrote\n"
             "  writes one HTML file, which needs nothing else, of the model: its graph, the values and\n"
             "  gradients of each step, memory, time. Without -o it is MODEL.html\n"
             "  --input   an array of NumPy for an input; X.npy alone if there is one input. Inputs that\n"
@@ -224,6 +226,28 @@ static int compare(view *v, const options *o, const char *command)
     return equal ? 0 : 1;
 }
 
+// Is it what samba/replay.h writes? Such a run has its own inputs.
+static bool is_replay(const char *path)
+{
+    char begin[4];
+    FILE *f = fopen(path, "rb");
+    bool is = f && fread(begin, 1, sizeof begin, f) == sizeof begin && samba_replay_is(begin, 4);
+    if (f) fclose(f);
+    return is;
+}
+
+static int view_replay(const options *o, int argc)
+{
+    char path[PATH_SIZE], from[PATH_SIZE], flag[] = "--view";
+    char *words[3] = { from, flag, path };
+    fault why = { "" };
+    bool fine = argc == (o->to ? 3 : 1)
+        || fail(&why, "%s: of a replay file only -o PAGE.html can be said", o->from);
+    fine = fine && make_path(from, &why, "%s", o->from);
+    fine = fine && make_path(path, &why, "%s%s", o->to ? o->to : o->from, o->to ? "" : ".html");
+    return fine ? replay_main(3, words) : report_fault("view", &why, 2);
+}
+
 int view_main(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
@@ -234,6 +258,7 @@ int view_main(int argc, char **argv)
     char command[1024];
     memset(&v, 0, sizeof v);
     if (!read_words(&o, argc, argv, &why)) return report_fault("view", &why, 2);
+    if (is_replay(o.from)) return view_replay(&o, argc);
     join_words(command, sizeof command, "view", argc, argv);
     int code = 0;
     if (o.diff) code = compare(&v, &o, command);

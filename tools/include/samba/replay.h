@@ -13,12 +13,21 @@
 
    Values are checked, as with samba_set_check_finite. A run that is ended by a NaN or an infinity
    writes the file: the program, what parameters, state, inputs and hyperparameters were before the
-   run, and what was found. `tools/samba replay nan.replay` runs it again, on any machine, to the same
-   bits; with --view it shows all that the run made until then. The error says so, too.
+   run, and what was found. The error names the op, the step and the file. `tools/samba replay
+   nan.replay` runs it again, on any machine, to the same bits; `tools/samba view nan.replay` makes a
+   page of all that the run made until then, which opens at the op. A program with ops of its own is
+   no program of tools/samba: it calls samba_replay_load and samba_replay_again itself.
 
-   The cost is a copy of all parameters, state and gradients before each run. A run should be a whole
-   step, or begin with FWD: what temporaries hold between runs is not kept. Modes are those of the
-   description (eval, running_stats); samba_set_train(s, false) is not seen. */
+   Before the file is written, the session itself repeats the run; if it does not find the same
+   value, as the parameters were changed in a way that is not seen here, the error says so.
+
+   The cost is a copy of all parameters and state before each run (and of gradients, unless the run
+   is a whole step), in memory and time. Runs that go on from what temporaries hold (BCKWD by itself,
+   sections one by one) are repeated together with those before them, from FWD on; inputs must not
+   change in between. Only runs of this session are seen, not those of samba/parallel.h.
+
+   Without a file, samba_replay_open(s, NULL), nothing is copied or checked but the losses after a
+   training run: the first that is not finite is an error, which asks for a file. */
 #ifndef SAMBA_REPLAY_H
 #define SAMBA_REPLAY_H
 
@@ -38,8 +47,8 @@
 
 typedef struct samba_replay samba_replay;
 
-/* For the program that is loaded now; its parameters have values. NULL after a failure, which the
-   session's error explains. */
+/* For the program that is loaded now; its parameters have values. path NULL: the losses alone are
+   looked at. NULL after a failure, which the session's error explains. */
 SAMBA_REPLAY_API samba_replay *samba_replay_open(samba_session *s, const char *path);
 /* As samba_run and samba_run_with. False: the run failed; if it was ended by a value that is not
    finite, the file is there, and parameters and state are again what they were before it. */
@@ -49,16 +58,18 @@ SAMBA_REPLAY_API void samba_replay_close(samba_replay *r);
 
 /* What a replay file says. Texts are the struct's. */
 typedef struct samba_replay_found {
-    char *tensor, *node, *op, *message, *graph; /* message: the error of that run */
-    int64_t element;
+    char *tensor, *node, *op, *message; /* message: the error of that run */
+    int64_t element, step;              /* step: from 1; 0: the program does not count them */
     float value;
     bool leaf;
     int32_t section, microbatch;
     uint64_t run;
-    samba_run_desc desc; /* to run it again */
-    int32_t *section_ids;
+    int32_t n_runs; /* that are repeated: the last one fails */
+    samba_run_desc *runs;
 } samba_replay_found;
 
+/* Does a replay file begin so? */
+SAMBA_REPLAY_API bool samba_replay_is(const void *bytes, size_t size);
 /* Loads the program of a replay file into a session that has traced nothing, and gives its tensors
    the values from before that run. checkpoint: a file that is written, for the session to read, and
    the caller's to remove when the session is closed. False: *why has the reason; found is to be
@@ -75,166 +86,114 @@ SAMBA_REPLAY_API void samba_replay_free(samba_replay_found *found);
 #if defined(SAMBA_REPLAY_IMPLEMENTATION) && !defined(SAMBA_REPLAY__IMPLEMENTED)
 #define SAMBA_REPLAY__IMPLEMENTED
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SAMBA_REPLAY__MAGIC 0x50524253u /* SBRP */
-#define SAMBA_REPLAY__VERSION 1u
+#define SAMBA_REPLAY__VERSION 2u
+#define SAMBA_REPLAY__MOST_RUNS 4096
 
-/* ---- Bytes ---- */
+/* ---- A file that is written or read from its beginning on ---- */
 
-/* A growing piece of memory that is written, or one that is read. Numbers are little-endian. */
-typedef struct samba_replay__bytes {
-    unsigned char *at;
-    size_t size, cap, next; /* next: what is read next */
-    bool failed;            /* no memory, or nothing more to read */
-} samba_replay__bytes;
+/* Numbers are little-endian. hash: FNV-1a (Fowler, Noll, Vo) of all bytes but the last eight of the
+   file, which hold it. */
+typedef struct samba_replay__file {
+    FILE *f;
+    uint64_t hash, left; /* left: bytes that may still be read */
+    bool failed;
+} samba_replay__file;
 
-static inline void samba_replay__put(samba_replay__bytes *b, const void *from, size_t n)
+static inline uint64_t samba_replay__hash(uint64_t h, const void *bytes, size_t n)
 {
-    if (b->size + n > b->cap) {
-        size_t cap = 2 * (b->size + n);
-        unsigned char *more = (unsigned char *)realloc(b->at, cap);
-        if (!more) {
-            b->failed = true;
-            return;
-        }
-        b->at = more;
-        b->cap = cap;
-    }
-    if (n) memcpy(b->at + b->size, from, n);
-    b->size += n;
+    const unsigned char *at = (const unsigned char *)bytes;
+    for (size_t i = 0; i < n; i++) h = (h ^ at[i]) * 0x100000001b3u;
+    return h;
 }
 
-static inline void samba_replay__put_number(samba_replay__bytes *b, uint64_t x)
+static inline bool samba_replay__open_file(samba_replay__file *b, const char *path, const char *mode)
+{
+    b->f = fopen(path, mode);
+    b->hash = 0xcbf29ce484222325u;
+    b->left = 0;
+    b->failed = !b->f;
+    return b->f != NULL;
+}
+
+static inline bool samba_replay__close_file(samba_replay__file *b)
+{
+    if (b->f && fclose(b->f) != 0) b->failed = true;
+    b->f = NULL;
+    return !b->failed;
+}
+
+static inline void samba_replay__put(samba_replay__file *b, const void *from, size_t n)
+{
+    if (b->failed) return;
+    b->failed = fwrite(from, 1, n, b->f) != n;
+    b->hash = samba_replay__hash(b->hash, from, n);
+}
+
+static inline void samba_replay__put_number(samba_replay__file *b, uint64_t x)
 {
     unsigned char bytes[8];
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(x >> 8 * i);
     samba_replay__put(b, bytes, 8);
 }
 
-static inline void samba_replay__put_block(samba_replay__bytes *b, const void *from, size_t n)
+static inline void samba_replay__put_block(samba_replay__file *b, const void *from, size_t n)
 {
     samba_replay__put_number(b, n);
     samba_replay__put(b, from, n);
 }
 
-static inline void samba_replay__put_text(samba_replay__bytes *b, const char *text)
+static inline void samba_replay__put_text(samba_replay__file *b, const char *text)
 {
     samba_replay__put_block(b, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* The next n bytes; NULL if there are not as many. */
-static inline const void *samba_replay__get(samba_replay__bytes *b, uint64_t n)
+/* The next n bytes; without `to` they are passed by. */
+static inline void samba_replay__get(samba_replay__file *b, void *to, uint64_t n)
 {
-    const void *at = b->at + b->next;
-    if (b->failed || n > b->size - b->next) {
-        b->failed = true;
-        return NULL;
+    unsigned char passed[4096];
+    if (n > b->left) b->failed = true;
+    if (to && !b->failed) b->failed = fread(to, 1, (size_t)n, b->f) != n;
+    for (uint64_t done = 0; !to && !b->failed && done < n;) {
+        size_t part = n - done < sizeof passed ? (size_t)(n - done) : sizeof passed;
+        b->failed = fread(passed, 1, part, b->f) != part;
+        done += part;
     }
-    b->next += (size_t)n;
-    return at;
+    if (!b->failed) b->left -= n;
 }
 
-static inline uint64_t samba_replay__get_number(samba_replay__bytes *b)
+static inline uint64_t samba_replay__get_number(samba_replay__file *b)
 {
-    const unsigned char *at = (const unsigned char *)samba_replay__get(b, 8);
+    unsigned char bytes[8] = { 0 };
     uint64_t x = 0;
-    for (int i = 7; at && i >= 0; i--) x = x << 8 | at[i];
+    samba_replay__get(b, bytes, 8);
+    for (int i = 7; !b->failed && i >= 0; i--) x = x << 8 | bytes[i];
     return x;
 }
 
-static inline const void *samba_replay__get_block(samba_replay__bytes *b, uint64_t *n)
+/* A block and a zero behind it; NULL if it is not there. */
+static inline char *samba_replay__get_block(samba_replay__file *b, uint64_t *n)
 {
     *n = samba_replay__get_number(b);
-    return samba_replay__get(b, *n);
-}
-
-static inline char *samba_replay__get_text(samba_replay__bytes *b)
-{
-    uint64_t n;
-    const void *at = samba_replay__get_block(b, &n);
-    char *text = at ? (char *)malloc((size_t)n + 1) : NULL;
-    if (!text) {
+    char *bytes = b->failed || *n > b->left ? NULL : (char *)malloc((size_t)*n + 1);
+    if (!bytes) {
         b->failed = true;
         return NULL;
     }
-    memcpy(text, at, (size_t)n);
-    text[n] = 0;
-    return text;
+    samba_replay__get(b, bytes, *n);
+    bytes[*n] = 0;
+    return bytes;
 }
 
-/* FNV-1a (Fowler, Noll, Vo), of all bytes of the file but the last eight, which hold it. */
-static inline uint64_t samba_replay__hash(const unsigned char *at, size_t n)
+static inline char *samba_replay__get_text(samba_replay__file *b)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < n; i++) h = (h ^ at[i]) * 0x100000001b3u;
-    return h;
-}
-
-static inline bool samba_replay__read_file(samba_replay__bytes *b, const char *path)
-{
-    unsigned char part[1 << 14];
-    memset(b, 0, sizeof *b);
-    FILE *f = fopen(path, "rb");
-    if (!f) return false;
-    for (;;) {
-        size_t n = fread(part, 1, sizeof part, f);
-        if (n == 0) break;
-        samba_replay__put(b, part, n);
-    }
-    bool fine = !ferror(f) && !b->failed;
-    fclose(f);
-    return fine;
-}
-
-static inline bool samba_replay__write_file(const char *path, const void *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    if (!f) return false;
-    bool fine = fwrite(bytes, 1, n, f) == n;
-    return fclose(f) == 0 && fine;
-}
-
-/* ---- Before a run ---- */
-
-/* A tensor that a run may change, and what it held before. */
-typedef struct samba_replay__kept {
-    samba_tensor *tensor;
-    void *value;
-    size_t bytes;
-    bool changes; /* else it is an input or hyperparameter, which stays as it is in a run */
-} samba_replay__kept;
-
-struct samba_replay {
-    samba_session *session;
-    char *path, *temporary; /* the file, and a checkpoint while it is made */
-    samba_replay__kept *kept;
-    int32_t n;
-};
-
-/* Lists what the checkpoint says that a program has between runs. */
-static inline bool samba_replay__list(samba_replay *r, const samba_pef *pef)
-{
-    r->kept = (samba_replay__kept *)calloc((size_t)pef->n_symbols + 1, sizeof *r->kept);
-    if (!r->kept) return false;
-    for (int32_t i = 0; i < pef->n_symbols; i++) {
-        samba_pef_symbol q = samba_pef_symbol_at(pef, i);
-        bool stays = q.role == SAMBA_ROLE_INPUT || q.role == SAMBA_ROLE_ARGIN;
-        bool changes = q.role == SAMBA_ROLE_WEIGHT || q.role == SAMBA_ROLE_STATE
-            || q.role == SAMBA_ROLE_GRADIENT;
-        if (q.view_of >= 0 || (!stays && !changes)) continue;
-        samba_replay__kept *k = &r->kept[r->n];
-        k->tensor = samba_tensor_by_name(r->session, q.name);
-        if (!k->tensor) return false;
-        k->bytes = samba_bytes(k->tensor);
-        k->value = malloc(k->bytes);
-        k->changes = changes;
-        if (!k->value) return false;
-        r->n++;
-    }
-    return true;
+    uint64_t n;
+    return samba_replay__get_block(b, &n);
 }
 
 static inline char *samba_replay__joined(const char *a, const char *b)
@@ -247,37 +206,186 @@ static inline char *samba_replay__joined(const char *a, const char *b)
     return text;
 }
 
-/* The checkpoint of what the session holds now. */
-static inline bool samba_replay__checkpoint(samba_replay *r, samba_replay__bytes *b)
+/* ---- Runs that are repeated ---- */
+
+static inline void samba_replay__free_runs(samba_run_desc *runs, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        free((void *)runs[i].graph);
+        free((void *)runs[i].section_ids);
+    }
+}
+
+/* A copy of what says what is run, in the modes of the session: the values are in the tensors. */
+static inline bool samba_replay__copy_run(samba_run_desc *to, const samba_run_desc *d,
+                                          const samba_session *s)
+{
+    bool train, running_stats;
+    samba_modes(s, &train, &running_stats);
+    memset(to, 0, sizeof *to);
+    memcpy(to->types, d->types, sizeof to->types);
+    to->own_order = d->own_order;
+    to->eval = d->eval || !train;
+    to->running_stats = d->running_stats || running_stats;
+    to->graph = d->graph ? samba_replay__joined(d->graph, "") : NULL;
+    bool fine = to->graph || !d->graph;
+    if (d->n_section_ids < 1) return fine;
+    size_t bytes = (size_t)d->n_section_ids * sizeof *d->section_ids;
+    int32_t *ids = (int32_t *)malloc(bytes);
+    if (ids) memcpy(ids, d->section_ids, bytes);
+    to->section_ids = ids;
+    to->n_section_ids = ids ? d->n_section_ids : 0;
+    return fine && ids;
+}
+
+/* Types of part i of a run, a section or a schedule; 0: all, or none. */
+static inline unsigned samba_replay__types_at(samba_session *s, const samba_run_desc *d, int32_t i)
+{
+    samba_section section;
+    if (d->n_section_ids == 0) return i < SAMBA_MAX_RUNS ? d->types[i] : 0;
+    if (i >= d->n_section_ids) return 0;
+    return samba_describe_section(s, d->section_ids[i], &section) ? section.types : 0;
+}
+
+/* Of the last part. */
+static inline unsigned samba_replay__last_types(samba_session *s, const samba_run_desc *d)
+{
+    int32_t i = d->n_section_ids > 0 ? d->n_section_ids - 1 : 0;
+    if (d->n_section_ids == 0)
+        while (i + 1 < SAMBA_MAX_RUNS && d->types[i + 1]) i++;
+    return samba_replay__types_at(s, d, i);
+}
+
+/* Is section id the first one of FWD in its graph? */
+static inline bool samba_replay__is_first(samba_session *s, int32_t id)
+{
+    samba_section first, section;
+    if (!samba_describe_section(s, id, &section)) return false;
+    for (int32_t k = 0; k < id && samba_describe_section(s, k, &first); k++) {
+        bool same = !first.graph || !section.graph || strcmp(first.graph, section.graph) == 0;
+        if (same && (first.types & SAMBA_FWD)) return false;
+    }
+    return true;
+}
+
+/* Does a run need what the one before it left in temporaries? before: types with which that one
+   ended. GRADNORM leaves the norm by which OPT clips. */
+static inline bool samba_replay__goes_on(samba_session *s, const samba_run_desc *d, unsigned before)
+{
+    unsigned types = samba_replay__types_at(s, d, 0);
+    if (d->n_section_ids > 0 && (types & SAMBA_FWD))
+        return !samba_replay__is_first(s, d->section_ids[0]);
+    if (types & (SAMBA_FWD | SAMBA_BCKWD)) return !(types & SAMBA_FWD);
+    return (types & SAMBA_OPT) && !(types & SAMBA_GRADNORM) && (before & SAMBA_GRADNORM);
+}
+
+/* Do its gradients begin at zero? Then what they were before does not matter. */
+static inline bool samba_replay__is_step(const samba_run_desc *d)
+{
+    if (d->n_section_ids > 0) return false;
+    if (d->types[0] == 0 || (d->types[0] & SAMBA_ZEROGRAD)) return true;
+    bool steps = false;
+    for (int32_t i = 0; i < SAMBA_MAX_RUNS && d->types[i]; i++)
+        steps = steps || (d->types[i] & SAMBA_OPT);
+    return steps && (d->types[0] & SAMBA_BCKWD);
+}
+
+/* ---- Before a run ---- */
+
+/* A tensor, and what it held before. */
+typedef struct samba_replay__kept {
+    samba_tensor *tensor;
+    void *value;
+    size_t bytes;
+    bool input, gradient; /* an input stays as it is in a run */
+} samba_replay__kept;
+
+struct samba_replay {
+    samba_session *session;
+    char *path, *temporary, *checkpoint; /* path NULL: losses alone; files while they are made */
+    samba_replay__kept *kept;
+    samba_tensor *counter; /* of steps, from before; NULL: none */
+    int64_t step;          /* that the run belongs to; of losses alone: runs until now */
+    int32_t n, n_runs;
+    bool gradients;        /* theirs were kept, too */
+    samba_run_desc runs[SAMBA_REPLAY__MOST_RUNS];
+};
+
+/* An optimizer's count of its steps, "step" or "<name>step". */
+static inline bool samba_replay__counts_steps(const samba_pef_symbol *q)
+{
+    size_t n = strlen(q->name);
+    bool named = n >= 4 && strcmp(q->name + n - 4, "step") == 0;
+    return named && q->role == SAMBA_ROLE_STATE && q->generated && q->spec.dtype == SAMBA_I32
+        && samba_count(&q->spec.shape) == 1;
+}
+
+/* Lists what the checkpoint says that a program has between runs. */
+static inline bool samba_replay__list(samba_replay *r, const samba_pef *pef)
+{
+    r->kept = (samba_replay__kept *)calloc((size_t)pef->n_symbols + 1, sizeof *r->kept);
+    if (!r->kept) return false;
+    for (int32_t i = 0; i < pef->n_symbols; i++) {
+        samba_pef_symbol q = samba_pef_symbol_at(pef, i);
+        bool input = q.role == SAMBA_ROLE_INPUT, gradient = q.role == SAMBA_ROLE_GRADIENT;
+        bool state = q.role == SAMBA_ROLE_WEIGHT || q.role == SAMBA_ROLE_STATE;
+        if (q.view_of >= 0 || (!input && !gradient && !state)) continue;
+        samba_replay__kept *k = &r->kept[r->n];
+        k->tensor = samba_tensor_by_name(r->session, q.name);
+        if (!k->tensor) return false;
+        k->bytes = samba_bytes(k->tensor);
+        k->value = malloc(k->bytes);
+        k->input = input;
+        k->gradient = gradient;
+        if (!k->value) return false;
+        if (!r->counter && samba_replay__counts_steps(&q)) r->counter = k->tensor;
+        r->n++;
+    }
+    return true;
+}
+
+static inline bool samba_replay__save(samba_replay *r)
 {
     samba_save_opts any;
     any.allow_nonfinite = true;
-    bool fine = samba_save_with(r->session, r->temporary, &any)
-        && (samba_replay__read_file(b, r->temporary)
-            || samba_fail(r->session, SAMBA_EIO, "cannot read %s", r->temporary));
-    remove(r->temporary);
+    return samba_save_with(r->session, r->checkpoint, &any);
+}
+
+/* The tables of a checkpoint: its values, which may be many, are not needed. */
+static inline bool samba_replay__list_saved(samba_replay *r)
+{
+    char why[512] = "it cannot be read";
+    unsigned char header[128];
+    samba_pef pef;
+    FILE *f = fopen(r->checkpoint, "rb");
+    bool fine = f && fread(header, 1, sizeof header, f) == sizeof header && !fseek(f, 0, SEEK_END);
+    long size = fine ? ftell(f) : 0;
+    size_t n = size > 0 ? samba_pef_tables_size(header, (size_t)size) : 0;
+    void *tables = n ? malloc(n) : NULL;
+    fine = tables && !fseek(f, 0, SEEK_SET) && fread(tables, 1, n, f) == n;
+    if (f) fclose(f);
+    fine = fine && samba_pef_open(&pef, tables, (size_t)size, why, sizeof why);
+    if (!fine) samba_fail(r->session, SAMBA_EIO, "%s: %s", r->checkpoint, why);
+    fine = fine && samba_replay__list(r, &pef);
+    free(tables);
     return fine;
 }
 
 SAMBA_REPLAY_API samba_replay *samba_replay_open(samba_session *s, const char *path)
 {
-    char why[512];
-    samba_replay__bytes b = { NULL, 0, 0, 0, false };
-    samba_pef pef;
-    samba_replay *r = path && samba_ok(s) ? (samba_replay *)calloc(1, sizeof *r) : NULL;
-    if (!r) {
-        if (s) samba_fail(s, SAMBA_EARG, "in samba_replay_open: no path, or no memory");
-        return NULL;
+    if (!samba_ok(s)) return NULL;
+    samba_replay *r = (samba_replay *)calloc(1, sizeof *r);
+    bool fine = r != NULL;
+    if (r) r->session = s;
+    if (r && path) {
+        r->path = samba_replay__joined(path, "");
+        r->temporary = samba_replay__joined(path, ".tmp");
+        r->checkpoint = samba_replay__joined(path, ".ckpt.tmp");
+        fine = r->path && r->temporary && r->checkpoint;
+        fine = fine && samba_replay__save(r) && samba_replay__list_saved(r);
+        if (r->checkpoint) remove(r->checkpoint);
+        fine = fine && samba_set_check_finite(s, true);
     }
-    r->session = s;
-    r->path = samba_replay__joined(path, "");
-    r->temporary = samba_replay__joined(path, ".tmp");
-    bool fine = r->path && r->temporary && samba_replay__checkpoint(r, &b);
-    if (fine && !samba_pef_open(&pef, b.at, b.size, why, sizeof why))
-        fine = samba_fail(s, SAMBA_EPEF, "%s", why);
-    if (fine) fine = samba_replay__list(r, &pef);
-    free(b.at);
-    if (fine) fine = samba_set_check_finite(s, true);
     if (fine) return r;
     samba_fail(s, SAMBA_ENOMEM, "in samba_replay_open: no memory for a copy of the state");
     samba_replay_close(r);
@@ -288,15 +396,91 @@ SAMBA_REPLAY_API void samba_replay_close(samba_replay *r)
 {
     if (!r) return;
     for (int32_t i = 0; i < r->n; i++) free(r->kept[i].value);
+    samba_replay__free_runs(r->runs, r->n_runs);
     free(r->kept);
     free(r->path);
     free(r->temporary);
+    free(r->checkpoint);
     free(r);
+}
+
+/* What a run is fed in the place of parameters or state was there before it. */
+static inline void samba_replay__keep_feeds(samba_replay *r, const samba_run_desc *d)
+{
+    for (int32_t i = 0; i < d->n_feeds; i++) {
+        const samba_feed *feed = &d->feeds[i];
+        for (int32_t k = 0; k < r->n; k++) {
+            samba_replay__kept *kept = &r->kept[k];
+            bool named = feed->name && strcmp(feed->name, kept->tensor->name) == 0;
+            if ((!named && feed->tensor != kept->tensor) || !feed->data) continue;
+            if (feed->bytes == kept->bytes) memcpy(kept->value, feed->data, kept->bytes);
+        }
+    }
+}
+
+/* Keeps what is there before a run, or notes that this one goes on from the last. */
+static inline bool samba_replay__keep(samba_replay *r, const samba_run_desc *d)
+{
+    samba_session *s = r->session;
+    bool goes_on = r->n_runs > 0
+        && samba_replay__goes_on(s, d, samba_replay__last_types(s, &r->runs[r->n_runs - 1]));
+    if (!goes_on) {
+        samba_replay__free_runs(r->runs, r->n_runs);
+        r->n_runs = 0;
+        r->gradients = !samba_replay__is_step(d);
+    }
+    for (int32_t i = 0; !goes_on && i < r->n; i++) {
+        samba_replay__kept *k = &r->kept[i];
+        if (k->input || (k->gradient && !r->gradients)) continue;
+        if (!samba_copy_out(k->tensor, k->value, k->bytes)) return false;
+        if (k->tensor == r->counter) r->step = *(const int32_t *)k->value + (int64_t)1;
+    }
+    if (!goes_on) samba_replay__keep_feeds(r, d);
+    if (r->n_runs == SAMBA_REPLAY__MOST_RUNS)
+        return samba_fail(s, SAMBA_ERANGE, "in samba_replay_run: more than %d runs since FWD",
+                          SAMBA_REPLAY__MOST_RUNS);
+    if (samba_replay__copy_run(&r->runs[r->n_runs], d, s)) {
+        r->n_runs++;
+        return true;
+    }
+    samba_replay__free_runs(&r->runs[r->n_runs], 1);
+    return samba_fail(s, SAMBA_ENOMEM, "in samba_replay_run: no memory");
 }
 
 /* ---- After a run that failed ---- */
 
-static inline void samba_replay__put_culprit(samba_replay__bytes *b, const samba_culprit *q,
+/* Was it ended by the same value, in the same element, of the same op? */
+static inline bool samba_replay__same(const samba_culprit *a, const samba_culprit *b)
+{
+    bool same_value = a->value == b->value || (a->value != a->value && b->value != b->value);
+    return same_value && a->element == b->element && a->leaf == b->leaf
+        && a->microbatch == b->microbatch && strcmp(a->tensor, b->tensor) == 0
+        && strcmp(a->node, b->node) == 0 && strcmp(a->op, b->op) == 0;
+}
+
+/* Puts back what the runs have changed. */
+static inline bool samba_replay__put_back(samba_replay *r)
+{
+    for (int32_t i = 0; i < r->n; i++) {
+        const samba_replay__kept *k = &r->kept[i];
+        if (k->input || (k->gradient && !r->gradients)) continue;
+        if (!samba_write_bytes(k->tensor, k->value, k->bytes)) return false;
+    }
+    return true;
+}
+
+/* The runs once more, up to the one that fails. */
+static inline bool samba_replay__runs_again(samba_session *s, const samba_run_desc *runs, int32_t n,
+                                            samba_culprit *q)
+{
+    for (int32_t i = 0; i < n; i++) {
+        bool fine = samba_run_with(s, &runs[i]);
+        if (fine != (i + 1 < n)) return false;
+    }
+    return samba_nonfinite(s, q);
+}
+
+static inline void samba_replay__put_culprit(samba_replay__file *b, const samba_culprit *q,
                                              const char *message)
 {
     uint32_t bits;
@@ -313,7 +497,7 @@ static inline void samba_replay__put_culprit(samba_replay__bytes *b, const samba
     samba_replay__put_number(b, q->run);
 }
 
-static inline void samba_replay__put_desc(samba_replay__bytes *b, const samba_run_desc *d)
+static inline void samba_replay__put_run(samba_replay__file *b, const samba_run_desc *d)
 {
     int32_t n = 0;
     while (n < SAMBA_MAX_RUNS && d->types[n]) n++;
@@ -328,78 +512,177 @@ static inline void samba_replay__put_desc(samba_replay__bytes *b, const samba_ru
         samba_replay__put_number(b, (uint64_t)d->section_ids[i]);
 }
 
-/* Puts back what the run has changed, and writes the file. */
-static inline bool samba_replay__write(samba_replay *r, const samba_run_desc *d,
-                                       const samba_culprit *q, const char *message)
+/* What a checkpoint does not keep: inputs, and gradients that a run adds to. */
+static inline bool samba_replay__is_written(const samba_replay *r, const samba_replay__kept *k)
 {
-    samba_replay__bytes b = { NULL, 0, 0, 0, false }, checkpoint = { NULL, 0, 0, 0, false };
-    bool fine = true;
-    for (int32_t i = 0; fine && i < r->n; i++) {
+    return k->input || (k->gradient && r->gradients);
+}
+
+static inline bool samba_replay__put_values(samba_replay *r, samba_replay__file *b)
+{
+    uint64_t n = 0;
+    for (int32_t i = 0; i < r->n; i++) n += samba_replay__is_written(r, &r->kept[i]);
+    samba_replay__put_number(b, n);
+    for (int32_t i = 0; i < r->n; i++) {
         const samba_replay__kept *k = &r->kept[i];
-        if (k->changes) fine = samba_write_bytes(k->tensor, k->value, k->bytes);
-        else fine = samba_copy_out(k->tensor, k->value, k->bytes);
+        if (!samba_replay__is_written(r, k)) continue;
+        if (k->input && !samba_copy_out(k->tensor, k->value, k->bytes)) return false;
+        samba_replay__put_text(b, k->tensor->name);
+        samba_replay__put_block(b, k->value, k->bytes);
     }
-    if (!fine || !samba_replay__checkpoint(r, &checkpoint)) {
-        free(checkpoint.at);
-        return false;
+    return true;
+}
+
+/* Up to the end of the file, without a length. */
+static inline void samba_replay__put_checkpoint(const samba_replay *r, samba_replay__file *b)
+{
+    unsigned char part[1 << 14];
+    FILE *f = fopen(r->checkpoint, "rb");
+    size_t n = 1;
+    while (f && n > 0 && !b->failed) {
+        n = fread(part, 1, sizeof part, f);
+        samba_replay__put(b, part, n);
     }
+    if (!f || ferror(f)) b->failed = true;
+    if (f) fclose(f);
+}
+
+/* Parameters and state are those from before the runs. */
+static inline bool samba_replay__write(samba_replay *r, const samba_culprit *q, const char *message)
+{
+    samba_replay__file b;
+    if (!samba_replay__save(r)) return false;
+    errno = 0;
+    bool fine = samba_replay__open_file(&b, r->temporary, "wb");
     samba_replay__put_number(&b, SAMBA_REPLAY__MAGIC | (uint64_t)SAMBA_REPLAY__VERSION << 32);
     samba_replay__put_culprit(&b, q, message);
-    samba_replay__put_desc(&b, d);
-    samba_replay__put_number(&b, (uint64_t)r->n);
-    for (int32_t i = 0; i < r->n; i++) {
-        samba_replay__put_text(&b, r->kept[i].tensor->name);
-        samba_replay__put_block(&b, r->kept[i].value, r->kept[i].bytes);
-    }
-    samba_replay__put_block(&b, checkpoint.at, checkpoint.size);
-    samba_replay__put_number(&b, b.failed ? 0 : samba_replay__hash(b.at, b.size));
-    fine = !b.failed && samba_replay__write_file(r->temporary, b.at, b.size);
+    samba_replay__put_number(&b, (uint64_t)r->step);
+    samba_replay__put_number(&b, (uint64_t)r->n_runs);
+    for (int32_t i = 0; i < r->n_runs; i++) samba_replay__put_run(&b, &r->runs[i]);
+    fine = fine && samba_replay__put_values(r, &b);
+    if (fine) samba_replay__put_checkpoint(r, &b);
+    samba_replay__put_number(&b, b.hash);
+    fine = samba_replay__close_file(&b) && fine;
 #if defined(_WIN32)
     if (fine) remove(r->path); /* rename does not replace there */
 #endif
     fine = fine && rename(r->temporary, r->path) == 0;
-    free(b.at);
-    free(checkpoint.at);
-    return fine || samba_fail(r->session, SAMBA_EIO, "cannot write %s", r->path);
+    const char *reason = errno ? strerror(errno) : "no memory";
+    if (!fine) samba_fail(r->session, SAMBA_EIO, "%s cannot be written: %s", r->path, reason);
+    return fine;
 }
 
-/* While an error stands the session does nothing: it is taken down, and then said again. */
-static inline bool samba_replay__tell(samba_replay *r, const samba_run_desc *d)
+/* Proves that what was kept repeats the run, and writes it. */
+static inline bool samba_replay__prove_and_write(samba_replay *r, const samba_culprit *q,
+                                                 const char *message)
+{
+    samba_session *s = r->session;
+    samba_culprit again;
+    if (!samba_replay__put_back(r)) return false;
+    bool same = samba_replay__runs_again(s, r->runs, r->n_runs, &again) && samba_replay__same(&again, q);
+    samba_clear_error(s);
+    if (!samba_replay__put_back(r)) return false;
+    if (!same)
+        return samba_fail(s, SAMBA_ESTATE, "a run of the same values does not repeat it; between "
+                          "runs something was changed that is not kept");
+    bool fine = samba_replay__write(r, q, message);
+    remove(r->checkpoint);
+    if (!fine) remove(r->temporary);
+    return fine;
+}
+
+/* The session's error behind the name of its code. */
+static inline const char *samba_replay__sentence(samba_session *s)
+{
+    const char *space = strchr(samba_error(s), ' ');
+    return space ? space + 1 : "";
+}
+
+/* The first NaN of a kept value; -1: none. */
+static inline int64_t samba_replay__find_nan(const samba_replay__kept *k)
+{
+    samba_dtype type = k->tensor->dtype;
+    const uint32_t infinity = type == SAMBA_F16 ? 0x7c00u : 0x7f80u;
+    int64_t n = (int64_t)(k->bytes / samba_dtype_size(type));
+    for (int64_t i = 0; i < n; i++) {
+        if (type == SAMBA_F32 && ((const float *)k->value)[i] != ((const float *)k->value)[i])
+            return i;
+        if (type != SAMBA_BF16 && type != SAMBA_F16) continue;
+        if ((((const uint16_t *)k->value)[i] & 0x7fffu) > infinity) return i;
+    }
+    return -1;
+}
+
+/* An op that overwrites its input is found when that is gone: *text, of `size`, tells if it was NaN
+   before the run. */
+static inline void samba_replay__tell_inputs(const samba_replay *r, const samba_culprit *q, char *text,
+                                             size_t size)
+{
+    *text = 0;
+    for (int32_t i = 0; i < q->n_in && !q->leaf; i++) {
+        for (int32_t k = 0; k < r->n && q->in[i].name && !*text; k++) {
+            const samba_replay__kept *kept = &r->kept[k];
+            bool gone = kept->input || (kept->gradient && !r->gradients);
+            if (gone || strcmp(kept->tensor->name, q->in[i].name) != 0) continue;
+            int64_t at = samba_replay__find_nan(kept);
+            if (at >= 0) snprintf(text, size, ". Before the run %.200s held NaN at element %lld",
+                                  kept->tensor->name, (long long)at);
+        }
+    }
+}
+
+/* While an error stands the session does nothing: it is taken down, and then said again, with what
+   to do. */
+static inline bool samba_replay__tell(samba_replay *r)
 {
     samba_session *s = r->session;
     samba_culprit q;
-    bool found = samba_nonfinite(s, &q);
-    const char *space = strchr(samba_error(s), ' '); /* behind the name of the code */
-    char *message = samba_replay__joined(space ? space + 1 : "", "");
+    if (!samba_nonfinite(s, &q)) return false;
+    char message[1600], step[40] = "", before[300];
+    samba_replay__tell_inputs(r, &q, before, sizeof before);
+    if (r->step) snprintf(step, sizeof step, "at step %lld, ", (long long)r->step);
+    snprintf(message, sizeof message, "%s%s%s", step, samba_replay__sentence(s), before);
     samba_code code = samba_error_code(s);
-    if (!found || !message) {
-        free(message);
-        return false;
-    }
-    bool quiet = samba_set_quiet(s, true);
     samba_clear_error(s);
-    bool written = samba_replay__write(r, d, &q, message);
-    char *why = written ? NULL : samba_replay__joined(samba_error(s), "");
+    bool written = samba_replay__prove_and_write(r, &q, message);
+    char *why = written ? NULL : samba_replay__joined(samba_replay__sentence(s), "");
     samba_clear_error(s);
-    samba_set_quiet(s, quiet);
     if (written)
-        samba_fail(s, code, "%s. To see it again: tools/samba replay %s --view page.html", message,
-                   r->path);
-    else
-        samba_fail(s, code, "%s. There is no replay file: %s", message, why ? why : "no memory");
-    free(message);
+        samba_fail(s, code, "%s. To see it: tools/samba view %s; to run it again: tools/samba "
+                   "replay %s", message, r->path, r->path);
+    else samba_fail(s, code, "%s. There is no replay file: %s", message, why ? why : "no memory");
     free(why);
     return false;
+}
+
+/* Of a training run: are all losses finite? */
+static inline bool samba_replay__check_losses(samba_replay *r, const samba_run_desc *d)
+{
+    enum { MOST = 16 };
+    samba_tensor *loss[MOST];
+    r->step++;
+    bool trains = d->types[0] == 0 ? d->n_section_ids == 0 : (d->types[0] & SAMBA_BCKWD) != 0;
+    int32_t n = trains ? samba_losses(r->session, loss, MOST) : 0;
+    for (int32_t i = 0; i < n && i < MOST; i++) {
+        double value = samba_count(&loss[i]->shape) == 1 ? (double)samba_read(loss[i])[0] : 0.0;
+        if (value - value == 0.0) continue;
+        return samba_fail(r->session, SAMBA_ERANGE, "the loss %s is %g in run %l of this training. "
+                          "Begin it again with a replay file (the examples have --replay FILE): it "
+                          "comes to the same run, and names the op that made the first such value",
+                          loss[i]->name, value, r->step);
+    }
+    return true;
 }
 
 SAMBA_REPLAY_API bool samba_replay_run_with(samba_replay *r, const samba_run_desc *desc)
 {
     if (!r || !desc || !samba_ok(r->session)) return false;
-    for (int32_t i = 0; i < r->n; i++) {
-        samba_replay__kept *k = &r->kept[i];
-        if (k->changes && !samba_copy_out(k->tensor, k->value, k->bytes)) return false;
-    }
-    return samba_run_with(r->session, desc) || samba_replay__tell(r, desc);
+    if (!r->path) return samba_run_with(r->session, desc) && samba_replay__check_losses(r, desc);
+    if (!samba_replay__keep(r, desc)) return false;
+    bool quiet = samba_set_quiet(r->session, true); /* it is said once, when the file is there */
+    bool fine = samba_run_with(r->session, desc) || samba_replay__tell(r);
+    samba_set_quiet(r->session, quiet);
+    return fine;
 }
 
 SAMBA_REPLAY_API bool samba_replay_run(samba_replay *r, unsigned types)
@@ -412,7 +695,13 @@ SAMBA_REPLAY_API bool samba_replay_run(samba_replay *r, unsigned types)
 
 /* ---- Again ---- */
 
-static inline void samba_replay__get_culprit(samba_replay__bytes *b, samba_replay_found *f)
+SAMBA_REPLAY_API bool samba_replay_is(const void *bytes, size_t size)
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+    return size >= 4 && b[0] == 'S' && b[1] == 'B' && b[2] == 'R' && b[3] == 'P';
+}
+
+static inline void samba_replay__get_culprit(samba_replay__file *b, samba_replay_found *f)
 {
     f->tensor = samba_replay__get_text(b);
     f->node = samba_replay__get_text(b);
@@ -425,26 +714,39 @@ static inline void samba_replay__get_culprit(samba_replay__bytes *b, samba_repla
     f->section = (int32_t)samba_replay__get_number(b);
     f->microbatch = (int32_t)samba_replay__get_number(b);
     f->run = samba_replay__get_number(b);
+    f->step = (int64_t)samba_replay__get_number(b);
 }
 
-static inline void samba_replay__get_desc(samba_replay__bytes *b, samba_replay_found *f)
+static inline void samba_replay__get_run(samba_replay__file *b, samba_run_desc *d)
 {
-    f->graph = samba_replay__get_text(b);
-    f->desc.graph = f->graph && *f->graph ? f->graph : NULL;
-    f->desc.eval = samba_replay__get_number(b) != 0;
-    f->desc.running_stats = samba_replay__get_number(b) != 0;
-    f->desc.own_order = samba_replay__get_number(b) != 0;
+    char *graph = samba_replay__get_text(b);
+    d->eval = samba_replay__get_number(b) != 0;
+    d->running_stats = samba_replay__get_number(b) != 0;
+    d->own_order = samba_replay__get_number(b) != 0;
+    if (graph && *graph) d->graph = graph;
+    else free(graph);
     uint64_t n = samba_replay__get_number(b);
     if (n > SAMBA_MAX_RUNS) b->failed = true;
-    for (uint64_t i = 0; !b->failed && i < n; i++)
-        f->desc.types[i] = (unsigned)samba_replay__get_number(b);
+    for (uint64_t i = 0; !b->failed && i < n; i++) d->types[i] = (unsigned)samba_replay__get_number(b);
     n = samba_replay__get_number(b);
-    if (n > b->size / 8) b->failed = true;
-    f->section_ids = b->failed ? NULL : (int32_t *)calloc((size_t)n + 1, sizeof *f->section_ids);
-    for (uint64_t i = 0; f->section_ids && i < n; i++)
-        f->section_ids[i] = (int32_t)samba_replay__get_number(b);
-    f->desc.n_section_ids = b->failed ? 0 : (int32_t)n;
-    f->desc.section_ids = n ? f->section_ids : NULL;
+    if (n > b->left / 8) b->failed = true;
+    int32_t *ids = b->failed || n == 0 ? NULL : (int32_t *)calloc((size_t)n, sizeof *ids);
+    for (uint64_t i = 0; ids && i < n; i++) ids[i] = (int32_t)samba_replay__get_number(b);
+    d->section_ids = ids;
+    d->n_section_ids = ids ? (int32_t)n : 0;
+    if (n > 0 && !ids) b->failed = true;
+}
+
+static inline void samba_replay__get_runs(samba_replay__file *b, samba_replay_found *f)
+{
+    uint64_t n = samba_replay__get_number(b);
+    bool fine = !b->failed && n > 0 && n <= SAMBA_REPLAY__MOST_RUNS;
+    f->runs = fine ? (samba_run_desc *)calloc((size_t)n, sizeof *f->runs) : NULL;
+    if (!f->runs) b->failed = true;
+    for (uint64_t i = 0; f->runs && !b->failed && i < n; i++) {
+        samba_replay__get_run(b, &f->runs[i]);
+        f->n_runs++;
+    }
 }
 
 static inline bool samba_replay__refuse(char *why, size_t size, const char *path, const char *reason)
@@ -453,79 +755,120 @@ static inline bool samba_replay__refuse(char *why, size_t size, const char *path
     return false;
 }
 
-/* Gives the next tensor its value. */
-static inline bool samba_replay__write_next(samba_session *s, samba_replay__bytes *b)
+/* NULL if the file is whole, and of this version; it then stands behind the first number. */
+static inline const char *samba_replay__fault_of(samba_replay__file *b)
 {
-    uint64_t n;
-    char *name = samba_replay__get_text(b);
-    const void *value = samba_replay__get_block(b, &n);
-    samba_tensor *t = name && value ? samba_tensor_by_name(s, name) : NULL;
-    free(name);
-    return t && samba_write_bytes(t, value, (size_t)n);
+    unsigned char part[1 << 14], first[8] = { 0 };
+    uint64_t hash = b->hash, stored = 0, total = 0;
+    size_t held = 0, n = 1; /* held: bytes of part that may be the hash */
+    while (n > 0) {
+        n = fread(part + held, 1, sizeof part - held, b->f);
+        if (total == 0) memcpy(first, part, n < 8 ? n : 8);
+        total += n;
+        held += n;
+        if (held <= 8 || n == 0) continue;
+        hash = samba_replay__hash(hash, part, held - 8);
+        memmove(part, part + held - 8, 8);
+        held = 8;
+    }
+    if (ferror(b->f)) return "it cannot be read";
+    if (!samba_replay_is(first, (size_t)(total < 8 ? total : 8))) return "it is no replay file";
+    for (int i = 7; held == 8 && i >= 0; i--) stored = stored << 8 | part[i];
+    if (total < 16 || hash != stored) return "it is damaged, or was not written to its end";
+    b->left = total - 8;
+    rewind(b->f);
+    uint64_t version = samba_replay__get_number(b) >> 32;
+    return version == SAMBA_REPLAY__VERSION ? NULL : "it is of another version of samba/replay.h";
 }
 
-/* What stands in the file before the values; then where they begin, and the checkpoint. */
-static inline bool samba_replay__open_parts(samba_replay__bytes *b, samba_replay_found *f,
-                                            size_t *values, const void **checkpoint, uint64_t *size)
+/* Gives the next tensor its value. */
+static inline bool samba_replay__write_next(samba_session *s, samba_replay__file *b)
 {
-    const uint64_t begin = SAMBA_REPLAY__MAGIC | (uint64_t)SAMBA_REPLAY__VERSION << 32;
-    if (b->size < 16 || samba_replay__get_number(b) != begin) return false;
-    samba_replay__bytes end = *b;
-    end.next = b->size - 8;
-    if (samba_replay__get_number(&end) != samba_replay__hash(b->at, b->size - 8)) return false;
-    samba_replay__get_culprit(b, f);
-    samba_replay__get_desc(b, f);
-    *values = b->next;
-    uint64_t n = samba_replay__get_number(b);
-    for (uint64_t i = 0; !b->failed && i < 2 * n; i++) samba_replay__get_block(b, size);
-    *checkpoint = samba_replay__get_block(b, size);
-    return !b->failed;
+    uint64_t n;
+    char *name = samba_replay__get_text(b), *value = samba_replay__get_block(b, &n);
+    samba_tensor *t = name && value && !b->failed ? samba_tensor_by_name(s, name) : NULL;
+    bool fine = t && samba_write_bytes(t, value, (size_t)n);
+    free(name);
+    free(value);
+    return fine;
+}
+
+/* All that is left is the checkpoint. */
+static inline bool samba_replay__extract(samba_replay__file *b, const char *path)
+{
+    unsigned char part[1 << 14];
+    FILE *f = fopen(path, "wb");
+    bool fine = f != NULL;
+    while (fine && b->left > 0) {
+        size_t n = b->left < sizeof part ? (size_t)b->left : sizeof part;
+        samba_replay__get(b, part, n);
+        fine = !b->failed && fwrite(part, 1, n, f) == n;
+    }
+    if (f && fclose(f) != 0) fine = false;
+    return fine;
+}
+
+/* The program and state, then the values in front of them, which begin at *values. */
+static inline bool samba_replay__load_parts(samba_session *s, samba_replay__file *b,
+                                            const char *checkpoint, char *why, size_t size)
+{
+    uint64_t left = b->left, n = samba_replay__get_number(b);
+    long values = ftell(b->f) - 8;
+    for (uint64_t i = 0; !b->failed && i < 2 * n; i++)
+        samba_replay__get(b, NULL, samba_replay__get_number(b));
+    if (b->failed || values < 0) return samba_replay__refuse(why, size, checkpoint, "damaged");
+    if (!samba_replay__extract(b, checkpoint))
+        return samba_replay__refuse(why, size, checkpoint, "it cannot be written");
+    bool fine = samba_load(s, checkpoint, NULL) && fseek(b->f, values, SEEK_SET) == 0;
+    b->left = left;
+    samba_replay__get_number(b);
+    for (uint64_t i = 0; fine && i < n; i++) fine = samba_replay__write_next(s, b);
+    return fine || samba_replay__refuse(why, size, checkpoint, samba_error(s));
 }
 
 SAMBA_REPLAY_API bool samba_replay_load(samba_session *s, const char *path, const char *checkpoint,
                                         samba_replay_found *found, char *why, size_t why_size)
 {
-    samba_replay__bytes b;
-    size_t values = 0;
-    const void *bytes = NULL;
-    uint64_t size = 0;
+    samba_replay__file b;
     memset(found, 0, sizeof *found);
-    bool fine = samba_replay__read_file(&b, path);
-    if (!fine) samba_replay__refuse(why, why_size, path, "it cannot be read");
-    else if (!samba_replay__open_parts(&b, found, &values, &bytes, &size))
-        fine = samba_replay__refuse(why, why_size, path, "it is no replay file, or damaged");
-    else if (!samba_replay__write_file(checkpoint, bytes, (size_t)size))
-        fine = samba_replay__refuse(why, why_size, checkpoint, "it cannot be written");
+    if (!samba_replay__open_file(&b, path, "rb"))
+        return samba_replay__refuse(why, why_size, path, strerror(errno));
+    const char *fault = samba_replay__fault_of(&b);
+    bool fine = !fault;
     if (fine) {
-        fine = samba_load(s, checkpoint, NULL);
-        b.next = values;
-        uint64_t n = samba_replay__get_number(&b);
-        for (uint64_t i = 0; fine && i < n; i++) fine = samba_replay__write_next(s, &b);
-        if (!fine) samba_replay__refuse(why, why_size, path, samba_error(s));
+        samba_replay__get_culprit(&b, found);
+        samba_replay__get_runs(&b, found);
+        if (b.failed) fault = "it is damaged, or there is no memory for it";
     }
-    free(b.at);
+    if (fault) fine = samba_replay__refuse(why, why_size, path, fault);
+    fine = fine && samba_replay__load_parts(s, &b, checkpoint, why, why_size);
+    samba_replay__close_file(&b);
     return fine;
 }
 
 SAMBA_REPLAY_API bool samba_replay_again(samba_session *s, const samba_replay_found *found)
 {
-    samba_culprit q;
-    if (!samba_set_check_finite(s, true) || samba_run_with(s, &found->desc)) return false;
-    if (!samba_nonfinite(s, &q)) return false;
-    bool same_value = q.value == found->value || (q.value != q.value && found->value != found->value);
-    return same_value && q.element == found->element && q.leaf == found->leaf
-        && q.microbatch == found->microbatch && strcmp(q.tensor, found->tensor) == 0
-        && strcmp(q.node, found->node) == 0 && strcmp(q.op, found->op) == 0;
+    samba_culprit q, f;
+    memset(&f, 0, sizeof f);
+    f.tensor = found->tensor;
+    f.node = found->node;
+    f.op = found->op;
+    f.element = found->element;
+    f.value = found->value;
+    f.leaf = found->leaf;
+    f.microbatch = found->microbatch;
+    return samba_set_check_finite(s, true)
+        && samba_replay__runs_again(s, found->runs, found->n_runs, &q) && samba_replay__same(&q, &f);
 }
 
 SAMBA_REPLAY_API void samba_replay_free(samba_replay_found *found)
 {
+    samba_replay__free_runs(found->runs, found->n_runs);
+    free(found->runs);
     free(found->tensor);
     free(found->node);
     free(found->op);
     free(found->message);
-    free(found->graph);
-    free(found->section_ids);
     memset(found, 0, sizeof *found);
 }
 
