@@ -126,6 +126,27 @@ static void whole(samba_session *s, samba_program *p)
     device_net_infers(p, samba_cast(x, SAMBA_I64));
 }
 
+// The same values, of a graph that is wired otherwise, and an output of another name.
+static void straight(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8));
+    samba_tensor *a = samba_tanh(x), *b = samba_sigmoid(x);
+    device_net_infers(p, samba_relu(samba_add(a, b)));
+}
+
+static void crossed(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8));
+    samba_tensor *a = samba_tanh(x), *b = samba_sigmoid(x);
+    device_net_infers(p, samba_relu(samba_add(b, a)));
+}
+
+static void renamed(samba_session *s, samba_program *p)
+{
+    straight(s, p);
+    samba_name(p->outputs[0], "z");
+}
+
 static bool is_trunk(const samba_tensor *w, void *user)
 {
     (void)user;
@@ -153,6 +174,8 @@ static void two_losses(samba_session *s, samba_program *p)
 static const device_net more_nets[] = {
     { "tied", tied, false },             { "read_often", read_often, false },
     { "two_losses", two_losses, false }, { "whole", whole, false },
+    { "straight", straight, false },     { "crossed", crossed, false },
+    { "renamed", renamed, false },
     { "hostile", hostile, false },       { "masked", masked, false },
     { "halves", halves, false },         { "ops_apart", ops_apart, false },
     { "small_sections", small_sections, false }, { "recomputed", recomputed, false },

@@ -176,6 +176,10 @@ check 'parameters differ' fails_with 1 'first difference, in step 0: fc1__weight
     $tool view --diff $out/mlp_sgd.ckpt $out/mlp_sgd.pef
 check 'optimizers differ' fails_with 1 'sgd_17 (sgd) stands where' \
     $tool view --diff $out/mlp_sgd.ckpt $out/mlp_adamw.ckpt
+check 'a graph that is wired otherwise' fails_with 1 'input 0 of add_3 (add) is tanh_1 f32 (4,8)' \
+    $tool view --diff $out/straight.ckpt $out/crossed.ckpt
+check 'an output of another name' fails_with 1 'makes is the output y f32 (4,8)' \
+    $tool view --diff $out/straight.ckpt $out/renamed.ckpt
 check 'a page of what differs' fails_with 1 'x.html' \
     $tool view --diff $out/mlp_sgd.ckpt $out/mlp_sgd.pef -o $out/x.html
 check 'it has the difference' grep -q '"diff":{"a":' $out/x.html

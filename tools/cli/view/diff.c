@@ -29,8 +29,8 @@ static void compare_elements(difference *d, samba_dtype type, const void *a, con
         load_doubles(y, b, type, at, n);
         for (int64_t i = 0; i < n; i++) {
             double p = x[i], q = y[i], away = fabs(p - q), most = fmax(fabs(p), fabs(q));
-            if (away > d->max_abs) d->max_abs = away;
-            if (most > 0.0 && away / most > d->max_rel) d->max_rel = away / most;
+            if (isfinite(away) && away > d->max_abs) d->max_abs = away;
+            if (isfinite(away) && away > d->max_rel * most) d->max_rel = away / most;
             if (!element_differs(p, q, tolerance)) continue;
             if (d->different++ > 0) continue;
             d->index = at + i;

@@ -72,33 +72,103 @@ static bool same_words(const node *x, const node *y)
         && memcmp(x->attr, y->attr, (size_t)x->n_attr * sizeof *x->attr) == 0;
 }
 
-// Attributes, and where inputs come from: from nodes that are a pair, or leaves of one name.
-static bool compare_pair(comparison *c, const model *a, int32_t i, const model *b, int32_t j)
+// While both graphs are walked: which node has made each tensor last, of a and of b; -1: none yet.
+typedef struct walk {
+    const model *model[2];
+    int32_t *maker[2], *pair;
+} walk;
+
+// "fc1__weight f32 (32,784)", "none".
+static const char *print_tensor(char *text, size_t size, const model *m, int32_t tensor)
 {
+    snprintf(text, size, "none");
+    if (tensor < 0) return text;
+    const symbol *s = &m->symbols[tensor];
+    int at = snprintf(text, size, "%s %s (", s->name, samba_dtype_name(s->spec.dtype));
+    for (int32_t d = 0; d < s->spec.shape.ndim && at < (int)size; d++)
+        at += snprintf(text + at, size - (size_t)at, d ? ",%d" : "%d", s->spec.shape.dim[d]);
+    if (at < (int)size) snprintf(text + at, size - (size_t)at, ")");
+    return text;
+}
+
+static bool is_inner(const symbol *s)
+{
+    return s->role == SAMBA_ROLE_TEMPORARY || s->role == SAMBA_ROLE_SCRATCH;
+}
+
+// Do nodes that are a pair make these two, or are they leaves of one name, of the same kind?
+static bool same_source(const walk *w, int32_t x, int32_t y)
+{
+    if (x < 0 || y < 0) return x < 0 && y < 0;
+    const symbol *s = &w->model[0]->symbols[x], *t = &w->model[1]->symbols[y];
+    int32_t i = w->maker[0][x], j = w->maker[1][y];
+    bool named = !is_inner(s) && !is_inner(t);
+    if (!same_spec(&s->spec, &t->spec) || (named && strcmp(s->name, t->name) != 0)) return false;
+    return i >= 0 && j >= 0 ? w->pair[i] == j : i == j;
+}
+
+// Is one of them an output of the model which the other is not, or is of another name?
+static bool same_output(const walk *w, int32_t x, int32_t y)
+{
+    if (x < 0 || y < 0) return true;        // alike() has seen to it
+    const symbol *s = &w->model[0]->symbols[x], *t = &w->model[1]->symbols[y];
+    bool both = s->role == SAMBA_ROLE_OUTPUT && t->role == SAMBA_ROLE_OUTPUT;
+    if (both) return strcmp(s->name, t->name) == 0;
+    return s->role != SAMBA_ROLE_OUTPUT && t->role != SAMBA_ROLE_OUTPUT;
+}
+
+static bool compare_inputs(comparison *c, const walk *w, int32_t i, int32_t j)
+{
+    const node *x = &w->model[0]->nodes[i], *y = &w->model[1]->nodes[j];
+    char one[256], other[256];
+    bool fine = true;
+    for (int32_t k = 0; fine && k < x->n_in; k++) {
+        if (same_source(w, x->in[k], y->in[k])) continue;
+        print_tensor(one, sizeof one, w->model[0], x->in[k]);
+        print_tensor(other, sizeof other, w->model[1], y->in[k]);
+        bool alike = strcmp(one, other) == 0;       // but made by another node
+        fine = add_sentence(c, i, "input %d of %s (%s) is %s in %s, %s%s in %s", k, x->name,
+                            op_of(x), one, c->a, alike ? "another " : "", other, c->b);
+    }
+    return fine;
+}
+
+// Attributes, where inputs come from, and which outputs are those of the model.
+static bool compare_pair(comparison *c, const walk *w, int32_t i, int32_t j)
+{
+    const model *a = w->model[0], *b = w->model[1];
     const node *x = &a->nodes[i], *y = &b->nodes[j];
+    char one[256], other[256];
     if (!same_words(x, y)
         && !add_sentence(c, i, "%s (%s): its attributes differ", x->name, op_of(x)))
         return false;
     if (x->n_in != y->n_in)
         return add_sentence(c, i, "%s (%s) has %d inputs in %s, %d in %s", x->name, op_of(x),
                             x->n_in, c->a, y->n_in, c->b);
-    for (int32_t k = 0; k < x->n_in; k++) {
-        const symbol *s = x->in[k] < 0 ? NULL : &a->symbols[x->in[k]];
-        const symbol *t = y->in[k] < 0 ? NULL : &b->symbols[y->in[k]];
-        bool leaves = s && t && s->role != SAMBA_ROLE_TEMPORARY && t->role != SAMBA_ROLE_TEMPORARY;
-        bool same = (s != NULL) == (t != NULL) && (!s || same_spec(&s->spec, &t->spec));
-        if (leaves && strcmp(s->name, t->name) != 0) same = false;
-        if (!same
-            && !add_sentence(c, i, "input %d of %s (%s) is %s in %s, %s in %s", k, x->name,
-                             op_of(x), s ? s->name : "none", c->a, t ? t->name : "none", c->b))
-            return false;
+    bool fine = compare_inputs(c, w, i, j);
+    for (int32_t o = 0; fine && o < x->n_out; o++) {
+        if (same_output(w, x->out[o], y->out[o])) continue;
+        print_tensor(one, sizeof one, a, x->out[o]);
+        print_tensor(other, sizeof other, b, y->out[o]);
+        fine = add_sentence(c, i, "what %s (%s) makes is the %s %s in %s, the %s %s in %s", x->name,
+                            op_of(x), role_word(a->symbols[x->out[o]].role), one, c->a,
+                            role_word(b->symbols[y->out[o]].role), other, c->b);
     }
-    return true;
+    return fine;
 }
 
-static bool only_in(comparison *c, const model *m, int32_t i)
+static void note_made(walk *w, int which, int32_t i)
 {
-    return add_sentence(c, m->path == c->a ? i : -1, "%s (%s) is only in %s", m->nodes[i].name,
+    const node *n = &w->model[which]->nodes[i];
+    for (int32_t o = 0; o < n->n_out; o++)
+        if (n->out[o] >= 0) w->maker[which][n->out[o]] = i;
+}
+
+static bool only_in(comparison *c, walk *w, int which, int32_t i)
+{
+    const model *m = w->model[which];
+    note_made(w, which, i);
+    return add_sentence(c, which == 0 ? i : -1, "%s (%s) is only in %s", m->nodes[i].name,
                         op_of(&m->nodes[i]), m->path);
 }
 
@@ -117,28 +187,52 @@ static bool compare_whole(comparison *c, const model *a, const model *b)
     return fine;
 }
 
+// Nodes i of a and j of b stand where both were alike up to here.
+static bool pair_up(comparison *c, walk *w, int32_t i, int32_t j)
+{
+    const node *x = &w->model[0]->nodes[i], *y = &w->model[1]->nodes[j];
+    bool same = alike(w->model[0], i, w->model[1], j);
+    bool fine = same ? compare_pair(c, w, i, j)
+                     : add_sentence(c, i, "%s (%s) stands where %s has %s (%s)", x->name, op_of(x),
+                                    c->b, y->name, op_of(y));
+    if (same) w->pair[i] = j;
+    note_made(w, 0, i);
+    note_made(w, 1, j);
+    return fine;
+}
+
+static bool walk_both(comparison *c, walk *w)
+{
+    const model *a = w->model[0], *b = w->model[1];
+    int32_t i = 0, j = 0;
+    bool fine = compare_whole(c, a, b);
+    while (fine && i < a->pef.n_nodes && j < b->pef.n_nodes) {
+        int32_t gap = alike(a, i, b, j) ? 0 : gap_of(a, i, b, j);
+        if (gap == 0) fine = pair_up(c, w, i++, j++);
+        for (; fine && gap > 0; gap--) fine = only_in(c, w, 0, i++);
+        for (; fine && gap < 0; gap++) fine = only_in(c, w, 1, j++);
+    }
+    while (fine && i < a->pef.n_nodes) fine = only_in(c, w, 0, i++);
+    while (fine && j < b->pef.n_nodes) fine = only_in(c, w, 1, j++);
+    return fine;
+}
+
+// n of -1; NULL: no memory.
+static int32_t *minus_ones(int32_t n)
+{
+    int32_t *list = malloc(((size_t)n + 1) * sizeof *list);
+    for (int32_t i = 0; list && i < n; i++) list[i] = -1;
+    return list;
+}
+
 bool pair_nodes(comparison *c, const model *a, const model *b)
 {
-    int32_t n = a->pef.n_nodes, i = 0, j = 0;
-    int32_t *pair = malloc(((size_t)n + 1) * sizeof *pair);
-    bool fine = pair && compare_whole(c, a, b);
-    c->pair = pair;
-    c->n_pair = pair ? n : 0;
-    for (int32_t k = 0; pair && k < n; k++) pair[k] = -1;
-    while (fine && i < n && j < b->pef.n_nodes) {
-        int32_t gap = alike(a, i, b, j) ? 0 : gap_of(a, i, b, j);
-        if (gap == 0 && alike(a, i, b, j)) {
-            pair[i] = j;
-            fine = compare_pair(c, a, i++, b, j++);
-        } else if (gap == 0) {
-            const node *x = &a->nodes[i], *y = &b->nodes[j++];
-            fine = add_sentence(c, i++, "%s (%s) stands where %s has %s (%s)", x->name, op_of(x),
-                                c->b, y->name, op_of(y));
-        }
-        for (; fine && gap > 0; gap--) fine = only_in(c, a, i++);
-        for (; fine && gap < 0; gap++) fine = only_in(c, b, j++);
-    }
-    while (fine && i < n) fine = only_in(c, a, i++);
-    while (fine && j < b->pef.n_nodes) fine = only_in(c, b, j++);
+    walk w = { { a, b }, { minus_ones(a->pef.n_symbols), minus_ones(b->pef.n_symbols) },
+               minus_ones(a->pef.n_nodes) };
+    c->pair = w.pair;
+    c->n_pair = w.pair ? a->pef.n_nodes : 0;
+    bool fine = w.maker[0] && w.maker[1] && w.pair && walk_both(c, &w);
+    free(w.maker[0]);
+    free(w.maker[1]);
     return fine;
 }
