@@ -23,7 +23,8 @@ static void masked(samba_session *s, samba_program *p)
 {
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3, 7, 8));
     samba_tensor *mask = samba_input(s, "mask", SAMBA_BOOL, SAMBA_SHAPE(2, 1, 1, 7));
-    device_net_infers(p, samba_scaled_dot_product_attention(x, samba_tanh(x), x, mask, NULL));
+    samba_tensor *q = samba_input(s, "q", SAMBA_F32, x->shape);
+    device_net_infers(p, samba_scaled_dot_product_attention(q, samba_tanh(x), x, mask, NULL));
 }
 
 static void halves(samba_session *s, samba_program *p)
@@ -364,6 +365,15 @@ static void write_fractions(void)
     write_npy(in_folder("fraction", ".npy"), "<f4", &shape, value, sizeof value);
 }
 
+// A query of attention, of which one row is no number.
+static void write_nan(void)
+{
+    float value[2 * 3 * 7 * 8] = { 0.5f, 1 };
+    samba_shape shape = { 4, { 2, 3, 7, 8 } };
+    value[20] = NAN;
+    write_npy(in_folder("nan_query", ".npy"), "<f4", &shape, value, sizeof value);
+}
+
 // Integers that a float would round, up to 31 and to 32 bits; and a number that a float cannot have.
 static void write_large(void)
 {
@@ -387,6 +397,7 @@ int main(int argc, char **argv)
     for (int i = 0; fine && i < (int)MORE_NETS; i++) fine = make_net(&more_nets[i], -1);
     write_fractions();
     write_large();
+    write_nan();
     fine = fine && make_replay();
     return fine ? 0 : 1;
 }

@@ -148,6 +148,21 @@ def prove_costs(page):
                 assert n['bytes'] == want, (n['name'], n['bytes'], want)
 
 
+def prove_losses(page):
+    """The loss of a step is the sum of all there are. A loss has an argin or input of ones."""
+    names = {t['name']: i for i, t in enumerate(page.tensors)}
+    losses = [i for i, t in enumerate(page.tensors) if t['role'] == 'output' and 'grad' in t
+              and t['grad'] == names.get(t['name'] + '__grad')]
+    for run in page.data['runs'] if page.data['microbatches'] == 1 else []:
+        held = [[s for s in page.data['snapshots'] if s['tensor'] == i and s['step'] == run['step']]
+                for i in losses]
+        whole = all(h and 'block' in h[-1] and 'kept' not in h[-1] for h in held)
+        if 'loss' not in run or not whole:
+            continue
+        want = math.fsum(math.fsum(page.block(h[-1]['block'], 'f32')) for h in held)
+        assert close(run['loss'], want, abs(want)), (run['loss'], want)
+
+
 def prove_attention(page):
     """Rows are probabilities, the future has none; y = P v, unless dropout zeroes some of P."""
     proved = 0
@@ -157,6 +172,9 @@ def prove_attention(page):
         assert len(p) == b * h * q * k
         for r in range(b * h * q):
             row = p[r * k:(r + 1) * k]
+            if any(map(math.isnan, row)):
+                assert all(map(math.isnan, row))
+                continue
             if a['shape'] == a['whole'] or a['causal']:
                 assert close(sum(row), 1.0, 1.0) or not any(row), sum(row)
             assert not a['causal'] or not any(row[r % q + 1:])
@@ -167,7 +185,9 @@ def prove_attention(page):
         width, scale = len(v) // (b * h * k), max(map(abs, v))
         for r in range(b * h * q if math.isfinite(scale) else 0):
             first = r // q * k
-            for e in range(width):
+            lost = math.isnan(p[r * k])
+            assert lost == any(map(math.isnan, y[r * width:(r + 1) * width])), (n['name'], r)
+            for e in range(0 if lost else width):
                 want = math.fsum(p[r * k + s] * v[(first + s) * width + e] for s in range(k))
                 assert close(y[r * width + e], want, scale), (n['name'], r, e)
         proved += 1
@@ -205,6 +225,7 @@ def main():
     for n in page.nodes:
         assert all(-1 <= i < len(page.tensors) for i in n['in'] + n['out']), n
     prove_costs(page)
+    prove_losses(page)
     attended, gradients = prove_attention(page), prove_gradients(page)
     right = compare(page, sys.argv[2]) if len(sys.argv) > 2 else 0
     print(f'{len(page.nodes)} nodes, {len(d["snapshots"])} snapshots, {whole} whole, '

@@ -156,6 +156,11 @@ check 'an input that is given twice' fails_with 2 'this input is given twice' \
     $tool view $out/mlp_infer.ckpt --input x=$x --input x=$x --runs 0
 check 'more steps than a page can hold' fails_with 2 'room for' \
     $tool view $out/mlp_infer.ckpt --runs 0 --steps 1000000000
+lost() {
+    $tool view $out/masked.ckpt --input q=$out/nan_query.npy --runs 0 -o $out/lost.html &&
+        python3 tests/lib/view_page.py $out/lost.html | grep ' 1 of 1 attentions proved'
+}
+check 'weights of a query that is no number are none' lost
 integers() {    # $1: .npy, $2: its largest number, $3: whether values are kept
     $tool view $out/whole.ckpt --input $out/"$1".npy --runs 0 -o $out/whole.html &&
         python3 tests/lib/view_page.py $out/whole.html &&

@@ -53,13 +53,13 @@ static void softmax_row(const scores *a, int64_t b, int64_t h, int64_t t, double
         }
         for (int64_t d = 0; d < a->width; d++) dot += (double)q[d] * k[d];
         row[s] = dot * a->scale + term;
-        if (row[s] > most) most = row[s];
+        if (row[s] > most || isnan(row[s])) most = row[s];      // a NaN stays, and makes all NaN
     }
     for (int64_t s = 0; s < a->keys; s++) {
-        row[s] = most == -INFINITY || row[s] == -INFINITY ? 0.0 : exp(row[s] - most);
+        row[s] = most == -INFINITY ? 0.0 : exp(row[s] - most);
         sum += row[s];
     }
-    for (int64_t s = 0; s < a->s; s++) to[s] = sum > 0.0 ? (float)(row[s] / sum) : 0.0f;
+    for (int64_t s = 0; s < a->s; s++) to[s] = most == -INFINITY ? 0.0f : (float)(row[s] / sum);
 }
 
 // As many elements of the batch as there is room for, or the first tokens of one.

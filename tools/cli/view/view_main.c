@@ -4,6 +4,7 @@
 #include "log.h"
 #include "show.h"
 #include "samba/replay.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,14 +118,31 @@ static bool read_tokens(view *v, const char *path, fault *why)
     return true;
 }
 
-// The first loss of the program; 0 if it has several elements.
+// What training makes small: the sum of all losses, and of all their elements; NAN: it is not known.
 static double loss_of(model *m)
 {
-    samba_tensor *loss;
-    float value = 0.0f;
-    if (samba_losses(m->session, &loss, 1) < 1) return 0.0;
-    if (samba_count(&loss->shape) != 1 || !samba_copy_out_f32(loss, &value, 1)) return 0.0;
-    return value;
+    samba_tensor *losses[SAMBA_MAX_OUTPUTS];
+    int32_t n = samba_losses(m->session, losses, SAMBA_MAX_OUTPUTS);
+    double sum = 0.0;
+    for (int32_t i = 0; i < n && i < SAMBA_MAX_OUTPUTS; i++) {
+        int64_t all = (int64_t)(samba_bytes(losses[i]) / samba_dtype_size(losses[i]->dtype));
+        float *value = malloc((size_t)all * sizeof *value + 1);
+        bool fine = value && samba_copy_out_f32(losses[i], value, all);
+        for (int64_t k = 0; fine && k < all; k++) sum += value[k];
+        free(value);
+        if (!fine) return NAN;
+    }
+    return sum;
+}
+
+static void note_losses(model *m)
+{
+    samba_tensor *losses[SAMBA_MAX_OUTPUTS];
+    int32_t n = samba_losses(m->session, losses, SAMBA_MAX_OUTPUTS);
+    if (n > 1) add_note(m, "The loss is the sum of %d: each of them is an output of its own.", n);
+    for (int32_t i = 0; i < n && i < SAMBA_MAX_OUTPUTS; i++)
+        if (losses[i]->shape.ndim > 0)
+            add_note(m, "The loss %s has several elements: their sum is shown.", losses[i]->name);
 }
 
 static bool run_steps(view *v, const options *o, fault *why)
@@ -152,6 +170,7 @@ static void note_kept(view *v, const options *o)
     if (c->wide >= 0)
         add_note(&v->model, "%s has integers of over 32 bits: their statistics are shown, and no values.",
                  v->model.symbols[c->wide].name);
+    note_losses(&v->model);
     bool drops = false;
     for (int32_t i = 0; i < c->n_attentions; i++)
         drops = drops || v->model.nodes[c->attentions[i].node].n_in > 4;
