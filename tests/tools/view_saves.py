@@ -1,7 +1,8 @@
 """What tests/tools/view_saves.sh asks of the files that the page saves, of the page of two models,
 and of the keyboard:
-    view_saves.py BROWSER FOLDER PAGE DIFF OTHER
-DIFF is the page of a comparison, OTHER that of the second model alone. Files are saved in FOLDER.
+    view_saves.py BROWSER FOLDER PAGE DIFF OTHER ATTENDS
+DIFF is the page of a comparison, OTHER that of the second model alone, ATTENDS one with attention.
+Files are saved in FOLDER.
 The last line is "N passed, N failed"."""
 import base64
 import csv
@@ -217,6 +218,44 @@ def shown(page, both, changed):
           page.evaluate('document.querySelectorAll("#values .differs").length') > 0)
 
 
+# ---- What the page leaves out -------------------------------------------------------------------
+
+def left_out(file):
+    """A page of which half was cut off says so: of attention, and of values."""
+    of = Page(file)
+    entry = of.data['attention'][0]
+    samples, heads, queries, keys = entry['shape']
+    whole = '"whole":[%d,%d,%d,%d]' % (samples, heads, queries, keys)
+    text = of.file.read_text()
+    check('the weights are all there', whole in text)
+    cut = of.file.with_name('cut.html')
+    text = text.replace(whole, '"whole":[%d,%d,%d,%d]' % (samples, heads, 99, 99))
+    tall = next(s for s in of.data['snapshots'] if s['node'] >= 0 and 'block' in s and
+                len(of.data['tensors'][s['tensor']]['shape']) == 3)
+    _, rows, columns = of.data['tensors'][tall['tensor']]['shape']
+    block = '<script type="text/plain" id="v%d">' % tall['block']
+    raw = base64.b64decode(of.blocks[str(tall['block'])])[:4 * (columns + 1)]
+    text = text.replace(block + of.blocks[str(tall['block'])],
+                        block + base64.b64encode(raw).decode())
+    cut.write_text(text)
+    with Browser(BROWSER, 'file://%s' % cut) as page:
+        note = page.evaluate('change({tab: "attention"}); $("attention-cut").textContent')
+        check('queries that are left out', 'first %d of 99 queries' % queries in note, note)
+        page.evaluate('change({tab: "graph", step: %d, node: %d})' % (tall['step'], tall['node']))
+        page.evaluate('change({tensor: %d, node: %d})' % (tall['tensor'], tall['node']))
+        lines = page.evaluate("""document.querySelectorAll(
+            '#values .one:first-child tbody tr').length""")
+        check('rows without a value are not shown', lines == 2 < rows, lines)
+        text = page.evaluate('$("values").textContent')
+        check('values that are left out', 'keeps the first %d of' % (columns + 1) in text, text)
+        page.evaluate('look.lead[0] = 1; paintPanel()')
+        text = page.evaluate('$("values").textContent')
+        check('a slice without values', 'does not keep these values' in text, text)
+    with Browser(BROWSER, 'file://%s' % of.file) as page:
+        check('nothing is said of what is whole',
+              page.evaluate('change({tab: "attention"}); !$("attention-cut")'))
+
+
 # ---- The keyboard -------------------------------------------------------------------------------
 
 def press(page, key, code, shift=False):
@@ -277,9 +316,10 @@ def keyboard(file):
 
 
 def main():
-    page, diff, other = sys.argv[3:]
+    page, diff, other, attends = sys.argv[3:]
     files(page)
     comparison(diff, other)
+    left_out(attends)
     keyboard(page)
     print('%d passed, %d failed' % (passed, failed))
     sys.exit(failed > 0)

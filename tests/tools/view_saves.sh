@@ -22,11 +22,12 @@ pages() {
     view="$out/tool view --runs 1 --steps 2"
     $view $out/mlp_sgd.ckpt -o $out/one.html || return 1
     $view $out/mlp_adamw.ckpt -o $out/other.html || return 1
+    $view $out/transformer.ckpt -o $out/attends.html || return 1
     $view --diff $out/mlp_sgd.ckpt $out/mlp_adamw.ckpt -o $out/both.html
     [ $? = 1 ]      # they differ
 }
 check 'pages of the tool' pages
 check 'files, two models, keys' python3 tests/tools/view_saves.py "$browser" $out/saved \
-    $out/one.html $out/both.html $out/other.html
+    $out/one.html $out/both.html $out/other.html $out/attends.html
 cat $log
 finish

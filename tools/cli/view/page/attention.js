@@ -1,7 +1,7 @@
 // Attention: who looks at whom. A small map for each head, one head large, and the chosen token's
 // weights as bars and as a table. A weight on a later token is a leak of the causal mask.
 
-const heads = { entry: 0, batch: 0, head: 0, token: 0 };
+const heads = { entry: 0, batch: 0, head: 0, token: Infinity };     // at first the last token
 
 function attentionValues(entry) {
     if (entry.block !== undefined && entry.block !== null) return block(entry.block, false);
@@ -82,6 +82,8 @@ function paintAttention() {
     put($('attention-bar'), layerSelect(),
         batches > 1 && numberField('Sample', heads.batch, batches - 1, 'batch', setSample),
         nodeLink(entry.node, 'its node'));
+    const cut = cutText(entry);
+    if (cut) $('attention-bar').append(el('p.note', { id: 'attention-cut' }, cut));
     if (!attentionValues(entry)) {
         put($('attention-maps'), el('p.note', 'The page does not keep these weights.'));
         return;
@@ -97,6 +99,14 @@ function paintAttention() {
             saveButton('csv', 'attention', () => attentionCsv(entry))),
         el('div.pair.attention', el('div', { id: 'head-map' }), el('div', { id: 'token-table' })));
     paintToken(entry);
+}
+
+// What of the weights is left out of the page, if anything is.
+function cutText({ shape, whole: all = shape }) {
+    const names = ['samples', 'heads', 'queries', 'keys'];
+    const cut = names.map((name, i) => shape[i] < all[i] && `the first ${shape[i]} of ` +
+        `${all[i]} ${name}`).filter(text => text);
+    return cut.length > 0 && `The page keeps ${cut.join(', ')}; --values keeps more.`;
 }
 
 function layerSelect() {

@@ -58,8 +58,8 @@ function tidy(fold) {
         tidy(child);
         if (child.children.length !== 1) return;
         const only = child.children[0];
-        only.name = only.children || only.name !== nodes[only.node].op ?
-            child.name + '.' + only.name : child.name;
+        const tells = only.children || only.name !== nodes[only.node].op;
+        only.name = tells && only.name !== child.name ? child.name + '.' + only.name : child.name;
         only.parent = fold;
         fold.children[at] = only;
     });

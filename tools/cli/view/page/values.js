@@ -123,21 +123,23 @@ function fittingColumns(values, first, columns, sets) {
     for (const value of values.subarray(first, first + 1000)) {
         longest = Math.max(longest, number(value).length);
     }
-    return Math.max(1, Math.min(columns, 10, Math.floor(room / (longest * 7.3 + 12))));
+    return Math.max(1, Math.min(columns, 10, Math.floor(room / (longest * 6.95 + 12))));
 }
 
 function valueTable({ tensor, values, marks }, again, sets) {
     const { rows, columns, first } = slice(tensors[tensor].shape), vector = rows === 1;
     const w = fittingColumns(values, first, columns, sets);
-    // A vector runs over several rows.
-    const lines = vector ? Math.ceil(columns / w) : rows;
+    const kept = Math.min(values.length - first, rows * columns);
+    if (kept <= 0) return el('p.note', 'The page does not keep these values, only earlier ones.');
+    // A vector runs over several rows. Rows of which nothing is kept are left out.
+    const lines = Math.ceil(kept / (vector ? w : columns));
     const row0 = Math.min(look.pages[0], lines - 1);
     const column0 = vector ? 0 : Math.min(look.pages[1], columns - 1);
     const shown = vector ? w : Math.min(w, columns - column0);
     const most = greatest(values, first, first + rows * columns);
     const cell = (r, c) => {
         const i = vector ? r * w + c : r * columns + column0 + c;
-        if (i >= rows * columns || first + i >= values.length) return '';
+        if (i >= kept) return '';
         return tinted(values[first + i], most, marks && marks(first + i));
     };
     const each = Array.from({ length: shown }, (_, c) => c);
