@@ -1,5 +1,9 @@
+#define _GNU_SOURCE                     // posix_openpt
 // report.h: its files say what was noted, its page is whole, and nobody's bits change by it.
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #define SAMBA_IMPLEMENTATION
@@ -265,10 +269,19 @@ static void test_errors(void)
     net n = compiled();
     samba_report_opts o = options();
     samba_set_quiet(n.s, true);
-    o.folder = "build/none/none";
+    empty_folder();
+    CHECK(samba_report_close(samba_report_open(n.s, &o)));
+    o.folder = FOLDER "/log.csv/none";
     CHECK(!samba_report_open(n.s, &o) && samba_error_code(n.s) == SAMBA_EIO);
-    CHECK(strstr(samba_error(n.s), "build/none/none") != NULL);
+    CHECK(strstr(samba_error(n.s), FOLDER "/log.csv/none: Not a directory") != NULL);
     samba_clear_error(n.s);
+    o.folder = FOLDER "/a/b//c/";                       // it is made, with those above it
+    samba_report *r = samba_report_open(n.s, &o);
+    CHECK(r && !samba_report_open(n.s, &o));            // two would write one log
+    CHECK(strstr(samba_error(n.s), "another training writes to " FOLDER "/a/b//c/") != NULL);
+    samba_clear_error(n.s);
+    CHECK(samba_report_close(r));
+    CHECK(samba_report_close(samba_report_open(n.s, &o)));
     samba_report_step(NULL, 1, 1);
     samba_report_value(NULL, "x", 1);
     samba_report_prediction(NULL, 0, 0);
@@ -278,6 +291,103 @@ static void test_errors(void)
     CHECK(samba_close(n.s) == 0);
 }
 
+// A log that a killed program left: what comes after the checkpoint, or is no whole row, goes.
+static void test_resumed_log(void)
+{
+    net n = compiled();
+    samba_report_opts o = options();
+    const float pixel = 0;
+    empty_folder();
+    samba_report *r = samba_report_open(n.s, &o);
+    train(&n, r, 0);
+    samba_report_value(r, "a \"name\", quoted\nand \xff", 0.5);
+    CHECK(samba_report_close(r));
+    FILE *f = fopen(FOLDER "/log.csv", "a");
+    CHECK(f && fprintf(f, "%d,0.5,loss,7\n8,0.6,lo", STEPS + 1) > 0 && fclose(f) == 0);
+    o.first = STEPS;
+    o.steps = STEPS + 2;
+    r = samba_report_open(n.s, &o);
+    samba_report_step(r, STEPS + 1, 0.125);
+    samba_report_step(r, STEPS + 2, NAN);
+    samba_report_sample(r, &(samba_report_image){ &pixel, 1, 1, 1, 0, 1 }, 0, 0, 1);
+    CHECK(samba_report_close(r));
+    CHECK(read_file("log.csv") && count(",loss,") == STEPS + 2 && count("step,seconds") == 1);
+    CHECK(!strstr(text, ",loss,7\n") && strstr(text, ",loss,0.125\n") && strstr(text, ",loss,nan\n"));
+    CHECK(count(",\"a \"\"name\"\", quoted?and ?\",0.5\n") == 1 && !strstr(text, ",lo\n"));
+    CHECK(read_file("report.html") && strstr(text, "1 value is not finite, the first at step 9"));
+    CHECK(count("<title>step ") >= STEPS + 1 && strstr(text, "<title>step 1: "));
+    o.first = 3;                        // and from an earlier checkpoint
+    r = samba_report_open(n.s, &o);
+    CHECK(samba_report_close(r) && read_file("log.csv") && count(",loss,") == 3);
+    samba_close(n.s);
+}
+
+// A curve may have a name of TensorBoard's kind; an error of the session stands on the page.
+static void test_page_of_error(void)
+{
+    net n = compiled();
+    samba_report_opts o = options();
+    empty_folder();
+    o.steps = 100;
+    samba_set_quiet(n.s, true);
+    samba_report *r = samba_report_open(n.s, &o);
+    train(&n, r, 0);
+    samba_report_value(r, "test/accuracy", 0.5);
+    samba_fail(n.s, SAMBA_ERANGE, "a <bad> value");
+    CHECK(samba_report_close(r) && read_file("report.html"));
+    CHECK(strstr(text, "Ended by an error") && strstr(text, "SAMBA_ERANGE a &lt;bad> value"));
+    CHECK(strstr(text, "<dd>7 of 100</dd>") && strstr(text, "<figcaption>test/accuracy <b>0.5</b>"));
+    CHECK(count("<figure class=\"small\">") == 4);
+    samba_clear_error(n.s);
+    samba_close(n.s);
+}
+
+// What a terminal of so many columns gets while it trains. TERM: its name.
+static void run_on_terminal(int columns, const char *name)
+{
+    struct winsize size = { .ws_row = 24, .ws_col = (unsigned short)columns };
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDERR_FILENO);
+    bool fine = terminal >= 0 && !grantpt(terminal) && !unlockpt(terminal);
+    int side = fine ? open(ptsname(terminal), O_RDWR | O_NOCTTY) : -1;
+    CHECK(side >= 0 && ioctl(side, TIOCSWINSZ, &size) == 0 && dup2(side, STDERR_FILENO) >= 0);
+    setenv("TERM", name, 1);
+    net n = compiled();
+    samba_report_opts o = options();
+    o.folder = NULL;
+    samba_report *r = samba_report_open(n.s, &o);
+    train(&n, r, 0);
+    samba_report_value(r, "accuracy", 0.5);
+    samba_report_close(r);
+    samba_close(n.s);
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(side);
+    ssize_t got = 0;
+    for (text_size = 0; got >= 0 && text_size < 10000; text_size += got > 0 ? (size_t)got : 0)
+        got = read(terminal, text + text_size, 1000);   // fails when all that was written is read
+    text[text_size] = 0;
+    close(saved);
+    close(terminal);
+}
+
+static void test_terminal(void)
+{
+    const int columns[] = { 132, 80, 40, 10 };
+    for (int i = 0; i < 4; i++) {
+        run_on_terminal(columns[i], "xterm");
+        size_t line = 0, longest = 0;
+        for (size_t k = 0; k < text_size; k++) {
+            line = text[k] == '\r' || text[k] == '\n' ? 0 : line + 1;
+            if (line > longest) longest = line;
+        }
+        CHECK(longest > 5 && longest < (size_t)columns[i]);
+        CHECK(count("\r") >= 3 && strchr(text, '\n') == NULL && text[text_size - 1] == '\r');
+        CHECK((strstr(text, "[====") != NULL) == (i == 0) && strstr(text, "step 7"));
+    }
+    run_on_terminal(80, "dumb");
+    CHECK(!strchr(text, '[') && strstr(text, "step 7/7  loss ") && strstr(text, "MiB\r\n"));
+}
+
 int main(void)
 {
     RUN(test_bits_and_csv);
@@ -285,6 +395,9 @@ int main(void)
     RUN(test_events);
     RUN(test_page);
     RUN(test_long_curve);
+    RUN(test_resumed_log);
+    RUN(test_page_of_error);
+    RUN(test_terminal);
     RUN(test_errors);
     return test_summary();
 }

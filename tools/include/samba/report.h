@@ -21,6 +21,7 @@
      events.out.tfevents.*      the same for TensorBoard: tensorboard --logdir FOLDER
      report.html                curves, learning rate, norms of gradients, samples with predictions,
                                 confusion matrix, machine and command; opens without a network
+   If an error has ended the training, the page says which. Two trainings need two folders.
    A report only reads: what is trained is the same bits with it and without. NULL is a report that
    does nothing, so that a program may make it an option. */
 #ifndef SAMBA_REPORT_H
@@ -45,8 +46,9 @@ typedef struct samba_report_opts {
     const char *title;                  /* default "training" */
     const char *folder;                 /* for the files; it is made. NULL: none */
     int64_t steps;                      /* of the whole training; 0: nobody knows */
-    int64_t first;                      /* step to begin at, of a training that is resumed: log.csv
-                                           goes on, and time left counts from here */
+    int64_t first;                      /* step to begin at, of a training that is resumed: what the
+                                           folder's log.csv says of later ones goes, the rest stays
+                                           and is drawn, and time left counts from here */
     int32_t batch;                      /* samples of a step, for the rate; 0: steps are counted */
     int32_t gradients;                  /* n > 0: norms of all gradients at each n-th step, which
                                            reads them all */
@@ -92,6 +94,8 @@ SAMBA_REPORT_API bool samba_report_close(samba_report *r);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -106,9 +110,10 @@ enum {
 
 /* A point is the mean of `each` values. */
 typedef struct samba_report__curve {
-    char name[80];
+    char name[200];
     int32_t n;
     int64_t each, pending;              /* pending: values of the point that is not complete */
+    int64_t n_lost, first_lost;         /* values that are no finite number */
     double step_sum, sum, last;
     double step[SAMBA_REPORT__POINTS], value[SAMBA_REPORT__POINTS];
 } samba_report__curve;
@@ -129,7 +134,10 @@ struct samba_report {
     int64_t step;
     double begin, told, flushed;        /* samba_seconds: when the bar or a line was last written */
     double smooth;                      /* the loss that the bar tells */
+    double earlier;                     /* seconds of a training that is resumed */
+    int32_t shown;                      /* characters of the bar that stands on the terminal */
     time_t date;
+    int64_t n_earlier;                  /* rows of the log that were there before */
     FILE *csv, *events;
     int64_t *matrix;                    /* (n_classes, n_classes): label, guess */
     samba_report__shown sample[SAMBA_REPORT__SAMPLES];
@@ -220,14 +228,41 @@ static inline void samba_report__put_event(samba_report *r, double seconds, cons
 
 /* ---- Curves ---- */
 
-static inline samba_report__curve *samba_report__curve_of(samba_report *r, const char *name)
+/* How many bytes at `at` are one character of UTF-8; 0: none that is whole and printed. */
+static inline size_t samba_report__char_size(const unsigned char *at)
+{
+    size_t n = *at < 0x80 ? 1 : *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
+    if (*at < 0x20 || *at == 0x7f || *at > 0xf4 || (*at >= 0x80 && *at < 0xc2)) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
+/* A name as files may have it: a line of UTF-8, cut at a whole character. Others become '?'. */
+static inline void samba_report__clean(char *to, size_t size, const char *name)
+{
+    size_t at = 0;
+    while (*name) {
+        size_t n = samba_report__char_size((const unsigned char *)name);
+        if (at + (n ? n : 1) >= size) break;
+        if (n) memcpy(to + at, name, n);
+        else to[at] = '?';
+        at += n ? n : 1;
+        name += n ? n : 1;
+    }
+    to[at] = 0;
+}
+
+static inline samba_report__curve *samba_report__curve_of(samba_report *r, const char *given)
 {
     int32_t i = 0;
-    while (i < r->n_curves && strncmp(r->curve[i]->name, name, sizeof r->curve[i]->name - 1)) i++;
+    char name[200];
+    samba_report__clean(name, sizeof name, given);
+    while (i < r->n_curves && strcmp(r->curve[i]->name, name)) i++;
     if (i < r->n_curves || i == SAMBA_REPORT__CURVES) return i < r->n_curves ? r->curve[i] : NULL;
     samba_report__curve *c = (samba_report__curve *)calloc(1, sizeof *c);
     if (!c) return NULL;
-    snprintf(c->name, sizeof c->name, "%s", name);
+    memcpy(c->name, name, sizeof name);
     c->each = 1;
     r->curve[r->n_curves++] = c;
     return c;
@@ -246,6 +281,7 @@ static inline void samba_report__thin_out(samba_report__curve *c)
 static inline void samba_report__add_point(samba_report__curve *c, int64_t step, double value)
 {
     c->last = value;
+    if (!(value - value == 0) && c->n_lost++ == 0) c->first_lost = step;
     c->step_sum += (double)step;
     c->sum += value;
     if (++c->pending < c->each) return;
@@ -254,6 +290,14 @@ static inline void samba_report__add_point(samba_report__curve *c, int64_t step,
     c->step_sum = c->sum = 0;
     c->pending = 0;
     if (c->n == SAMBA_REPORT__POINTS) samba_report__thin_out(c);
+}
+
+/* The last point is of fewer values. */
+static inline void samba_report__end_curve(samba_report__curve *c)
+{
+    c->step[c->n] = c->step_sum / (double)c->pending;
+    c->value[c->n++] = c->sum / (double)c->pending;
+    c->pending = 0;
 }
 
 /* A field of CSV: in quotes, if it must be. */
@@ -268,15 +312,15 @@ static inline void samba_report__put_field(FILE *f, const char *text)
     if (quotes) fputc('"', f);
 }
 
-SAMBA_REPORT_API void samba_report_value(samba_report *r, const char *name, double value)
+static inline void samba_report__note(samba_report *r, const char *name, double value)
 {
-    if (!r || !name) return;
     samba_report__curve *c = samba_report__curve_of(r, name);
     double seconds = samba_seconds() - r->begin;
     if (!c) return;
+    if (value != value) value = NAN;    /* of one sign, for who prints it */
     samba_report__add_point(c, r->step, value);
     if (r->csv) {
-        fprintf(r->csv, "%lld,%.3f,", (long long)r->step, seconds);
+        fprintf(r->csv, "%lld,%.3f,", (long long)r->step, r->earlier + seconds);
         samba_report__put_field(r->csv, c->name);
         fprintf(r->csv, ",%.9g\n", value);
     }
@@ -287,43 +331,85 @@ SAMBA_REPORT_API void samba_report_value(samba_report *r, const char *name, doub
 
 static inline void samba_report__put_time(char *text, size_t size, double seconds)
 {
-    long long n = (long long)(seconds + 0.5);
+    long long n = seconds > 0 ? (long long)(seconds + 0.5) : 0;
     if (n >= 3600) snprintf(text, size, "%lld:%02lld:%02lld", n / 3600, n / 60 % 60, n % 60);
     else snprintf(text, size, "%lld:%02lld", n / 60, n % 60);
 }
 
+static inline void samba_report__put_loss(char *text, size_t size, double loss)
+{
+    if (loss != loss) snprintf(text, size, "NaN");
+    else snprintf(text, size, fabs(loss) < 1e5 ? "%.4f" : "%.4g", loss);
+}
+
 /* Loss, rate, time left, memory: what a bar and a line have in common. */
-static inline void samba_report__tell(const samba_report *r, double now, const char *begin,
-                                      const char *end)
+static inline void samba_report__tell(const samba_report *r, double now, char *text, size_t size)
 {
     double done = (double)(r->step - r->opts.first), seconds = now - r->begin;
     double rate = seconds > 0 ? done / seconds : 0;
     int32_t batch = r->opts.batch > 0 ? r->opts.batch : 1;
-    char left[32] = "";
+    char left[32] = "", all[32] = "", loss[40];
+    samba_report__put_loss(loss, sizeof loss, r->smooth);
+    if (r->opts.steps > 0) snprintf(all, sizeof all, "/%lld", (long long)r->opts.steps);
     if (r->opts.steps > 0 && rate > 0)
         samba_report__put_time(left, sizeof left, (double)(r->opts.steps - r->step) / rate);
-    fprintf(stderr, "%sstep %lld", begin, (long long)r->step);
-    if (r->opts.steps > 0) fprintf(stderr, "/%lld", (long long)r->opts.steps);
-    fprintf(stderr, "  loss %.4f  %.0f %s/s%s%s  %.0f MiB%s", r->smooth, rate * batch,
-            r->opts.batch > 0 ? "samples" : "steps", *left ? "  ETA " : "", left,
-            (double)samba_held_bytes(r->session) / 1048576, end);
-    fflush(stderr);
+    snprintf(text, size, "step %lld%s  loss %s  %.0f %s/s%s%s  %.0f MiB", (long long)r->step, all,
+             loss, rate * batch, r->opts.batch > 0 ? "samples" : "steps", *left ? "  ETA " : "",
+             left, (double)samba_held_bytes(r->session) / 1048576);
 }
 
+/* Columns of the terminal that stderr is; 0: it is none, or one that only knows lines. */
+static inline int32_t samba_report__columns(void)
+{
+    struct winsize size;
+    const char *name = getenv("TERM");
+    if (!isatty(STDERR_FILENO) || (name && strcmp(name, "dumb") == 0)) return 0;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0) return 80;
+    return size.ws_col;
+}
+
+/* Takes the bar away, so that other lines can be printed. */
+static inline void samba_report__clear_bar(samba_report *r)
+{
+    if (r->shown) fprintf(stderr, "\r%*s\r", (int)r->shown, "");
+    r->shown = 0;
+}
+
+/* The cursor ends at the beginning: what is printed next, an error, is not behind the bar. A line
+   that the terminal would break could not be drawn over: it is cut. */
 static inline void samba_report__draw_bar(samba_report *r, double now)
 {
     static const char full[] = "====================", empty[] = "                    ";
-    bool terminal = isatty(STDERR_FILENO) != 0, ends = r->step == r->opts.steps;
-    char begin[64] = "\r";
-    if (!ends && now - r->told < (terminal ? 0.1 : 10.0)) return;
+    int32_t columns = samba_report__columns();
+    bool ends = r->step == r->opts.steps;
+    char text[256];
+    size_t at = 0;
+    if (!ends && now - r->told < (columns ? 0.1 : 10.0)) return;
     r->told = now;
-    if (terminal && r->opts.steps > 0) {
+    if (columns >= 90 && r->opts.steps > 0) {
         double part = (double)r->step / (double)r->opts.steps;
         int cells = part < 1 ? (int)(20 * part) : 20;
-        snprintf(begin, sizeof begin, "\r[%.*s%.*s] %3.0f %%  ", cells, full, 20 - cells, empty,
-                 100 * part);
+        at = (size_t)snprintf(text, sizeof text, "[%.*s%.*s] %3.0f %%  ", cells, full, 20 - cells,
+                              empty, 100 * part);
     }
-    samba_report__tell(r, now, terminal ? begin : "", terminal ? "  " : "\n");
+    samba_report__tell(r, now, text + at, sizeof text - at);
+    if (columns == 0) {
+        fprintf(stderr, "%s\n", text);
+        return;
+    }
+    if ((size_t)columns <= strlen(text)) text[columns - 1] = 0;
+    int32_t n = (int32_t)strlen(text), rest = r->shown > n ? r->shown - n : 0;
+    if (rest >= columns - n) rest = columns - 1 - n;    /* it has been made narrower */
+    fprintf(stderr, "%s%*s\r", text, (int)rest, "");
+    fflush(stderr);
+    r->shown = n;
+}
+
+SAMBA_REPORT_API void samba_report_value(samba_report *r, const char *name, double value)
+{
+    if (!r || !name) return;
+    samba_report__clear_bar(r);         /* a test has ended, which the program may tell of, too */
+    samba_report__note(r, name, value);
 }
 
 /* ---- Steps ---- */
@@ -344,26 +430,26 @@ static inline void samba_report__note_gradients(samba_report *r)
     double all = 0;
     bool each = r->n_grads <= SAMBA_REPORT__CURVES / 2;
     for (int32_t i = 0; i < r->n_grads; i++) {
-        char name[120];
+        char name[240];
         double norm = samba_report__norm(samba_tensor_by_name(r->session, r->grads[i]));
         all += norm * norm;
         snprintf(name, sizeof name, "gradient norm/%s", r->grads[i]);
         char *suffix = strstr(name, "__grad");
         if (suffix && !suffix[6]) *suffix = 0;
-        if (each) samba_report_value(r, name, norm);
+        if (each) samba_report__note(r, name, norm);
     }
-    samba_report_value(r, "gradient norm", sqrt(all));
+    samba_report__note(r, "gradient norm", sqrt(all));
 }
 
 SAMBA_REPORT_API void samba_report_step(samba_report *r, int64_t step, double loss)
 {
     if (!r || !samba_ok(r->session)) return;
     double now = samba_seconds();
-    bool first = r->step == r->opts.first;
+    bool first = r->step == r->opts.first || !(r->smooth - r->smooth == 0);
     r->step = step;
     r->smooth = first ? loss : r->smooth + 0.05 * (loss - r->smooth);
-    samba_report_value(r, "loss", loss);
-    if (r->has_rate) samba_report_value(r, "lr", samba_get(r->session, "lr"));
+    samba_report__note(r, "loss", loss);
+    if (r->has_rate) samba_report__note(r, "lr", samba_get(r->session, "lr"));
     if (r->n_grads && step % r->opts.gradients == 0) samba_report__note_gradients(r);
     samba_report__draw_bar(r, now);
     if (now - r->flushed < 2) return;
@@ -435,11 +521,13 @@ typedef struct samba_report__axes {
     double first, last, low, high;      /* steps, values */
 } samba_report__axes;
 
-static inline samba_report__axes samba_report__axes_of(const samba_report__curve *c, bool small)
+static inline samba_report__axes samba_report__axes_of(const samba_report *r,
+                                                       const samba_report__curve *c, bool small)
 {
-    samba_report__axes a = { 52, 548, 12, 196, 0, 1, 0, 0 };
+    samba_report__axes a = { 58, 548, 12, 196, (double)r->opts.first, (double)r->step, 0, 0 };
     bool any = false;
-    if (small) a.left = 2, a.right = 158, a.top = 4, a.bottom = 44;
+    if (small) a.left = 3, a.right = 157, a.top = 4, a.bottom = 44;
+    if (r->n_earlier) a.first = 0;
     for (int32_t i = 0; i < c->n; i++) {
         double y = c->value[i];
         if (!(y - y == 0)) continue;    /* no place for what is not finite */
@@ -447,7 +535,7 @@ static inline samba_report__axes samba_report__axes_of(const samba_report__curve
         if (!any || y > a.high) a.high = y;
         any = true;
     }
-    if (c->n) a.last = c->step[c->n - 1];
+    if (!(a.last > a.first)) a.last = a.first + 1;
     if (a.low >= 0 && a.low < 0.5 * a.high) a.low = 0;
     if (!(a.high > a.low)) a.low -= a.low > 0 && a.low <= 1 ? a.low : 0;     /* a share, say */
     if (!(a.high > a.low)) a.high += 1;
@@ -463,20 +551,32 @@ static inline double samba_report__y(const samba_report__axes *a, double value)
     return a->bottom - (a->bottom - a->top) * (value - a->low) / (a->high - a->low);
 }
 
-/* share 1: the values; less: each is drawn towards the one before. */
+/* The mean of the finite values that are at most `half` places away. */
+static inline double samba_report__mean_at(const samba_report__curve *c, int32_t i, int32_t half)
+{
+    double sum = 0;
+    int32_t n = 0;
+    if (i < half) half = i;             /* as many on both sides: an end stays */
+    if (c->n - 1 - i < half) half = c->n - 1 - i;
+    for (int32_t k = i - half; k <= i + half; k++) {
+        if (!(c->value[k] - c->value[k] == 0)) continue;
+        sum += c->value[k];
+        n++;
+    }
+    return sum / n;
+}
+
+/* half: values are drawn as means with so many neighbours on each side. */
 static inline void samba_report__put_path(FILE *f, const samba_report__curve *c,
-                                          const samba_report__axes *a, double share)
+                                          const samba_report__axes *a, int32_t half)
 {
     bool draws = false;
-    double y = 0;
-    fprintf(f, "<path%s d=\"", share < 1 ? " class=\"smooth\"" : "");
+    fprintf(f, "<path%s d=\"", half > 0 ? " class=\"smooth\"" : "");
     for (int32_t i = 0; i < c->n; i++) {
         bool finite = c->value[i] - c->value[i] == 0;
-        if (finite) {
-            y = draws ? y + share * (c->value[i] - y) : c->value[i];
+        if (finite)
             fprintf(f, "%c%.1f %.1f", draws ? 'L' : 'M', samba_report__x(a, c->step[i]),
-                    samba_report__y(a, y));
-        }
+                    samba_report__y(a, samba_report__mean_at(c, i, half)));
         draws = finite;
     }
     fprintf(f, "\"/>");
@@ -487,9 +587,9 @@ static inline void samba_report__put_line(FILE *f, const samba_report__curve *c,
 {
     bool noisy = c->n > 200;
     if (noisy) fprintf(f, "<g class=\"faint\">");
-    samba_report__put_path(f, c, a, 1);
+    samba_report__put_path(f, c, a, 0);
     if (noisy) fprintf(f, "</g>");
-    if (noisy) samba_report__put_path(f, c, a, 0.05);
+    if (noisy) samba_report__put_path(f, c, a, c->n / 50);
     for (int32_t i = 0; i < c->n && c->n <= 40; i++)
         if (c->value[i] - c->value[i] == 0)
             fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>step %.0f: %.5g</title>"
@@ -497,38 +597,65 @@ static inline void samba_report__put_line(FILE *f, const samba_report__curve *c,
                     c->step[i], c->value[i]);
 }
 
-static inline void samba_report__put_chart(FILE *f, const samba_report__curve *c)
+static inline void samba_report__put_number(FILE *f, const char *format, double value)
 {
-    samba_report__axes a = samba_report__axes_of(c, false);
+    if (value - value == 0) fprintf(f, format, value);
+    else fputs(value != value ? "NaN" : value > 0 ? "+&infin;" : "&minus;&infin;", f);
+}
+
+/* Where a curve has gaps. */
+static inline void samba_report__put_gaps(FILE *f, const samba_report__curve *c)
+{
+    if (!c->n_lost) return;
+    fprintf(f, "<p class=\"gap\">%lld value%s not finite, the first at step %lld</p>",
+            (long long)c->n_lost, c->n_lost == 1 ? " is" : "s are", (long long)c->first_lost);
+}
+
+static inline void samba_report__put_chart(FILE *f, const samba_report *r,
+                                           const samba_report__curve *c)
+{
+    samba_report__axes a = samba_report__axes_of(r, c, false);
     double unit = samba_report__unit(a.high - a.low);
     a.low = floor(a.low / unit + 1e-9) * unit;
     a.high = ceil(a.high / unit - 1e-9) * unit;
     fprintf(f, "<figure><figcaption>");
     samba_report__put_text(f, c->name);
-    fprintf(f, " <b>%.4g</b></figcaption><svg viewBox=\"0 0 560 224\" role=\"img\" aria-label=\"",
-            c->last);
+    fprintf(f, " <b>");
+    samba_report__put_number(f, "%.4g", c->last);
+    fprintf(f, "</b></figcaption><svg viewBox=\"0 0 560 224\" role=\"img\" aria-label=\"");
     samba_report__put_text(f, c->name);
-    fprintf(f, " over the steps, at last %.4g\">", c->last);
+    fprintf(f, " over the steps, at last ");
+    samba_report__put_number(f, "%.4g", c->last);
+    fprintf(f, "\">");
     for (int32_t i = 0; a.low + i * unit <= a.high + unit / 2; i++) {
         double value = a.low + i * unit, y = samba_report__y(&a, value);
-        fprintf(f, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"44\" "
+        fprintf(f, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"50\" "
                 "y=\"%.1f\" class=\"end\">%.4g</text>", a.left, a.right, y, y, y + 4,
                 fabs(value) < unit / 1000 ? 0.0 : value);
     }
-    fprintf(f, "<text x=\"%.0f\" y=\"216\">step 0</text><text x=\"%.0f\" y=\"216\" class=\"end\">"
-            "%.0f</text>", a.left, a.right, a.last);
+    fprintf(f, "<text x=\"%.0f\" y=\"216\">step %.0f</text><text x=\"%.0f\" y=\"216\" "
+            "class=\"end\">%.0f</text>", a.left, a.first, a.right, a.last);
     samba_report__put_line(f, c, &a);
-    fprintf(f, "</svg></figure>\n");
+    fprintf(f, "</svg>");
+    samba_report__put_gaps(f, c);
+    fprintf(f, "</figure>\n");
 }
 
-/* Curves of one parameter each, NAME/PARAMETER, side by side. */
-static inline void samba_report__put_small(FILE *f, const samba_report__curve *c)
+/* The norm of one gradient: these stand side by side. */
+static inline bool samba_report__is_of_one(const samba_report__curve *c)
 {
-    samba_report__axes a = samba_report__axes_of(c, true);
+    return strncmp(c->name, "gradient norm/", 14) == 0;
+}
+
+static inline void samba_report__put_small(FILE *f, const samba_report *r,
+                                           const samba_report__curve *c)
+{
+    samba_report__axes a = samba_report__axes_of(r, c, true);
     fprintf(f, "<figure class=\"small\"><figcaption>");
     samba_report__put_text(f, strchr(c->name, '/') + 1);
-    fprintf(f, " <b>%.3g</b></figcaption><svg viewBox=\"0 0 160 48\" aria-hidden=\"true\">",
-            c->last);
+    fprintf(f, " <b>");
+    samba_report__put_number(f, "%.3g", c->last);
+    fprintf(f, "</b></figcaption><svg viewBox=\"0 0 160 48\" aria-hidden=\"true\">");
     samba_report__put_line(f, c, &a);
     fprintf(f, "</svg></figure>\n");
 }
@@ -536,16 +663,18 @@ static inline void samba_report__put_small(FILE *f, const samba_report__curve *c
 static inline void samba_report__put_curves(FILE *f, const samba_report *r)
 {
     bool small = false;
+    if (!r->n_curves) return;
     fprintf(f, "<section><h2>Curves</h2><div class=\"charts\">\n");
     for (int32_t i = 0; i < r->n_curves; i++) {
-        small = small || strchr(r->curve[i]->name, '/');
-        if (!strchr(r->curve[i]->name, '/')) samba_report__put_chart(f, r->curve[i]);
+        bool of_one = samba_report__is_of_one(r->curve[i]);
+        small = small || of_one;
+        if (!of_one) samba_report__put_chart(f, r, r->curve[i]);
     }
     fprintf(f, "</div></section>\n");
     if (!small) return;
     fprintf(f, "<section><h2>Norms of gradients</h2><div class=\"smalls\">\n");
     for (int32_t i = 0; i < r->n_curves; i++)
-        if (strchr(r->curve[i]->name, '/')) samba_report__put_small(f, r->curve[i]);
+        if (samba_report__is_of_one(r->curve[i])) samba_report__put_small(f, r, r->curve[i]);
     fprintf(f, "</div></section>\n");
 }
 
@@ -563,8 +692,9 @@ static inline void samba_report__put_matrix(FILE *f, const samba_report *r)
     for (int32_t i = 0; i < n * n; i++) total += r->matrix[i];
     for (int32_t i = 0; i < n; i++) right += r->matrix[i * n + i];
     if (!total) return;
-    fprintf(f, "<section><h2>Confusion matrix <small>%lld of %lld right</small></h2><div class="
-            "\"wide\"><table class=\"matrix\"><thead><tr><th>is \\ taken for</th>",
+    fprintf(f, "<section><h2 id=\"matrix\">Confusion matrix <small>%lld of %lld right</small></h2>"
+            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"matrix\">"
+            "<table class=\"matrix\"><thead><tr><th>true \\ predicted</th>",
             (long long)right, (long long)total);
     for (int32_t c = 0; c < n; c++) {
         fprintf(f, "<th>");
@@ -667,12 +797,17 @@ static inline void samba_report__put_style(FILE *f)
           "overflow-wrap:anywhere}.list dt{font-size:16px}\n"
           "figure{margin:0}.charts{display:grid;grid-template-columns:repeat(auto-fill,"
           "minmax(min(100%,480px),1fr));gap:20px}figcaption{font-size:14px;color:var(--soft)}"
-          "figcaption b{color:var(--text);float:right}\n"
-          ".smalls{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:16px}"
-          ".small figcaption{font-size:12px;overflow-wrap:anywhere}svg{display:block;width:100%}\n"
+          "figcaption b{color:var(--text);float:right;margin-left:8px}\n"
+          ".smalls{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:16px;"
+          "align-items:end}"
+          ".small figcaption{font-size:12px;overflow-wrap:anywhere}svg{display:block;width:100%;"
+          "overflow:visible}h1{overflow-wrap:anywhere}\n"
           "svg line{stroke:var(--line)}svg text{fill:var(--soft);font-size:12px}svg .end{"
           "text-anchor:end}svg path{fill:none;stroke:var(--accent);stroke-width:2;"
-          "stroke-linejoin:round}svg .faint path{opacity:.3;stroke-width:1}svg circle{fill:var(--accent)}\n"
+          "stroke-linejoin:round;vector-effect:non-scaling-stroke}"
+          "svg .faint path{opacity:.3;stroke-width:1}svg circle{fill:var(--accent)}\n"
+          ".gap{margin:4px 0 0;font-size:14px;color:var(--bad)}.error{border-color:var(--bad)}"
+          ".error p{margin:0;color:var(--text);overflow-wrap:anywhere}\n"
           ".wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
           "font-size:13px}.matrix th,.matrix td{padding:5px 9px;text-align:right;"
           "white-space:nowrap}.matrix td{min-width:48px}.hit{background:color-mix(in srgb,"
@@ -680,8 +815,10 @@ static inline void samba_report__put_style(FILE *f)
           "var(--bad) calc(var(--part)*.9),transparent)}\n"
           ".samples{display:grid;grid-template-columns:repeat(auto-fill,minmax(84px,1fr));gap:14px}"
           ".samples img{width:100%;height:auto;image-rendering:pixelated;border-radius:6px;"
-          "display:block}.samples figcaption{font-size:12px;text-align:center;margin-top:3px}"
-          ".wrong{color:var(--bad);font-weight:600}\n", f);
+          "display:block}.samples figcaption{font-size:12px;text-align:center;margin-top:3px;"
+          "overflow-wrap:anywhere}"
+          ".wrong{color:var(--bad);font-weight:600}\n"
+          "@media(max-width:600px){svg text{font-size:20px}section{padding:16px}}\n", f);
 }
 
 static inline void samba_report__put_figure(FILE *f, const char *name, const char *value)
@@ -697,17 +834,20 @@ static inline void samba_report__put_figures(FILE *f, const samba_report *r)
     double seconds = samba_seconds() - r->begin, done = (double)(r->step - r->opts.first);
     int32_t batch = r->opts.batch > 0 ? r->opts.batch : 1;
     fprintf(f, "<section><dl>\n");
-    snprintf(text, sizeof text, "%lld", (long long)r->step);
+    snprintf(text, sizeof text, r->step < r->opts.steps ? "%lld of %lld" : "%lld",
+             (long long)r->step, (long long)r->opts.steps);
     samba_report__put_figure(f, "steps", text);
-    samba_report__put_time(text, sizeof text, seconds);
+    if (seconds < 9.95) snprintf(text, sizeof text, "%.1f s", seconds);
+    else samba_report__put_time(text, sizeof text, seconds);
     samba_report__put_figure(f, "time", text);
     snprintf(text, sizeof text, "%.0f", seconds > 0 ? done * batch / seconds : 0);
     samba_report__put_figure(f, r->opts.batch > 0 ? "samples a second" : "steps a second", text);
     for (int32_t i = 0; i < r->n_curves; i++) {
         const samba_report__curve *c = r->curve[i];
-        if (strchr(c->name, '/') || !strcmp(c->name, "lr") || !strncmp(c->name, "grad", 4)) continue;
+        bool more = !strcmp(c->name, "lr") || !strncmp(c->name, "gradient norm", 13);
+        if (more) continue;
         snprintf(text, sizeof text, "%.4g", c->last);
-        samba_report__put_figure(f, c->name, text);
+        samba_report__put_figure(f, c->name, c->last != c->last ? "NaN" : text);
     }
     fprintf(f, "</dl></section>\n");
 }
@@ -764,15 +904,20 @@ static inline void samba_report__put_page(FILE *f, const samba_report *r)
     samba_report__put_text(f, r->opts.title);
     fprintf(f, "</title><style>\n");
     samba_report__put_style(f);
-    fprintf(f, "</style></head><body>\n<h1>");
+    fprintf(f, "</style></head><body><main>\n<h1>");
     samba_report__put_text(f, r->opts.title);
     fprintf(f, "</h1>\n<p>Report of a training</p>\n");
+    if (!samba_ok(r->session)) {
+        fprintf(f, "<section class=\"error\"><h2>Ended by an error</h2><p>");
+        samba_report__put_text(f, samba_error(r->session));
+        fprintf(f, "</p></section>\n");
+    }
     samba_report__put_figures(f, r);
     samba_report__put_curves(f, r);
     samba_report__put_matrix(f, r);
     samba_report__put_samples(f, r);
     samba_report__put_machine(f, r);
-    fprintf(f, "</body></html>\n");
+    fprintf(f, "</main></body></html>\n");
 }
 
 /* ---- Open and close ---- */
@@ -788,13 +933,79 @@ static inline FILE *samba_report__open_file(samba_report *r, const char *name, c
     return f;
 }
 
+/* The folder and those above it. */
+static inline bool samba_report__make_folder(samba_report *r)
+{
+    char path[1024];
+    size_t n = strlen(r->opts.folder);
+    errno = ENAMETOOLONG;
+    if (n >= sizeof path) return samba_report__fail(r, "files");
+    for (size_t i = 1; i <= n; i++) {
+        if (i < n && r->opts.folder[i] != '/') continue;
+        memcpy(path, r->opts.folder, i);
+        path[i] = 0;
+        if (mkdir(path, 0777) < 0 && errno != EEXIST) return samba_report__fail(r, "files");
+    }
+    return true;
+}
+
+/* A row of log.csv back into its curve: step,seconds,name,value. False: it is none, or of a step
+   that comes again. Its name loses its quotes in place. */
+static inline bool samba_report__take_row(samba_report *r, char *row)
+{
+    char *at, *value = strrchr(row, ',');
+    long long step = strtoll(row, &at, 10);
+    if (at == row || *at != ',' || step > r->opts.first || !strchr(row, '\n')) return false;
+    double seconds = strtod(at + 1, &at);
+    if (*at != ',' || at == value) return false;
+    char *name = ++at, *to = name;
+    bool quoted = *name == '"';
+    for (at += quoted; at < value; at++) {
+        if (quoted && *at == '"' && *++at != '"') break;
+        *to++ = *at;
+    }
+    *to = 0;
+    samba_report__curve *c = samba_report__curve_of(r, name);
+    if (c) samba_report__add_point(c, step, strtod(value + 1, NULL));
+    r->earlier = seconds;
+    r->n_earlier++;
+    return true;
+}
+
+/* The log of a training that goes on: what it says of steps up to the first stays, and is drawn.
+   False: nothing stays. */
+static inline bool samba_report__take_log(samba_report *r)
+{
+    char row[1024];
+    long end = 0;
+    rewind(r->csv);
+    while (fgets(row, sizeof row, r->csv)) {
+        bool head = end == 0 && strncmp(row, "step,", 5) == 0;
+        if (!head && !samba_report__take_row(r, row)) break;
+        end = ftell(r->csv);
+    }
+    rewind(r->csv);
+    return ftruncate(fileno(r->csv), end) == 0 && end > 0;
+}
+
+/* Two trainings would spoil one log: the file is locked while it is written. */
+static inline bool samba_report__open_log(samba_report *r)
+{
+    r->csv = samba_report__open_file(r, "log.csv", "a+");
+    if (!r->csv) return false;
+    if (flock(fileno(r->csv), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return samba_fail(r->session, SAMBA_EIO, "report.h: another training writes to %s "
+                          "now; give this one a folder of its own", r->opts.folder);
+    if (r->opts.first > 0 && samba_report__take_log(r)) return true;
+    if (ftruncate(fileno(r->csv), 0) < 0) return samba_report__fail(r, "log.csv");
+    fprintf(r->csv, "step,seconds,name,value\n");
+    return true;
+}
+
 static inline bool samba_report__open_files(samba_report *r)
 {
     char name[64];
-    if (mkdir(r->opts.folder, 0777) < 0 && errno != EEXIST) return samba_report__fail(r, "files");
-    r->csv = samba_report__open_file(r, "log.csv", r->opts.first > 0 ? "a" : "w");
-    if (!r->csv) return false;
-    if (r->opts.first == 0) fprintf(r->csv, "step,seconds,name,value\n");
+    if (!samba_report__make_folder(r) || !samba_report__open_log(r)) return false;
     snprintf(name, sizeof name, "events.out.tfevents.%010lld.samba.%ld", (long long)r->date,
              (long)getpid());
     r->events = samba_report__open_file(r, name, "wb");
@@ -857,11 +1068,10 @@ SAMBA_REPORT_API bool samba_report_close(samba_report *r)
 {
     if (!r) return true;
     bool fine = true;
-    if (isatty(STDERR_FILENO) && r->step > r->opts.first) fputc('\n', stderr);
+    if (r->shown) fputc('\n', stderr);
     for (int32_t i = 0; i < r->n_curves; i++) {
         samba_report__curve *c = r->curve[i];
-        if (c->pending) c->each = c->pending + 1;       /* the last point is of fewer values */
-        if (c->pending) samba_report__add_point(c, r->step, c->last);
+        if (c->pending) samba_report__end_curve(c);
     }
     if (r->csv) {
         fine = !ferror(r->csv) && !fflush(r->csv) && !ferror(r->events) && !fflush(r->events);
