@@ -72,7 +72,7 @@ static void compute(const float *dy, const int *big, const int *small, int n, in
 static void back(const char *what, const int *big, const int *small, int n)
 {
     int total = product(big, n), count = product(small, n);
-    float dy[MOST], out[MOST], *dx = judge_room(count, 1000);
+    float out[MOST], *dy = judge_room(total, 0), *dx = judge_room(count, 1000);
     for (int k = 0; k < total; k++)
         dy[k] = (float)((k * 37 + 11) % 101) / 4 - 12.125f;
     judge_case(what);
@@ -92,6 +92,7 @@ static void back(const char *what, const int *big, const int *small, int n)
     for (int i = 0; i < count; i++)
         out[i] -= 1000;
     judge_want(out, count, 1e-5);
+    free(dy);
     free(dx);
 }
 

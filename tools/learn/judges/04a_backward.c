@@ -25,7 +25,7 @@ static void compute(const node *nodes, int n, int e, float *grad)
 
 static void graph(const char *what, node *nodes, int n)
 {
-    float got[MOST], want[MOST], wrong[MOST];
+    float want[MOST], wrong[MOST], *got = judge_room(n, 3);
 
     static const struct {
         int e;
@@ -48,8 +48,6 @@ static void graph(const char *what, node *nodes, int n)
         { ONE_SIDE, "one_side", "only the first side of each node gets a gradient." },
     };
 
-    for (int i = 0; i < n; i++)
-        got[i] = 3;
     judge_case(what);
     backward(nodes, n, got);
     judge_got(got, n);
@@ -69,6 +67,7 @@ static void graph(const char *what, node *nodes, int n)
                      "the gradients are added to what grad held before. Set all to zero "
                      "first: backward may be called again.");
     judge_want(want, n, 1e-6);
+    free(got);
 }
 
 int main(void)

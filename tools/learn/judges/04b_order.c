@@ -72,6 +72,9 @@ static void graph(const char *what, const edge *edges, int count, int n)
     judge_holds(there == n, NULL, "the order is empty.");
     judge_edges(edges, count, order, n);
     judge_holds(found == n, "not_the_count", "the order is right; find_order should return n.");
+    int *own = judge_copy(order, sizeof *order * (size_t)n);     // without room for more
+    find_order(edges, count, n, own);
+    free(own);
     free(order);
 }
 

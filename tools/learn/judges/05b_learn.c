@@ -82,12 +82,15 @@ static void one_step(const char *what, float lr)
 {
     float got[N + 1], out[N + 1];
     double start[N + 1], p[N + 1];
-    for (int k = 0; k <= N; k++) {
+    for (int k = 0; k <= N; k++)
         start[k] = (double)first[k];
-        got[k] = first[k];
-    }
     judge_case(what);
-    float before = learn(x, target, got, &got[N], B, N, lr);
+    float *w = judge_copy(first, N * sizeof *w), *bias = judge_copy(first + N, sizeof *bias);
+    float before = learn(x, target, w, bias, B, N, lr);
+    memcpy(got, w, N * sizeof *w);
+    got[N] = *bias;
+    free(w);
+    free(bias);
     judge_got(got, N + 1);
     for (unsigned i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         memcpy(p, start, sizeof p);

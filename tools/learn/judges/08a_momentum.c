@@ -41,13 +41,18 @@ static void mistake(const char *name, const char *sentence, wrong e)
 // The learning rate grows: lr, 2 lr, 3 lr.
 static void train(const char *what, int steps, float lr, float momentum)
 {
-    float got[2 * N] = { 1, 2, 3, 0, 0, 0 }, want[2 * N];
+    float got[2 * N], want[2 * N], *v = judge_room(N, 0);
+    float *w = judge_copy((const float[]){ 1, 2, 3 }, N * sizeof *w);
     steps0 = steps;
     lr0 = lr;
     momentum0 = momentum;
     judge_case(what);
     for (int s = 0; s < steps; s++)
-        step(got, gradients[s], got + N, N, lr * (float)(s + 1), momentum);
+        step(w, gradients[s], v, N, lr * (float)(s + 1), momentum);
+    memcpy(got, w, N * sizeof *w);
+    memcpy(got + N, v, N * sizeof *v);
+    free(w);
+    free(v);
     judge_got(got, 2 * N);
     compute(steps, (double)lr, (double)momentum, (wrong){ 1, 1, 0, 0, 0 }, want);
     mistake("uphill", "the weights go along the gradient, and so the loss grows: subtract lr v.",

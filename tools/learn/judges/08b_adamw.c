@@ -57,12 +57,19 @@ static void mistake(const char *name, int e, const char *sentence)
 
 static void train(const char *what, int steps, adamw o)
 {
-    float got[3 * N] = { 1, 2, -3 }, want[3 * N];
+    float got[3 * N], want[3 * N], *m = judge_room(N, 0), *v = judge_room(N, 0);
+    float *w = judge_copy((const float[]){ 1, 2, -3 }, N * sizeof *w);
     options = o;
     steps0 = steps;
     judge_case(what);
     for (int s = 0; s < steps; s++)
-        step(got, gradients[s], got + N, got + 2 * N, N, s + 1, &o);
+        step(w, gradients[s], m, v, N, s + 1, &o);
+    const float *kept[] = { w, m, v };
+    for (int i = 0; i < 3; i++)
+        memcpy(got + i * N, kept[i], N * sizeof *w);
+    free(w);
+    free(m);
+    free(v);
     judge_got(got, 3 * N);
     compute(steps, o, RIGHT, want);
     mistake("no_correction", NO_CORRECTION,

@@ -75,16 +75,26 @@ static void compute(int steps, const double *o, int e, float *out)
 static void train(const char *what, int steps, float lr, float momentum, float decay)
 {
     const double o[] = { (double)lr, (double)momentum, (double)decay };
-    float got[2 * MOST] = { 0 }, out[2 * MOST];
-    memcpy(got, first, sizeof first);
+    float got[2 * MOST], out[2 * MOST], *own[2 * TENSORS];
+    int at = 0;
+    for (int t = 0; t < TENSORS; at += sizes[t++]) {
+        own[2 * t] = judge_copy(first + at, sizeof(float) * (size_t)sizes[t]);
+        own[2 * t + 1] = judge_room(sizes[t], 0);
+    }
     judge_case(what);
     for (int s = 0; s < steps; s++) {
         param p[TENSORS];
-        int at = 0;
+        at = 0;
         for (int t = 0; t < TENSORS; at += sizes[t++])
-            p[t] = (param){ got + at, got + MOST + at, g[s] + at, sizes[t], dims[t] };
+            p[t] = (param){ own[2 * t], own[2 * t + 1], g[s] + at, sizes[t], dims[t] };
         step(p, TENSORS, lr, momentum, decay);
     }
+    at = 0;
+    for (int t = 0; t < TENSORS; at += sizes[t++])
+        for (int k = 0; k < 2; k++) {
+            memcpy(got + at + k * MOST, own[2 * t + k], sizeof(float) * (size_t)sizes[t]);
+            free(own[2 * t + k]);
+        }
     judge_got(got, 2 * MOST);
     for (unsigned i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         compute(steps, o, mistakes[i].e, out);

@@ -143,18 +143,20 @@ static void floats(const double *from, float *to, int n)
 
 static void image(const char *what, sizes n, int equal)
 {
-    float x[MOST], y[MOST], dy[MOST], dx[MOST], want[MOST], wrong[MOST];
+    const int size = n.c * n.h * n.w;
+    float want[MOST], wrong[MOST], *x = judge_room(size, 0), *dx = judge_room(size, 1000);
     double exact[MOST], values[MOST];
     unsigned state = 5;
-    for (int k = 0; k < MOST; k++) {
+    for (int k = 0; k < size; k++) {
         x[k] = equal ? (float)(k / 3 % 2) : random_value(&state) + (float)k / 256;
         exact[k] = (double)x[k];
-        dy[k] = (float)(k + 1);
-        y[k] = dx[k] = 1000;
     }
+    int count = compute(exact, n, RIGHT, values);
+    float *y = judge_room(count + 1, 1000), *dy = judge_room(count, 0);
+    for (int k = 0; k < count; k++)
+        dy[k] = (float)(k + 1);
     judge_case(what);
     max_pool(x, y, n);
-    int count = compute(exact, n, RIGHT, values);
     floats(values, want, count);
     judge_got(y, count);
     for (unsigned k = 0; k < sizeof forward_mistakes / sizeof(mistake); k++) {
@@ -169,7 +171,6 @@ static void image(const char *what, sizes n, int equal)
 
     judge_case("the gradient of the same");
     max_pool_backward(x, dy, dx, n);
-    int size = n.c * n.h * n.w;
     judge_got(dx, size);
     compute_backward(exact, dy, n, RIGHT, want);
     if (!equal) differences(exact, dy, n, want);
@@ -179,6 +180,9 @@ static void image(const char *what, sizes n, int equal)
         judge_mistake(m->name, m->sentence, wrong, size);
     }
     judge_want(want, size, 1e-4);
+    float *all[] = { x, y, dx, dy };
+    for (int k = 0; k < 4; k++)
+        free(all[k]);
 }
 
 int main(void)

@@ -45,14 +45,16 @@ static int compute(const float *table, const float *position, const int *id, int
 
 static void sequences(const char *what, const int *id, int B, int T, int V, int D)
 {
-    float table[MOST], position[MOST], y[MOST], want[MOST], wrong[MOST];
+    float table[MOST], position[MOST], want[MOST], wrong[MOST];
     for (int k = 0; k < MOST; k++) {
         table[k] = (float)(100 * (k / D) + k % D);
         position[k] = (float)(1 + k * k % 101) / 8;
-        y[k] = 9999;
     }
     judge_case(what);
-    embed(table, position, id, y, B, T, D);
+    const size_t row = sizeof(float) * (size_t)D;
+    float *own_table = judge_copy(table, row * (size_t)V), *y = judge_room(B * T * D + 1, 9999);
+    embed(own_table, position, id, y, B, T, D);     // a wrong row of position is recognized
+    free(own_table);
     int n = compute(table, position, id, B, T, V, D, RIGHT, want);
     judge_got(y, n);
     for (unsigned k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
@@ -61,6 +63,7 @@ static void sequences(const char *what, const int *id, int B, int T, int V, int 
     }
     judge_want(want, n, 1e-6);
     judge_holds(y[n] == 9999, "past_the_end", "it writes behind the end of y, which is (B,T,D).");
+    free(y);
 }
 
 int main(void)

@@ -80,11 +80,10 @@ static void compute(const float *dy, const int *id, int n, int V, int D, int e, 
 
 static void tokens(const char *what, const int *id, int n, int V, int D)
 {
-    float dy[MOST], dtable[MOST], want[MOST], wrong[MOST];
-    for (int k = 0; k < MOST; k++) {
+    float want[MOST], wrong[MOST], *dy = judge_room(n * D, 0);
+    float *dtable = judge_room(V * D + 1, 1000);
+    for (int k = 0; k < n * D; k++)
         dy[k] = (float)(k * k % 37) / 4 - 3;
-        dtable[k] = 1000;
-    }
     judge_case(what);
     embed_backward(dy, id, dtable, n, V, D);
     judge_got(dtable, V * D);
@@ -96,6 +95,8 @@ static void tokens(const char *what, const int *id, int n, int V, int D)
     judge_want(want, V * D, 1e-5);
     judge_holds(dtable[V * D] == 1000, "past_the_end",
                 "it writes behind the end of dtable, which is (V,D).");
+    free(dy);
+    free(dtable);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 #include "../judge.h"
 #include EXERCISE
 
-enum { MOST = 64 };
+enum { MOST = 64, BEHIND = 1000 }; // BEHIND: what lies behind count
 
 enum { RIGHT, APART, IN_TWOS, UNORDERED, TO_THE_END, RING, NOT_ZEROED, LAST_OF_EQUALS, SWAPPED };
 
@@ -47,10 +47,10 @@ static void compute(const int *token, int n, int V, int e, float *out)
 // token[n] may be read by mistake, and is there for that.
 static void text(const char *what, const int *token, int n, int V)
 {
-    int count[MOST];
+    int *count = judge_copy((const int[MOST]){ 0 }, sizeof(int) * (size_t)(V * V + 1));
     float got[MOST], want[MOST + 1], wrong[MOST + 1];
-    for (int k = 0; k < MOST; k++)
-        count[k] = V * V - k;
+    for (int k = 0; k <= V * V; k++)
+        count[k] = k < V * V ? V * V - k : BEHIND;
     int best = most_frequent_pair(token, n, V, count);
     for (int k = 0; k < V * V; k++)
         got[k] = (float)count[k];
@@ -62,7 +62,8 @@ static void text(const char *what, const int *token, int n, int V)
         judge_mistake(mistakes[k].name, mistakes[k].sentence, wrong + 1, V * V);
     }
     judge_want(want + 1, V * V, 0);
-    judge_holds(count[V * V] == 0, "past_the_end", "it writes behind the end of count.");
+    judge_holds(count[V * V] == BEHIND, "past_the_end", "it writes behind the end of count.");
+    free(count);
 
     judge_case("the pair that is returned for the same");
     judge_got_number(best);
@@ -73,6 +74,9 @@ static void text(const char *what, const int *token, int n, int V)
                          "of several pairs that occur equally often, it is the last one: >= takes "
                          "later ones. Use >.",
                          (double)wrong[0]);
+    judge_mistake_number("search_past_the_end",
+                         "this is behind the end of count: its V V numbers are 0 ... V V - 1.",
+                         (double)V * V);
     judge_mistake_number("count_returned", "it is the count of the pair; a V + b is wanted.",
                          (double)want[1 + (n < 2 ? 0 : (int)want[0])]);
     judge_want_number((double)want[0], 0);

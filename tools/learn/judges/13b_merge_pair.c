@@ -83,9 +83,8 @@ static void written(const int *token, int length, int n, float *out)
 // text[n] may be read by mistake, and is there for that.
 static void text(const char *what, const int *text, int n, int a, int b)
 {
-    int token[MOST], out[MOST];
+    int out[MOST], *token = judge_copy(text, sizeof(int) * (size_t)(n + 1));
     float got[MOST], want[MOST], wrong[MOST];
-    memcpy(token, text, sizeof(int) * (size_t)(n + 1));
     judge_case(what);
     int length = merge(token, n, a, b, NEW);
     int shorter = from_left(text, n, a, b, RIGHT, out);
@@ -103,6 +102,7 @@ static void text(const char *what, const int *text, int n, int a, int b)
                 "it does not return how many tokens there are after the merges.");
     judge_want(want, 1 + shorter, 0);
     judge_holds(token[n] == text[n], "past_the_end", "it writes behind the n tokens.");
+    free(token);
 }
 
 int main(void)

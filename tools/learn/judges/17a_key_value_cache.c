@@ -76,7 +76,8 @@ static void compute(const float *q, const float *k, const float *v, int T, int m
 static void one_too_many(const float *q, const float *k, const float *v, int most, int D)
 {
     int n = most * D;
-    float y[MOST], *old_k = judge_room(n + D, EMPTY), *old_v = judge_room(n + D, EMPTY);
+    float *old_k = judge_room(n + D, EMPTY), *old_v = judge_room(n + D, EMPTY);
+    float *y = judge_room(D, 9);
     cache c = { judge_room(n + D, EMPTY), judge_room(n + D, EMPTY), most, most };
     judge_case("one token more than there is room for");
     int taken = attend(&c, q, k, v, y, D);
@@ -90,15 +91,15 @@ static void one_too_many(const float *q, const float *k, const float *v, int mos
     free(c.v);
     free(old_k);
     free(old_v);
+    free(y);
 }
 
 static void tokens(const char *what, int T, int most, int D)
 {
-    float q[MOST], k[MOST], v[MOST], y[MOST], want[MOST], wrong[MOST];
+    float q[MOST], k[MOST], v[MOST], want[MOST], wrong[MOST], *y = judge_room(T * D, 9);
     unsigned state = 23;
     for (int i = 0; i < MOST; i++) {
         float *to[3] = { q, k, v };
-        y[i] = 9;
         for (int j = 0; j < 3; j++) {
             state = state * 1664525u + 1013904223u;
             to[j][i] = (float)(state >> 24) / 64 - 2;
@@ -126,6 +127,7 @@ static void tokens(const char *what, int T, int most, int D)
     one_too_many(q, k, v, most, D);
     free(c.k);
     free(c.v);
+    free(y);
 }
 
 int main(void)

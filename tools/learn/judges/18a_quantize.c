@@ -63,7 +63,9 @@ static void matrix(const char *what, const float *w, int rows, int n)
     if (!q) abort();
     memset(q, 99, (size_t)(rows * n));
     judge_case(what);
-    quantize(w, rows, n, scale, q);
+    float *own = judge_copy(w, sizeof(float) * (size_t)(rows * n));
+    quantize(own, rows, n, scale, q);
+    free(own);
     for (int r = 0; r < rows; r++) {
         got[r * (n + 1)] = scale[r];
         for (int i = 0; i < n; i++)
