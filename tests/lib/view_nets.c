@@ -148,6 +148,30 @@ static void renamed(samba_session *s, samba_program *p)
     samba_name(p->outputs[0], "z");
 }
 
+// Parameters in halves, of either kind.
+static void f16_weights(samba_session *s, samba_program *p)
+{
+    samba_set_param_dtype(s, SAMBA_F16);
+    device_mlp_infer(s, p);
+}
+
+static void bf16_weights(samba_session *s, samba_program *p)
+{
+    samba_set_param_dtype(s, SAMBA_BF16);
+    device_mlp_adamw(s, p);
+}
+
+// Training for int8.
+static void qat(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_fake_quantize(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8)), "qx");
+    samba_tensor *w = samba_param(s, "fc__weight", SAMBA_SHAPE(8, 8),
+                                  (samba_init){ SAMBA_INIT_UNIFORM, 0, 0.4f });
+    samba_tensor *h = samba_affine(x, samba_fake_quantize_weight(w, 0), NULL);
+    h = samba_fake_quantize(samba_relu(h), "qh");
+    device_net_trains(s, p, samba_linear(h, "head", 3), SAMBA_SGD);
+}
+
 static bool is_trunk(const samba_tensor *w, void *user)
 {
     (void)user;
@@ -176,7 +200,8 @@ static const device_net more_nets[] = {
     { "tied", tied, false },             { "read_often", read_often, false },
     { "two_losses", two_losses, false }, { "whole", whole, false },
     { "straight", straight, false },     { "crossed", crossed, false },
-    { "renamed", renamed, false },
+    { "renamed", renamed, false },       { "f16_weights", f16_weights, false },
+    { "bf16_weights", bf16_weights, false }, { "qat", qat, false },
     { "hostile", hostile, false },       { "masked", masked, false },
     { "halves", halves, false },         { "ops_apart", ops_apart, false },
     { "small_sections", small_sections, false }, { "recomputed", recomputed, false },

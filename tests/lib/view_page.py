@@ -81,6 +81,13 @@ def prove_statistics(page):
         if not f:
             continue
         scale = max(abs(x) for x in f)
+        low, high = single(s['histogram']['low']), single(s['histogram']['high'])
+        bins = [0] * 32
+        for x in f if t['dtype'] == 'f32' and low < high else []:
+            bins[min(31, int((x - low) * (32 / (high - low))))] += 1
+        moved = sum(abs(a - b) for a, b in zip(bins, s['histogram']['counts']))
+        # Nine digits name an f32, which the ends are unless all elements are the same.
+        assert t['dtype'] != 'f32' or moved == 0 or s['min'] == s['max'], (t['name'], moved)
         mean = math.fsum(f) / len(f)
         std = math.sqrt(math.fsum((x - mean) ** 2 for x in f) / len(f))
         for name, want in ('min', min(f)), ('max', max(f)), ('mean', mean), ('std', std):

@@ -58,6 +58,12 @@ timed() {       # seconds of nodes and sections, and the machine's ceilings
         grep -q '"gflops":[0-9]' $out/timed.html && grep -q '"seconds":[1-9]' $out/timed.html
 }
 check 'runs are timed' timed
+quoted() {      # the command can be given again
+    cp $out/chain.ckpt "$out/it's one.ckpt" &&
+        $tool view "$out/it's one.ckpt" --runs 0 &&
+        grep -qF "tools/samba view '$out/it'\\\\''s one.ckpt' --runs 0" "$out/it's one.ckpt.html"
+}
+check 'the command is one that a shell takes' quoted
 same_page() {   # of two runs of one command, with any number of threads
     cp $out/transformer.html $out/once.html
     page transformer && cmp $out/transformer.html $out/once.html

@@ -488,12 +488,15 @@ static bool write_fused(FILE *to, const model *m)
     return any;
 }
 
-// The forward node that backward node i is a copy of: it has its name; -1: none.
+// The forward node that backward node i is a copy of: it has its name and op; -1: none.
 static int32_t repeated_by(const model *m, int32_t i)
 {
     if (strcmp(kind_of(m, i), "backward") != 0) return -1;
-    for (int32_t k = 0; k < i; k++)
-        if (strcmp(m->nodes[k].name, m->nodes[i].name) == 0) return k;
+    for (int32_t k = 0; m->nodes[i].op && k < i; k++) {
+        const node *n = &m->nodes[k];
+        bool same = strcmp(n->name, m->nodes[i].name) == 0;
+        if (same && n->op && strcmp(n->op, m->nodes[i].op) == 0) return k;
+    }
     return -1;
 }
 

@@ -111,10 +111,11 @@ int replay_main(int argc, char **argv)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return usage(stdout);
     options o = { NULL, NULL, NULL };
     fault why = { "" };
-    char command[1024];
     bool again = false;
-    join_words(command, sizeof command, "replay", argc, argv);
     if (!read_words(&o, argc, argv, &why)) return report_fault("replay", &why, 2);
-    if (!replay(&o, command, &again, &why)) return report_fault("replay", &why, 2);
+    char *command = join_words("replay", argc, argv);
+    bool fine = replay(&o, command ? command : "", &again, &why);
+    free(command);
+    if (!fine) return report_fault("replay", &why, 2);
     return again ? 0 : 1;
 }

@@ -42,9 +42,32 @@ void close_view(view *v)
     close_model(&v->model);
 }
 
-void join_words(char *text, size_t size, const char *command, int argc, char **argv)
+static bool is_plain(const char *word)
 {
-    size_t at = (size_t)snprintf(text, size, "tools/samba %s", command);
-    for (int i = 0; i < argc && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, " %s", argv[i]);
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "_-+=./:,@%";
+    return *word && word[strspn(word, plain)] == 0;
+}
+
+// A space and the word, in quotes if a shell would divide or change it.
+static void add_word(FILE *to, const char *word)
+{
+    bool plain = is_plain(word);
+    fputs(plain ? " " : " '", to);
+    for (const char *p = word; *p; p++) {
+        if (*p == '\'') fputs("'\\'", to);
+        fputc(*p, to);
+    }
+    if (!plain) fputc('\'', to);
+}
+
+char *join_words(const char *command, int argc, char **argv)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to) return NULL;
+    fprintf(to, "tools/samba %s", command);
+    for (int i = 0; i < argc; i++) add_word(to, argv[i]);
+    return fclose(to) == 0 ? text : NULL;
 }

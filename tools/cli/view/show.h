@@ -20,7 +20,7 @@ typedef struct view {
 void describe_view(page_data *d, const view *v, const char *path, const char *command);
 bool write_view(const char *path, const page_data *d, fault *why);     // and says so on stdout
 void close_view(view *v);
-// The words of a command line as they could be given again.
-void join_words(char *text, size_t size, const char *command, int argc, char **argv);
+// The words of a command line as they can be given again, to be freed; NULL: no memory.
+char *join_words(const char *command, int argc, char **argv);
 
 #endif

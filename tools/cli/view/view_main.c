@@ -274,15 +274,16 @@ int view_main(int argc, char **argv)
     options o = { .steps = 1, .megabytes = 8, .runs = 5, .seed = 256 };
     view v;
     fault why = { "" };
-    char command[1024];
     memset(&v, 0, sizeof v);
     if (!read_words(&o, argc, argv, &why)) return report_fault("view", &why, 2);
     if (is_replay(o.from)) return view_replay(&o, argc);
-    join_words(command, sizeof command, "view", argc, argv);
+    char *words = join_words("view", argc, argv);
+    const char *command = words ? words : "";
     int code = 0;
     if (o.diff) code = compare(&v, &o, command);
     else if (!look(&v, &o, &why) || !show(&v, &o, command, NULL, NULL, &why))
         code = report_fault("view", &why, 2);
     close_view(&v);
+    free(words);
     return code;
 }
