@@ -1,4 +1,4 @@
-// Lesson 1: a tensor is a row of numbers and a shape.
+// Lesson 1: a tensor is a list of numbers and a shape.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/01_tensors.c -lm -pthread && ./lesson
 // Lines after `>` are what this program prints. Start at main. New: tensor, shape, axis, stride.
 #define SAMBA_IMPLEMENTATION
@@ -63,22 +63,21 @@ int main(void)
     // > (2,1) is number 7: 20 degrees
     printf("(2,1) is number %d: %g degrees\n", 2 * 3 + 1, (double)samba_read(t)[2 * 3 + 1]);
 
-    // 3. To reshape is to give the same numbers another shape: none changes its place. In (2,6),
-    //    two days share a row, and number 7 has the index (1,1), since 1 * 6 + 1 = 7. The product
-    //    must stay the same; other shapes are refused.
+    // 3. As the numbers are one list, they can be given another shape; that is to reshape. Their
+    //    order stays. In (2,6), two days share a row, and number 7 has the index (1,1), since
+    //    1 * 6 + 1 = 7. The product must stay the same; other shapes are refused.
     // > reshaped: shape (2,6), 12 numbers
-    // > number 7 of it: 20 degrees
     // > (5,2): shapes do not fit
-    samba_tensor *pairs = samba_reshape(t, SAMBA_SHAPE(2, 6));
-    print_shape("reshaped", pairs);
-    printf("number 7 of it: %g degrees\n", (double)samba_read(pairs)[7]);
+    print_shape("reshaped", samba_reshape(t, SAMBA_SHAPE(2, 6)));
     samba_reshape(t, SAMBA_SHAPE(5, 2));
     printf("(5,2): %s\n", samba_code_text(samba_error_code(s)));
     samba_clear_error(s);
 
     // 4. To transpose is to exchange two axes: rows become columns. Day 2, noon is now (1,2), which
-    //    is number 1 * 4 + 2. The numbers did move, and the first row is the four mornings. A
-    //    reshape to (3,4) moves nothing, so its first row is a day and a third.
+    //    is number 1 * 4 + 2: the order is another, and the first row is the four mornings. A
+    //    reshape to (3,4) keeps the order, so its first row is a day and a third.
+    //    Here each op copies the numbers into its new tensor. It could also share them, and have
+    //    only a shape and strides of its own. Such a tensor is called a view: exercises 01b, 01c.
     // > transposed: shape (3,4), 12 numbers
     // > number 6 of it: 20 degrees
     // > mornings: 8 9 10 7
@@ -90,9 +89,9 @@ int main(void)
     print_row("a reshape instead", samba_read(samba_reshape(t, SAMBA_SHAPE(3, 4))), 4);
 
     // 5. A mean along an axis makes that axis disappear. Along axis 1, the times, (4,3) becomes
-    //    (4): a mean for each day. Along axis 0, the days, it becomes (3): one for each time.
-    //    Several axes may be given. If you are unsure which, ask which ones should be gone. (The
-    //    last argument, false, is explained in lesson 2.)
+    //    (4): a mean for each day. Along axis 0, the days, it becomes (3): one for each time. So
+    //    name the axis, or several, that the result should not have. (The last argument, false, is
+    //    explained in lesson 2.)
     // > mean of each day: 11 13 15 10
     // > mean of each time: 8.5 16.5 11.75
     print_row("mean of each day", samba_read(samba_mean(t, SAMBA_AXES(1), false)), 4);

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     //    correction has one number for each time, shape (3); the table has (4,3). Added to it, the
     //    row counts for every day. This is called broadcasting: to repeat along an axis. The days
     //    are a batch: things of one kind, along axis 0, that all go through the same computation.
-    //    In a net, what is the same for a whole batch, such as a bias (lesson 5), is broadcast.
+    //    What is the same for the whole batch, as the correction is, can be broadcast.
     // > corrected (4,3): 8 13 9 9 16 11 10 18 14 7 11 9
     const float sun[3] = { 0, -2, -1 };
     samba_tensor *fix = samba_from_data_copy(s, "fix", SAMBA_F32, SAMBA_SHAPE(3), sun);
@@ -54,8 +54,8 @@ int main(int argc, char **argv)
 
     // 3. Now subtract from each day its mean. The means have the shape (4): in line with the times,
     //    4 against 3, and neither is 1. It is refused, and that is luck: had there been 4 times,
-    //    (4,4) and (4) would fit, and each time would lose the mean of some day, silently.
-    //    In the message, dimension 1 is axis 1, the times.
+    //    (4,4) and (4) would fit, and the mean of day 0 would be subtracted from all numbers of
+    //    time 0, without a message. (Dimension 1 in the message is axis 1, the times.)
     // > the shapes differ in dimension 1 of the result; make them equal, or 1 to broadcast
     samba_set_quiet(s, true);
     samba_sub(t, samba_mean(t, SAMBA_AXES(1), false));
@@ -72,16 +72,16 @@ int main(int argc, char **argv)
     print("deviation", deviation);
 
     // 5. A column (3,1) and a row (4) are both repeated: every pair meets. The product of all pairs
-    //    is a multiplication table, and the difference of all pairs a table of distances.
+    //    is a multiplication table; their difference, without its sign, is a table of distances.
     // > table (3,4): 1 2 3 4 2 4 6 8 3 6 9 12
     const float to4[4] = { 1, 2, 3, 4 };
     samba_tensor *column = samba_from_data_copy(s, "column", SAMBA_F32, SAMBA_SHAPE(3, 1), to4);
     samba_tensor *row = samba_from_data_copy(s, "row", SAMBA_F32, SAMBA_SHAPE(4), to4);
     print("table", samba_mul(column, row));
 
-    // 6. The trap in it: a row (4) and a column (4,1) hold the same numbers. If they were answers
-    //    and what was wanted, the difference should be 0, but it is a table of all pairs, (4,4).
-    //    The mean of its squares is not 0, and no message says why. So print the shapes.
+    // 6. The trap in it: let a row (4) be the answers of a program, and a column (4,1) the numbers
+    //    that were wanted. They are the same, so the difference should be 0. But it is a table of
+    //    all pairs, (4,4); its mean square is 2.5, and no message says why. So print the shapes.
     // > difference (4,4): 0 1 2 3 -1 0 1 2 -2 -1 0 1 -3 -2 -1 0
     // > its mean square (): 2.5
     samba_tensor *wanted = samba_from_data_copy(s, "wanted", SAMBA_F32, SAMBA_SHAPE(4, 1), to4);
