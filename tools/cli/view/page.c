@@ -85,7 +85,8 @@ static void write_number(FILE *to, int64_t n)
 static void write_seconds(FILE *to, double seconds)
 {
     if (seconds < 1e-3) fprintf(to, "<td class=\"number\">%.1f µs</td>", seconds * 1e6);
-    else fprintf(to, "<td class=\"number\">%.2f ms</td>", seconds * 1e3);
+    else if (seconds < 1.0) fprintf(to, "<td class=\"number\">%.2f ms</td>", seconds * 1e3);
+    else fprintf(to, "<td class=\"number\">%.2f s</td>", seconds);
 }
 
 static void write_row(FILE *to, const page_data *d, int32_t i)

@@ -93,7 +93,11 @@ function paintAttention() {
         paintToken(entry);
     };
     const all = Array.from({ length: count }, (_, head) => headButton(entry, head));
-    put($('attention-maps'), el('div.heads', { role: 'group', 'aria-label': 'Heads' }, all),
+    // Full rows: 12 heads are two rows of 6.
+    const across = [8, 7, 6, 5, 4].find(n => count > n && count % n === 0) || 8;
+    put($('attention-maps'), el('div.heads', {
+        role: 'group', 'aria-label': 'Heads', style: `max-width: ${across * 104}px`,
+    }, all),
         el('div.bar', { id: 'token-bar' }, button('‹ Token', () => move(-1)),
             button('Token ›', () => move(1)), el('output', { id: 'token-name' }),
             saveButton('csv', 'attention', () => attentionCsv(entry))),
@@ -147,7 +151,7 @@ function headButton(entry, head) {
     };
     return el('button', {
         type: 'button', 'aria-pressed': String(head === heads.head), class: bad && 'leaks', onclick,
-    }, el('span', { 'aria-hidden': 'true' }, headMap(entry, head, 84)),
+    }, el('span', { 'aria-hidden': 'true' }, headMap(entry, head, innerWidth < 900 ? 40 : 84)),
     el('span', `Head ${head}${bad ? ' leaks' : ''}`));
 }
 
@@ -159,14 +163,16 @@ function paintToken(entry) {
         el('p.note', 'Queries go down, keys go right. A click chooses a token.'));
     const row = Array.from(values.subarray(first + q * keys, first + (q + 1) * keys));
     const most = Math.max(...row.filter(isFinite), 1e-12), { causal } = leaks(entry);
-    const later = w => w === 0 ? 'masked' : 'leak';
-    put($('token-table'), table(`What token ${q} looks at`,
-        [{ title: 'Key', head: true }, { title: 'Weight', number: true }], row.map((w, k) => ({
-            more: { class: causal && k > q && later(w) },
+    const masked = (w, k) => causal && k > q && w === 0, shown = row.flatMap((w, k) =>
+        masked(w, k) ? [] : [{
+            more: { class: causal && k > q && 'leak' },
             cells: [tokenName(k), el('span.share', {
                 style: `--part:${isFinite(w) ? w / most : 0}`,
             }, number(w))],
-        }))));
+        }]);
+    put($('token-table'), table(`What token ${q} looks at`,
+        [{ title: 'Key', head: true }, { title: 'Weight', number: true }], shown),
+    shown.length < keys && el('p.note', 'Later tokens are masked: their weight is 0.'));
 }
 
 function largeMap(entry, values, first) {

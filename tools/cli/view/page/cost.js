@@ -41,11 +41,11 @@ const COST = {
     node: ['Node', row => row.node, row => row.node],
     name: ['Name', row => row.name, costName],
     count: ['Nodes', row => row.count, row => whole(row.count)],
+    seconds: ['Time', row => row.seconds, row => seconds(row.seconds)],
+    share: ['Share', row => row.seconds, costShare],
     flops: ['FLOPs', row => row.flops, row => whole(row.flops)],
     bytes: ['Bytes', row => row.bytes, row => whole(row.bytes)],
     intensity: ['FLOP/B', intensity, row => short(intensity(row))],
-    seconds: ['Time', row => row.seconds, row => seconds(row.seconds)],
-    share: ['Share', row => row.seconds, costShare],
     speed: ['GFLOP/s', speed, row => short(speed(row))],
 };
 

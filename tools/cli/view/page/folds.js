@@ -149,7 +149,7 @@ function cut(fold) {
 
 function nameParts(fold) {
     if (fold.kind === 'part') {
-        fold.name = `nodes ${Math.ceil(fold.first)} – ${Math.floor(fold.last)}`;
+        fold.name = `nodes ${whole(Math.ceil(fold.first))} – ${whole(Math.floor(fold.last))}`;
     }
     for (const child of fold.children) {
         if (child.children) nameParts(child);

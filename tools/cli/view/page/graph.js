@@ -181,7 +181,8 @@ function nodeText(item) {
     const shape = shapeText(tensors[t].shape), name = ownName(item);
     const one = state.walking && item.node <= state.node && snapshotOf(t, state.step);
     if (one) return `${short(one.min)} … ${short(one.max)}`;
-    return shape + (name && ' · ' + name);
+    const both = `${shape} · ${name}`, room = item.w - (data.diff ? 44 : 26);
+    return name && fitted(both, room, '11.5px') === both ? both : shape;
 }
 
 // The name of a node, if it says more than its op.

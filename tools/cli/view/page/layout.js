@@ -1,7 +1,7 @@
 // Where things stand: in each open fold its children in rows from top to bottom, what feeds above
 // what is fed (Sugiyama's method: rows, order within rows, places). Sections stand side by side.
 
-const SIZE = { node: [172, 46], input: [140, 38], fold: [190, 56] };
+const SIZE = { node: [188, 46], input: [140, 38], fold: [196, 56] };
 const GAP = { row: 30, item: 20, pad: 18, head: 34, section: 72, thread: 12 };
 const WIDE = 4;                         // more in a row than this go to the next row
 

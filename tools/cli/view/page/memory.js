@@ -3,7 +3,7 @@
 const plan = { spans: [], pools: [], height: 0, low: 0, high: 0, peak: 0, at: 0, chosen: null };
 const INKS = {
     input: 'ink', argin: 'ink', parameter: 'stone', buffer: 'stone', constant: 'stone',
-    temporary: 'accent', output: 'good', gradient: 'warm', state: 'sand', scratch: 'edge',
+    temporary: 'accent', output: 'good', gradient: 'warm', state: 'sand', scratch: 'plum',
 };
 
 function readPlan() {
@@ -207,7 +207,7 @@ function penPlan(pen) {
     for (const span of plan.spans) {
         if (!span.shown || span.to < plan.low || span.from > plan.high) continue;
         const [x0, y0, wide, high] = spanBox(span, x, y), thin = high <= 3;
-        pen.fillStyle = inks[INKS[span.role] || 'edge'];
+        pen.fillStyle = inks[INKS[span.role] || 'plum'];
         pen.globalAlpha = span === plan.chosen ? 1 : 0.75;
         pen.about = `${span.owner}, ${whole(span.bytes)} B, nodes ${span.from} to ${span.to}`;
         pen.fillRect(x0, y0 + (thin ? 0 : 0.5), Math.max(0.7, wide - gap),

@@ -80,7 +80,7 @@ function drawRoofline() {
     }, roofRules(scales),
     svg('path.ceiling', { d: 'M' + ceiling.map(([a, b]) => `${x(a)},${y(b)}`).join('L') }), dots,
     chosen && svg('circle.ring', { cx: x(chosen.x), cy: y(chosen.y), r: 8 }),
-    svgText('end', ROOM.w - ROOM.right, y(gflops) - 7, short(gflops) + ' GFLOP/s'),
+    svgText('end', ROOM.w - ROOM.right, y(gflops) + 16, short(gflops) + ' GFLOP/s'),
     svgText('middle', (ROOM.left + ROOM.w - ROOM.right) / 2, ROOM.h - 4, 'FLOP per byte')),
     roof.reading);
     roof.reading.textContent = chosen ? pointText(chosen) : 'Point at a node.';
