@@ -119,6 +119,7 @@ static void train_and_test(samba_session *s, const model *m, const char *data, i
     for (int e = 0; e < epochs && samba_ok(s); e++) {
         double start = samba_seconds();
         double loss = train_epoch(s, m, report, train, images.n / BATCH, e, epochs);
+        if (!samba_ok(s)) break;
         right = count_right(s, m, report, test);
         samba_report_value(report, "test accuracy", (double)right / tests.n);
         printf("epoch %d/%d  loss %.4f  test %.2f %%  %.1f s\n", e + 1, epochs, loss,

@@ -489,6 +489,11 @@ static void moody_kernel(const samba_args *a)
     if (++calls % 5 == 0) a->out[0][a->begin] = NAN;
 }
 
+static void own_log_kernel(const samba_args *a)
+{
+    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = logf(a->in[0][i]);
+}
+
 static void test_not_repeated(void)
 {
     static const samba_op moody = { .name = "moody", .wire = 0x8000, .signature = "*->*", .cost = 1,
@@ -505,6 +510,39 @@ static void test_not_repeated(void)
     int runs = 0;
     while (runs < 9 && samba_replay_run(m.replay, 0)) runs++;
     CHECK(runs < 9 && ends_without(&m, "something was changed"));
+}
+
+// A run with an op of the program's own is repeated where the op is registered.
+static void test_own_op(void)
+{
+    static const samba_op op = { .name = "own_log", .wire = 0x8001, .signature = "*->*", .cost = 9,
+                                 .kernel = own_log_kernel };
+    samba_replay_found found;
+    char why[512] = "";
+    masked m;
+    memset(&m, 0, sizeof m);
+    m.s = samba_open(&(samba_desc){ .quiet = true, .threads = 2 });
+    CHECK(samba_register_op(m.s, &op));
+    m.x = samba_zeros(m.s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
+    samba_program p = { .inference = true };
+    p.outputs[0] = samba_apply(m.s, "own_log", &m.x, 1, NULL, 0);
+    CHECK(samba_compile(m.s, &p));
+    m.replay = samba_replay_open(m.s, PATH);
+    CHECK(!samba_replay_run(m.replay, 0) && says(m.s, "own_log_1 (own_log) makes -inf at element 0"));
+    samba_replay_close(m.replay);
+    samba_close(m.s);
+    for (int i = 0; i < 2; i++) {
+        m.s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+        if (i) CHECK(samba_register_op(m.s, &op));
+        CHECK(samba_replay_load(m.s, PATH, CHECKPOINT, &found, why, sizeof why) == (i == 1));
+        if (i) CHECK(samba_replay_again(m.s, &found));
+        else CHECK(strstr(why, "own_log_1 uses op number 32769") && strstr(why, "register it"));
+        samba_replay_free(&found);
+        samba_clear_error(m.s);
+        samba_close(m.s);
+        remove(CHECKPOINT);
+    }
+    remove(PATH);
 }
 
 static void test_no_file(void)
@@ -632,6 +670,7 @@ int main(void)
     RUN(test_programs);
     RUN(test_restored);
     RUN(test_not_repeated);
+    RUN(test_own_op);
     RUN(test_no_file);
     RUN(test_other_errors);
     RUN(test_losses);

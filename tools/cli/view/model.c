@@ -72,10 +72,12 @@ static bool read_tables(model *m, const char *path, fault *why)
 
 static bool load(model *m, const model_options *o, fault *why)
 {
+    static const char own_ops[] = ". tools/samba has no ops of programs: the program itself can repeat "
+                                  "the run, with samba_replay_load and samba_replay_again";
     char reason[1024];
     if (o->replay)
         return samba_replay_load(m->session, o->replay, m->path, o->found, reason, sizeof reason)
-            || fail(why, "%s", reason);
+            || fail(why, "%s%s", reason, strstr(reason, "register it") ? own_ops : "");
     return samba_load(m->session, m->path, NULL) || fail(why, "%s", samba_error(m->session));
 }
 

@@ -812,18 +812,21 @@ static inline bool samba_replay__extract(samba_replay__file *b, const char *path
 static inline bool samba_replay__load_parts(samba_session *s, samba_replay__file *b,
                                             const char *checkpoint, char *why, size_t size)
 {
+    const char *damaged = "the replay file is damaged, or there is no memory for it";
     uint64_t left = b->left, n = samba_replay__get_number(b);
     long values = ftell(b->f) - 8;
     for (uint64_t i = 0; !b->failed && i < 2 * n; i++)
         samba_replay__get(b, NULL, samba_replay__get_number(b));
-    if (b->failed || values < 0) return samba_replay__refuse(why, size, checkpoint, "damaged");
+    if (b->failed || values < 0) return samba_replay__refuse(why, size, checkpoint, damaged);
     if (!samba_replay__extract(b, checkpoint))
         return samba_replay__refuse(why, size, checkpoint, "it cannot be written");
     bool fine = samba_load(s, checkpoint, NULL) && fseek(b->f, values, SEEK_SET) == 0;
     b->left = left;
     samba_replay__get_number(b);
     for (uint64_t i = 0; fine && i < n; i++) fine = samba_replay__write_next(s, b);
-    return fine || samba_replay__refuse(why, size, checkpoint, samba_error(s));
+    if (!fine && why && size)
+        snprintf(why, size, "%s", samba_ok(s) ? damaged : samba_replay__sentence(s));
+    return fine;
 }
 
 SAMBA_REPLAY_API bool samba_replay_load(samba_session *s, const char *path, const char *checkpoint,
