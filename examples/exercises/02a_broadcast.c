@@ -4,8 +4,9 @@
 // (1,n), and a dimension of size 1 is repeated as often as needed. Nothing is copied for it; the
 // loop just reads the same n numbers again.
 //
-// Fill in add_row: y (m,n) = x (m,n) + b (n). Then fill in its gradient for b: every row of y has
-// used b, so what flows back into b[j] is the sum over the rows of dy (m,n).
+// Fill in add_row: y (m,n) = x (m,n) + b (n). Then fill in its way back, add_row_gradient. (What a
+// gradient is, says lesson 3.) Every row of y has used b, so db[j] is the sum of dy[i][j] over all
+// rows i of dy (m,n).
 void add_row(const float *x, const float *b, float *y, int m, int n)
 {
     (void)x;

@@ -1,7 +1,7 @@
 // Exercise 03a: a gradient by hand.
 //
-// A batch of B rows x (B,n) goes through one neuron without activation, and the loss is the mean
-// of the squared errors:
+// The line of lesson 3 has one x and one w. Here are n of each, and the loss is the mean of the
+// squared errors over B examples, the rows of x (B,n):
 //
 //     y[b]  =  sum over i of x[b][i] w[i]  +  bias
 //     loss  =  1/B  sum over b of (y[b] - target[b])^2

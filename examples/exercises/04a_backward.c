@@ -1,4 +1,4 @@
-// Exercise 04a: backpropagation through a graph.
+// Exercise 04a: gradients go back through a graph, which is called backpropagation.
 //
 // A program of additions and products is a list of nodes, each made from earlier ones:
 //

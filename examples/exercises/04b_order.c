@@ -2,7 +2,8 @@
 //
 // A graph of n nodes is given as edges: from one node to another that needs it. A node can be
 // computed when all nodes that it needs are there, so one looks for an order in which each node
-// stands behind all of those. Backpropagation then goes through the same order from its end.
+// stands behind all of those. The gradients then go back (exercise 04a) in the same order from its
+// end.
 //
 // Fill in find_order: it writes such an order of all n nodes to order, whichever if there are
 // several, and returns n. If nodes need each other in a circle, there is none: return -1. n is at

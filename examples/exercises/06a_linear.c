@@ -1,8 +1,8 @@
 // Exercise 06a: a linear layer.
 //
 // A layer is m neurons that see the same n inputs. The weights of one neuron are one row of W, so
-// W is (m,n), one row for each output; this is how PyTorch and samba.h store it, and why the
-// formula has W transposed in it:
+// W is (m,n), one row for each output. So samba.h stores it, as do other libraries, such as
+// PyTorch; and so the formula has W transposed in it:
 //
 //     y  =  x W^T + bias         y[b][o]  =  sum over i of  x[b][i] W[o][i]   +  bias[o]
 //

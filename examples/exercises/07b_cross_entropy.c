@@ -1,7 +1,7 @@
 // Exercise 07b: cross-entropy, and its surprisingly simple gradient.
 //
 // The loss of a classifier is the mean over the batch of -log(probability of the right class).
-// From scores x (B,n), with labels label[b] in 0 ... n-1:
+// From scores x (B,n), and the number of the right class of each row, label[b] in 0 ... n-1:
 //
 //     loss  =  1/B  sum over b of ( log(sum over j of exp(x[b][j]))  -  x[b][label[b]] )
 //

@@ -62,8 +62,8 @@ int main(int argc, char **argv)
 
     // 3. Why on both sides? z^3 has the derivative 3 z^2, which is 3 at z = 1. A tenth of h makes
     //    the error from one side a tenth, and from both a hundredth. But a tiny h drowns in
-    //    rounding: floats near 1 lie about 1.2e-7 apart, so 1 + 1e-7 becomes 1 + 1.19e-7, and what
-    //    was 1.19e-7 apart is divided by 1e-7. Take doubles, and h about 1e-5 times the size of z.
+    //    rounding: floats near 1 lie about 1.2e-7 apart, so 1 + 1e-7 becomes 1 + 1.19e-7, and the
+    //    growth over 1.19e-7 is divided by 1e-7. Take doubles, and h about 1e-5 times z.
     // > h = 0.1: wrong by 0.310 from one side, 0.0100 from both
     // > h = 0.01: wrong by 0.030 from one side, 0.0001 from both
     // > h = 1e-07: wrong by 0.576 from one side, 0.5763 from both

@@ -73,13 +73,12 @@ int main(int argc, char **argv)
     }
     picture_close(&p);
 
-    // 2. The same in samba.h. A session that traces, as it does from the start, records ops, too:
-    //    they compute nothing, but are written on a tape, called the graph. samba_grad is the loop
-    //    above, over tensors ([autodiff] in samba.h): it appends ops that compute how F grows with
-    //    each number of X, so a gradient has the shape of X. F is a single number, since of several
-    //    it is not clear which should grow (samba_grad takes their sum). Compiling makes a program
-    //    of the graph, and a run computes its outputs. A param is a tensor that training changes;
-    //    a program for inference trains nothing.
+    // 2. The same in samba.h. From the start a session traces: ops compute nothing, but are written
+    //    on a tape, called the graph. samba_grad(F, X) is the loop above, over tensors: it appends
+    //    ops that compute how F, a single number (of several, their sum), grows with each number of
+    //    X. So a gradient has the shape of X. Compiling makes a program of the graph, and a run
+    //    computes its outputs. Central differences are approximate, this is not; and no formula is
+    //    derived: each op knows its own slopes (those of a product of matrices: lesson 6).
     // > samba: f 16, grad of x 16, of y -16
     samba_session *session = samba_open(NULL);
     samba_tensor *X = samba_param(session, "x", SAMBA_SCALAR, (samba_init){ .value = 2 });
@@ -91,18 +90,19 @@ int main(int argc, char **argv)
     printf("samba: f %g, grad of x %g, of y %g\n", get(F), get(FX), get(FY));
     samba_close(session);
 
-    // 3. The line of lesson 3 learns, and no derivative is written on paper. A program with a loss
-    //    and an optimizer, here SGD, which is gradient descent, has three sections: FWD, forward,
-    //    computes the loss; BCKWD, backward, the gradients; OPT takes the step. They can run one by
-    //    one, in this order, or all at a time. OPT changes params, by their gradients; data stay.
+    // 3. The line of lesson 3 learns. A param is a tensor that this learning, called training,
+    //    changes; data stay. (The program of step 2 was for inference: it only computes.) A program
+    //    with a loss and an optimizer, here SGD (gradient descent; lesson 8), has three sections.
+    //    FWD, forward, computes the loss; BCKWD, backward, the gradients, which samba_sn_grad then
+    //    gives; OPT takes the step. They can run one by one, in this order, or all at a time.
     // > loss 33.878, gradient (-28.36, -10.12)
     // > step 100: w 2.030, b 0.999
     float hours[5] = { 0, 1, 2, 3, 4 }, cm[5] = { 1.1f, 2.8f, 5.3f, 6.9f, 9.2f };
     session = samba_open(NULL);
     samba_tensor *w = samba_param(session, "w", SAMBA_SCALAR, (samba_init){ .value = 0 });
     samba_tensor *b = samba_param(session, "b", SAMBA_SCALAR, (samba_init){ .value = 0 });
-    samba_tensor *in = samba_from_data(session, "hours", SAMBA_F32, SAMBA_SHAPE(5), hours);
-    samba_tensor *target = samba_from_data(session, "cm", SAMBA_F32, SAMBA_SHAPE(5), cm);
+    samba_tensor *in = samba_from_data_copy(session, "hours", SAMBA_F32, SAMBA_SHAPE(5), hours);
+    samba_tensor *target = samba_from_data_copy(session, "cm", SAMBA_F32, SAMBA_SHAPE(5), cm);
     samba_tensor *error = samba_sub(samba_add(samba_mul(in, w), b), target);
     samba_tensor *loss = samba_mean(samba_mul(error, error), SAMBA_ALL_AXES, false);
     samba_compile(session, &(samba_program){ .loss = loss, .optim = { SAMBA_SGD, .lr = 0.1f } });

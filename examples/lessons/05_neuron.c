@@ -35,15 +35,16 @@ static void perceptron(const char *name, const float target[4])
            w[1], bias);
 }
 
-// The same with samba.h and gradient descent. Fills in how the neuron answers between the cases:
-// map (5,5), x[0] from 0 to 1 in columns, x[1] from 1 to 0 in rows.
+// A neuron with a smooth bend learns by gradient descent. samba_linear makes its weights and bias,
+// small random numbers; called again with the same name, it finds them. Fills in the answers
+// between the cases: map (5,5), x[0] from 0 to 1 in columns, x[1] from 1 to 0 in rows.
 static void learn(const char *name, const float target[4], float map[25])
 {
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 2), cases);
     samba_tensor *t = samba_from_data_copy(s, "t", SAMBA_F32, SAMBA_SHAPE(4, 1), target);
-    samba_tensor *y = samba_sigmoid(samba_linear(x, "neuron", 1));  // its weights begin random
-    samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);        // mean squared error
+    samba_tensor *y = samba_sigmoid(samba_linear(x, "neuron", 1));
+    samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);        // mean, not sum, of the squares
     samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y },
                                        .optim = { SAMBA_SGD, .lr = 2 } });
     for (int i = 0; i < 1000; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
@@ -78,8 +79,8 @@ int main(int argc, char **argv)
     // 3. So take a smooth step: the sigmoid, y = 1 / (1 + e^-sum), which rises from 0 to 1 and is
     //    0.5 where the sum is 0. Its slope is y (1 - y), largest there, almost 0 far away. By the
     //    chain rule (lesson 4) the slope of a squared error for weight k, with target t, is
-    //    2 (y - t) y (1 - y) x[k]. BCKWD computes it. Outputs above 0.5 count as 1. The map shows
-    //    the outputs between the cases: darker is nearer to 1, and at top right both inputs are 1.
+    //    2 (y - t) y (1 - y) x[k]. As x[k] is in it, inputs of size 1 and 1000 have slopes so far
+    //    apart that no lr suits both: bring them to like sizes. In the map, darker is nearer to 1.
     // > AND: loss 0.003, outputs 0.00 0.06 0.06 0.93
     // >   ::--++%%@@
     // >   ..::--++%%
@@ -90,19 +91,19 @@ int main(int argc, char **argv)
     learn("AND", and_target, map[0]);
     text_cells(map[0], 5, 5, -0.2f, 1);
 
-    // 4. The sum w[0] x[0] + w[1] x[1] + bias is 0 on a straight line, whatever the weights are: on
-    //    one side the neuron fires, on the other not. For XOR, no line has both 1s on one side and
-    //    both 0s on the other, so no neuron is an XOR. The perceptron never ends; descent ends with
-    //    all outputs at 0.5, the mean of the targets, and loss 0.5^2.
+    // 4. The sum w[0] x[0] + w[1] x[1] + bias is 0 on a straight line, which without a bias would
+    //    go through (0,0). On one side the neuron fires (y is above 0.5), on the other not. For
+    //    XOR, no line parts the 1s from the 0s, so no neuron is an XOR. The perceptron never ends;
+    //    descent from small weights ends with all outputs at 0.5, the mean of the targets.
     // > perceptron, XOR: 4 wrong in pass 100, w (-1, 0), bias 1
     // > XOR: loss 0.250, outputs 0.50 0.50 0.50 0.50
     perceptron("XOR", xor_target);
     learn("XOR", xor_target, map[1]);
 
-    // 5. What helps is a second layer, neurons whose inputs are neurons: lesson 6. A common bend
-    //    there is relu, max(sum, 0). Above 0, its slope is 1, and does not fade as the sigmoid's.
-    //    Below 0, it is 0: if the sum is below 0 for every example, the neuron's weights get no
-    //    gradient. It is dead: it learns no more, unless its inputs change.
+    // 5. What helps is a second layer, neurons whose inputs are neurons: lesson 6. Without a bend
+    //    between them, two layers are no more than one. A common bend is relu, max(sum, 0). Above
+    //    0, its slope is 1 and does not fade. Below 0, it is 0: if the sum is below 0 for all
+    //    examples, the neuron's weights get no gradient. It is dead, unless its inputs change.
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A neuron cuts the plane along a line",
         "AND: dark where both inputs are near 1, the rest light. XOR: the same grey everywhere.");
     for (int i = 0; i < 2; i++) {
@@ -112,8 +113,7 @@ int main(int argc, char **argv)
     picture_close(&p);
 
     // Exercises 05a and 05b (make learn) are a neuron, and one step of its learning. Then:
-    //   Find by hand weights for OR, and for "x[0] but not x[1]". Which of the 16 functions of two
-    //   switches has no neuron? (XOR has a twin.)
+    //   Find by hand weights for OR, and for "x[0] but not x[1]". Besides XOR, what has none?
     //   Why does a neuron with a step not learn by gradient descent, and one with a sigmoid does?
     //   What would the sigmoid's slope y (1 - y) do to a neuron that is sure, and wrong?
     return 0;

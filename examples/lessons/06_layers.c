@@ -8,16 +8,15 @@
 enum { WIDTH = 64, DEPTH = 8 };
 static const float cases[8] = { 0, 0, 0, 1, 1, 0, 1, 1 }, xor_target[4] = { 0, 1, 1, 0 };
 
-static int bend(int sum) { return sum > 0 ? sum : 0; }
-
 // How large numbers typically are, without their signs: the root of the mean of their squares.
 static float size_of(samba_tensor *x)
 {
     return samba_read(samba_sqrt(samba_mean(samba_mul(x, x), SAMBA_ALL_AXES, false)))[0];
 }
 
-// A batch of 64 goes through DEPTH layers, whose weights are normal random numbers of size d, their
-// standard deviation. Then a random gradient of size 1 goes back from the last layer to the inputs.
+// A batch of 64 goes through DEPTH layers. The weights are normal random numbers of size d, their
+// standard deviation: most are nearer to 0 than d, few beyond 2 d. Then the gradient of the sum of
+// h dy goes back to the inputs: for h, the last layer, it is dy, random numbers of size 1.
 static void deep(const char *name, bool relu, float d, float sizes[DEPTH + 1])
 {
     samba_session *s = samba_open(NULL);
@@ -39,7 +38,7 @@ static void deep(const char *name, bool relu, float d, float sizes[DEPTH + 1])
 // XOR with a hidden layer of 4 neurons. All weights begin as init says, the biases at 0.
 static void learn_xor(const char *name, samba_init init)
 {
-    samba_session *s = samba_open(NULL);
+    samba_session *s = samba_open(NULL);    // &(samba_desc){ .seed = 7 }: other weights, equal loss
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 2), cases);
     samba_tensor *t = samba_from_data_copy(s, "t", SAMBA_F32, SAMBA_SHAPE(4, 1), xor_target);
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(4, 2), init);
@@ -59,8 +58,7 @@ int main(int argc, char **argv)
     // 1. A layer is n neurons with the same k inputs: n k weights, n biases. The weights are a
     //    matrix W (n,k), a row for each neuron; the inputs are a batch x (B,k). For example i, the
     //    sum of neuron j is x[i][0] W[j][0] + ... + x[i][k-1] W[j][k-1] + b[j]. In short, y (B,n)
-    //    is x W^T + b: a product of matrices, where W^T (k,n) is W transposed; b (n) is broadcast.
-    //    samba_affine(x, W, b) computes it.
+    //    is x W^T + b (T: transposed), a product of matrices and a broadcast: samba_affine(x, W, b)
     // 2. An XOR by hand. Of two neurons with relu (lesson 5), one counts the switches that are on,
     //    the other fires if both are. They are hidden: only the next layer sees them. Its neuron
     //    adds 1 times the one and -2 times the other. Without relu, two layers, of weights W and V,
@@ -69,18 +67,20 @@ int main(int argc, char **argv)
     // > 1 on: hidden 1 0, XOR 1, without relu 1
     // > 2 on: hidden 2 1, XOR 0, without relu 0
     for (int on = 0; on <= 2; on++) {
-        int count = bend(on), both = bend(on - 1);
+        int count = on, both = on - 1 > 0 ? on - 1 : 0;     // relu of on, and of on - 1
         printf("%d on: hidden %d %d, XOR %d, without relu %d\n", on, count, both,
                count - 2 * both, on - 2 * (on - 1));
     }
 
-    // 3. Backward, dy (B,n) is the gradient of y. Then dx = dy W, dW = dy^T x, and db is dy summed
-    //    over the batch (lesson 2). If B, k and n differ, no other products have these shapes.
+    // 3. Backward, dy (B,n) is the gradient of y. x[i][c] went into each neuron j, times W[j][c];
+    //    so its gradient is the sum over j of dy[i][j] W[j][c]. That is dx = dy W. By the same way
+    //    of thinking dW = dy^T x, and db is dy summed over the batch (lesson 2).
     // 4. XOR again, now learned, with another bend: tanh, a sigmoid from -1 to 1, which is 0 at 0.
     //    If all weights begin at 0, the hidden outputs are 0, so v gets no gradient; and w gets
     //    none, since it would come through v. If they begin equal, the neurons get equal gradients
-    //    and stay equal: copies of one neuron, which is no XOR. Random weights break this symmetry
-    //    (a seed makes them repeatable). Biases may begin at 0: as v differs, so will they.
+    //    and stay equal: copies of one, which is no XOR (v makes it 0, 2/3, 2/3, 2/3 at best).
+    //    Random weights break this symmetry. Biases may begin at 0: as v differs, so will they. The
+    //    output has no bias: begun at 0, it stays 0.
     // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00 0.00 0.00
     // > begun equal: loss 0.1822, w of x[0] 1.60 1.60 1.60 1.60
     // > begun random: loss 0.0000, w of x[0] 0.62 1.33 -1.66 0.74
@@ -90,13 +90,13 @@ int main(int argc, char **argv)
 
     // 5. How large should they be? (p + q)^2 is p^2 + q^2 + 2 p q. If signs are random, 2 p q is as
     //    often below 0 as above. So a sum of k products has, on average, k times the square of one
-    //    product, and sqrt(k), not k, times its size. Weights of size d make all sqrt(k) d times as
-    //    large: forward the values, backward (dx = dy W) the gradient, printed for layer 0.
-    //    k is 64. If d is 1/16, each layer about halves both. If d is 1/2, sums are 4 times the
-    //    inputs. tanh saturates: it is near 1 or -1, where its slope, 1 - tanh^2, is near 0. Values
-    //    stay below 1, but what is not saturated passes 4 times the gradient, and it explodes.
-    //    About d = 1 / sqrt(k) is right, here 1/8. Values still shrink, slowly, as tanh is nearer
-    //    to 0 than its input. relu drops half of the squares, and so wants sqrt(2 / k).
+    //    product, and sqrt(k), not k, times its size. Weights of size d make values sqrt(k) d times
+    //    as large, and the gradient, as dx = dy W sums n products, sqrt(n) d times. (It is printed
+    //    for layer 0; k and n are 64.) If d is 1/16, each layer about halves both. If d is 1/2,
+    //    sums are 4 times the inputs. tanh saturates: near 1 or -1, its slope, 1 - tanh^2, is near
+    //    0. Values stay below 1, but what is not saturated passes 4 times the gradient, and it
+    //    explodes. About d = 1 / sqrt(k) is right, here 1/8. Values still shrink, slowly, as tanh
+    //    is nearer to 0 than its input. relu drops half of the squares, and so wants sqrt(2 / k).
     // > d 1/16: layer 4 0.0499, layer 8 0.0032, gradient 0.0031
     // > d 1/8: layer 4 0.3630, layer 8 0.2546, gradient 0.2870
     // > d 1/2: layer 4 0.8916, layer 8 0.8885, gradient 31.8249

@@ -37,16 +37,15 @@ int main(int argc, char **argv)
 
     // 1. To predict a number is called regression. Its usual loss is the mean squared error, mse
     //    (lesson 3). An error of 10 costs 100 times as much as one of 1, so a single odd target
-    //    rules the loss. Where that does harm, take the mean of |error|: there each target pulls
-    //    with a slope of 1 or -1, however large its error.
-    // > errors 1, 1, 1: mse: 1.0000
+    //    rules the loss. Where that does harm, take the mean of |error|: the slope for each of N
+    //    errors is 1/N or -1/N, however large it is. A single answer to all targets has the least
+    //    mse if it is their mean, and the least |error| if it is their median.
     // > errors 1, 1, 10: mse: 34.0000
     // > mean of |error|: 4.0000
-    const float zeros[3] = { 0, 0, 0 }, ones[3] = { 1, 1, 1 }, odd[3] = { 1, 1, 10 };
-    samba_tensor *zero = row("zero", zeros, 3);
-    print("errors 1, 1, 1: mse", samba_mse(row("ones", ones, 3), zero, SAMBA_REDUCE_MEAN));
-    print("errors 1, 1, 10: mse", samba_mse(row("odd", odd, 3), zero, SAMBA_REDUCE_MEAN));
-    print("mean of |error|", samba_mean(samba_abs(row("o", odd, 3)), SAMBA_ALL_AXES, false));
+    const float zeros[3] = { 0, 0, 0 }, odd[3] = { 1, 1, 10 };
+    samba_tensor *off = row("off", odd, 3), *exact = row("exact", zeros, 3);
+    print("errors 1, 1, 10: mse", samba_mse(off, exact, SAMBA_REDUCE_MEAN));
+    print("mean of |error|", samba_mean(samba_abs(off), SAMBA_ALL_AXES, false));
 
     // 2. To choose one of n classes is classification. The net gives each class a score, also
     //    called a logit, of any size. Softmax makes probabilities of them: e^score, so that all are
@@ -59,7 +58,8 @@ int main(int argc, char **argv)
     // 3. Written down as it stands, it fails: e^1000 is more than a float can hold, infinity, and
     //    infinity / infinity is not a number, NaN. But softmax does not change if the same number
     //    is subtracted from all scores: above and below, a factor e^-c cancels. Subtract the
-    //    largest: then the greatest power is e^0 = 1, and nothing overflows.
+    //    largest: then the greatest power is e^0 = 1, and nothing overflows. Tiny probabilities are
+    //    still rounded to 0, which has no log; so samba_cross_entropy (step 4) does both in one.
     // > as it stands, of 1001, 1002, 1003: 3 are NaN
     // > less the largest: 0.0900 0.2447 0.6652
     const float large[3] = { 1001, 1002, 1003 };
@@ -71,11 +71,11 @@ int main(int argc, char **argv)
     power = samba_exp(samba_sub(x, samba_max(x, SAMBA_AXES(0), true)));
     print("less the largest", samba_div(power, samba_sum(power, SAMBA_AXES(0), true)));
 
-    // 4. The loss is -log(probability of the right class), the cross-entropy; for a batch, the mean
-    //    of it. It is 0 if the net is sure and right, and has no upper bound if it is sure and
-    //    wrong. A net that knows nothing gives all n classes 1/n, and its loss is log n, base e:
-    //    1.0986 with 3 classes. A loss far above that is worse than no knowledge. Why not count
-    //    right answers? A count is a step, with slope 0 (lesson 5): it can judge, but not teach.
+    // 4. The loss is -log(probability of the right class), the cross-entropy; for a batch, the
+    //    mean. It is 0 if the net is sure and right, and unbounded if it is sure and wrong. If n
+    //    classes are equally frequent, a net that knows nothing gives each 1/n; its loss is log n,
+    //    base e. Far above that is worse than no knowledge. Why not count right answers? A count is
+    //    a step: its slope is 0, so it can judge, not teach. It may stay as the loss falls.
     // > -log p for p = 0.9, 0.5, 0.1, 0.001: 0.1054 0.6931 2.3026 6.9078
     // > three equal scores: 1.0986
     const float p[4] = { 0.9f, 0.5f, 0.1f, 0.001f };
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     //    almost -1. So errors that are large are mended first.
     // > score -8, -4, 0, 4, 8, slope of mse: -0.0007 -0.0347 -0.2500 -0.0006 -0.0000
     // > slope of cross-entropy: -0.9997 -0.9820 -0.5000 -0.0180 -0.0003
-    const float axis[5] = { -8, -4, 0, 4, 8 };
+    const float axis[5] = { -8, -4, 0, 4, 8 };              // error: y - 1
     samba_tensor *y = samba_sigmoid(row("axis", axis, 5)), *error = samba_shift(y, -1);
     samba_tensor *slope = samba_scale(samba_mul(samba_mul(error, y), samba_neg(error)), 2);
     print("score -8, -4, 0, 4, 8, slope of mse", slope);
