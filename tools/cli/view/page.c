@@ -122,7 +122,7 @@ void write_summary(FILE *to, const page_data *d)
     write_fact(to, "Nodes", "%s", grouped(text, m->pef.n_nodes));
     write_fact(to, "Tensors", "%s", grouped(text, m->pef.n_symbols));
     write_fact(to, "Sections", "%s", grouped(text, m->pef.n_sections));
-    write_fact(to, "Memory", "%s bytes", grouped(text, (int64_t)d->memory->promised));
+    write_fact(to, "Bytes of memory", "%s", grouped(text, (int64_t)d->memory->promised));
     write_fact(to, "Steps shown", "%s", grouped(text, d->n_steps));
     if (d->losses && d->n_steps > 0) write_fact(to, "Loss", "%.7g", d->losses[d->n_steps - 1]);
     fputs("</dl>\n", to);
