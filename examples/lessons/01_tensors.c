@@ -76,8 +76,8 @@ int main(void)
     // 4. To transpose is to exchange two axes: rows become columns. Day 2, noon is now (1,2), which
     //    is number 1 * 4 + 2: the order is another, and the first row is the four mornings. A
     //    reshape to (3,4) keeps the order, so its first row is a day and a third.
-    //    Here each op copies the numbers into its new tensor. It could also share them, and have
-    //    only a shape and strides of its own. Such a tensor is called a view: exercises 01b, 01c.
+    //    Here each op copies the numbers into its new tensor. A new tensor could also share them,
+    //    with a shape and strides of its own. It is then called a view: exercises 01b and 01c.
     // > transposed: shape (3,4), 12 numbers
     // > number 6 of it: 20 degrees
     // > mornings: 8 9 10 7

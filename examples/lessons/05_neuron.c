@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     picture_close(&p);
 
     // Exercises 05a and 05b (make learn) are a neuron, and one step of its learning. Then:
-    //   Find by hand weights for OR, and for "x[0] but not x[1]". Besides XOR, what has none?
+    //   Find by hand weights for OR, and for "x[0] but not x[1]". XOR has a twin with none: which?
     //   Why does a neuron with a step not learn by gradient descent, and one with a sigmoid does?
     //   What would the sigmoid's slope y (1 - y) do to a neuron that is sure, and wrong?
     return 0;
