@@ -74,9 +74,9 @@ int main(int argc, char **argv)
         if (i == WARM - 1 || i % 100 == 0) printf(i < 300 ? " %.3g" : " %.3g\n", rate(i));
     }
     // 2. The broken batch makes a huge gradient, and so a huge step, from which the net does not
-    //    recover in time. Clipping (lesson 8): if the norm of all gradients together is above 1, a
-    //    usual limit, all are divided by it. Smallest, mean and largest loss of steps 200 to 399
-    //    (a few huge ones make the first mean); and if the rate is 0.5 from first to last:
+    //    recover. (Adam's step is not huge, but its v is: steps are tiny for long.) Clipping
+    //    (lesson 8): if the norm of all gradients together is above 1, they are divided by it.
+    //    Smallest, mean and largest loss of steps 200 to 399; last, at a constant rate:
     // > not clipped: 0.16, mean 72.50, 3945.08
     // > clipped: 0.01, mean 0.12, 0.47
     // > clipped, constant rate: 0.01, mean 0.18, 0.73
@@ -89,9 +89,10 @@ int main(int argc, char **argv)
     report("not clipped", wild);
     report("clipped", clipped);
     report("clipped, constant rate", again);
-    // 3. Machines die. A checkpoint has all that later steps depend on: parameters, but also the
-    //    momentum, the counter of dropout's masks, the rate; batches follow from the step here. So
-    //    who restores it gets the same losses, to the bit; not so if one matrix has no momentum.
+    // 3. Machines die. A checkpoint has all that later steps depend on: parameters, momentum, and
+    //    how often it ran, from which dropout draws its masks. So u, which restores it, gets the
+    //    same losses, to the bit; not so if one matrix has no momentum. samba_save renames a new
+    //    file over the old: who dies meanwhile has the old one.
     // > from the checkpoint: losses agree
     // > from the checkpoint, less one momentum: losses differ
     for (int i = 0; i < 2; i++) {
@@ -110,9 +111,8 @@ int main(int argc, char **argv)
     picture_line(&p, steps, wild, STEPS, "not clipped");
     picture_line(&p, steps, clipped, STEPS, "clipped");
     picture_close(&p);
-    // 4. A batch too large for memory is run in parts. The mean of their gradients, weighted by
-    //    their rows, is that of the whole batch; then one step is made. That is accumulation.
-    // 5. If a loss is NaN (lesson 7), samba_set_check_finite tells which op made the first one.
+    // 4. A batch too large for memory runs in parts: accumulation. The mean of gradients, by rows,
+    //    is that of the whole batch, if no BatchNorm is in it. Clip that, not the parts; then step.
     // Exercises 16a, 16b: warmup and cosine; accumulation. Then answer:
     //   Why are all gradients clipped by one norm, and not each parameter's by its own?
     //   A program shuffles its data with rand(). What must a checkpoint have, too?

@@ -10,12 +10,14 @@ static const char text[T + 1] = "she sells sea shells by the sea shore ";
 
 static int32_t id_of(char letter) { return letter == ' ' ? 26 : letter - 'a'; }
 
-// 1. The net of lesson 15, with one head. A token's key and value depend on it and on what stands
-//    before it, never on what comes later: the mask sees to that. So while a net writes, those of
-//    earlier tokens do not change and need not be computed again. They are kept in buffers, tensors
-//    that last from run to run, but that no optimizer changes: write_rows puts key and value of
-//    the new token into its row, and its query asks the rows up to its own; the mask hides the
-//    rest, not yet written. There is a row for each of T places: no text can be longer.
+// 1. The net of lesson 15, with one head. A token's key and value depend on the token and its
+//    place, in later blocks also on what stands before it, but never on what comes later: the mask
+//    sees to that. So while a net writes, those of earlier tokens do not change and need not be
+//    computed again. They are kept in buffers, tensors that last from run to run, but that no
+//    optimizer changes: write_rows puts key and value of the new token into its row, and its query
+//    asks the rows up to its own; the mask hides the rest, not yet written. There is a row for each
+//    of T places. When all are full, a program stops, or drops the oldest, but then all others
+//    change their places.
 static samba_tensor *net(samba_tensor *ids, samba_tensor *places, samba_tensor *row_numbers)
 {
     samba_session *s = ids->session;
@@ -44,11 +46,11 @@ int main(int argc, char **argv)
         row[t] = t;
     }
     // 2. A program may have several graphs (lesson 4), each run by its name; they share parameters.
-    //    One has the whole text at once, to learn; the other one token, with the cache, to write.
-    //    Without it, each new letter would cost the first of these numbers of operations, such as
-    //    additions and products, and with it the second. That is 1/31 of it, and not 1/38: in the
-    //    whole text, attention skips the pairs that the mask hides, about half of them; with the
-    //    cache the query meets all 38 rows.
+    //    One has the whole text at once, to learn, as each step changes all keys; the other one
+    //    token, with the cache, to write. Operations, such as additions and products, for a new
+    //    letter without the cache, and with it. That is 1/31, and not 1/38: in the whole text,
+    //    attention skips the pairs that the mask hides, about half of them; with the cache the
+    //    query meets all 38 rows.
     // > whole text: 323760 operations
     // > one token: 10321 operations
     samba_session *s = samba_open(NULL);
@@ -68,10 +70,11 @@ int main(int argc, char **argv)
     samba_section part;
     for (int i = 0; samba_describe_section(s, i, &part); i++)
         if (part.types == SAMBA_FWD) printf("%s: %d operations\n", part.graph, (int)part.flops);
-    // 3. It begins with s, and then reads what it wrote. (A longer beginning, a prompt, would be
-    //    read first, token by token, too.) The scores by which it guesses are those of the whole
-    //    text, to the bit: 0 apart. What the cache saves in work it costs in memory: each block
-    //    keeps a key and a value of C floats for each token: 2 x 38 x 16 x 4 bytes.
+    // 3. It begins with s, and then reads what it wrote. (A longer beginning, a prompt, could be
+    //    read in one run.) What it writes here is the text that it learned by heart, so its scores
+    //    are those of the whole text, to the bit: 0 apart. What the cache saves in work it costs in
+    //    memory: each block keeps a key and a value of C floats for each token: 2 x 38 x 16 x 4
+    //    bytes.
     // > he sells sea shells by the sea shore s
     // > scores apart: 0
     // > bytes of the cache: 4864
@@ -99,8 +102,8 @@ int main(int argc, char **argv)
     printf("bytes of the cache: %d\n", 2 * (int)samba_bytes(samba_tensor_by_name(s, "keys")));
     printf("of GPT-2's, 12 blocks of 768 numbers, 1024 tokens: %d\n", 2 * 12 * 1024 * 768 * 4);
     // 4. It took the best letter. To draw one by its probability (softmax of the scores), of all or
-    //    of the k best, gives texts that differ. Before, scores are divided by a temperature: below
-    //    1 the best letter gains, above 1 the others do. Probability of the last letter:
+    //    of the k best, gives texts that differ. Scores are first divided by a temperature: below 1
+    //    the best letter gains, above 1 the others do. Probability of the last letter:
     // > temperature 0.5: 1.00
     // > temperature 1: 0.99
     // > temperature 2: 0.79

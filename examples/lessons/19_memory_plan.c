@@ -1,4 +1,4 @@
-// Lesson 19: sections and the memory plan: what a compiler knows before the first run.
+// Lesson 19: sections and the memory plan: what samba_compile knows beforehand.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/19_memory_plan.c -lm -pthread && ./lesson
 // Lines after `>` are what this program prints; ./lesson plan.svg draws. New: section, arena.
 #define SAMBA_IMPLEMENTATION
@@ -43,7 +43,7 @@ static samba_pef compile(bool inference, int64_t memory)
     remove("lesson19.pef.log");
     return pef;
 }
-// A row for each KiB of the arena.
+// A row for each KiB. Flops, operations on floats: forward 5 (2 x 16^3 + 20 x 16^2), a tanh as 20.
 static void show(samba_pef pef, picture *p)
 {
     char map[8][64];
@@ -60,11 +60,11 @@ static void show(samba_pef pef, picture *p)
         for (int i = 0; i < pef.n_symbols; i++) {
             samba_pef_symbol t = samba_pef_symbol_at(&pef, i);
             if (t.region != ARENA || at < t.first || at > t.last) continue;
-            alive += (int)t.size;
-            map[t.offset / KIB][at] = (char)(t.first < 26 ? 'a' + t.first : 'A' + t.first - 26);
-            if (at > t.first) continue;
-            made += (int)t.size;
-            draw_box(p, &t);
+            char *cell = &map[t.offset / KIB][at];
+            if (*cell == '.') alive += (int)t.size;     // else it is where its input was
+            *cell = (char)(t.first < 26 ? 'a' + t.first : 'A' + t.first - 26);
+            made += at == t.first ? (int)t.size : 0;
+            if (at == t.first) draw_box(p, &t);
         }
         peak = alive > peak ? alive : peak;
         flops += (int)samba_pef_node_at(&pef, at).flops;
@@ -76,22 +76,22 @@ int main(int argc, char **argv)
 {
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 3, "Memory forward, in training, in less",
                              "Boxes are live ranges; dark: a result in the place of its input.");
-    // 1. The ops of a traced program stand in a fixed order, and each tensor has a live range, from
-    //    the op that makes it to the last that reads it. Parameters, inputs and outputs have places
-    //    of their own; the rest lies in one block, the arena, where those that are never alive
-    //    together share bytes, and a result may take the place of an input that nobody reads again.
-    //    So all addresses are known before the first run, which allocates nothing. To infer, two
-    //    places serve. A column is an op, a letter what it made: b, a tanh, lies where a was; the
-    //    last makes the output. Bytes: of all letters. Flops: additions, products and so on; here
-    //    5 layers of 16^2 sums of 16 products, and 16^2 tanh, 20 each: 5 (2 x 16^3 + 20 x 16^2).
+    // 1. The ops of a traced program stand in a fixed order. Each tensor has a live range, from the
+    //    op that makes it to the last that reads it; another order has other ranges and another
+    //    peak. Parameters, inputs and outputs have places of their own. All else lies in one block,
+    //    the arena, where tensors that are never alive together share bytes. A tanh, which reads
+    //    each number once, may write over its input, if nobody reads that again; a product reads
+    //    them many times and may not: so to infer, two places serve. All addresses are known before
+    //    the first run, which allocates nothing. A column is an op, a letter what it made: b, a
+    //    tanh, lies where a was; the last makes the output. All letters have 9216 bytes.
     // > FWD 10, 66560 flops; 9216 bytes, alive 2048, arena 2048
     // >   ..cdd.ghh.
     // >   abb.eff.ii
     show(compile(true, 0), &p);
-    // 2. Ops are in sections that can run by themselves: forward, backward, optimizer (not in flops
-    //    and map). Backward reads activations, what layers gave, in reverse: the first wait the
-    //    longest, so memory grows with depth. Places go to the largest first, in the smallest gap
-    //    that will do, at multiples of 64: so the arena is a little larger than what is alive.
+    // 2. Ops are in sections that can run by themselves: forward, backward, and optimizer, which
+    //    map and flops leave out. Backward reads activations in reverse: the first wait the
+    //    longest, so memory grows with depth. Places go to the largest first, at multiples of 64.
+    //    The plan is not always the best, but none needs less than what is alive at one op.
     // > FWD 13, BCKWD 23, OPT 11, 146689 flops; 23560 bytes, alive 7172, arena 7232
     // >   .............noo....................
     // >   ...........ll..pqrrrrr..............
@@ -102,16 +102,16 @@ int main(int argc, char **argv)
     // >   ..cdddddddddddddddddddddddddd.EFFFFF
     // >   abbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...
     show(compile(false, 0), &p);
-    // 3. With a limit, 19000 bytes for all tensors, the compiler drops activations and makes them
-    //    again when needed: a smaller arena, the same results, and 5 more ops backward.
-    // > FWD 13, BCKWD 28, OPT 11, 173569 flops; 28680 bytes, alive 5124, arena 5184
-    // >   .............nooo........................
-    // >   ................qrsssss..................
-    // >   ..........kll..pp.............EFFF.......
-    // >   ........ijjjjjjjjjjtuuuuuuu.CDDDDDDDDD...
-    // >   ..cdd.ghhhhhhhhhhhhhhh.xyyyyyyyyyyyJKKKKK
-    // >   abb.efffffffffffffffffffff.BBBBBGGGGGGG..
-    show(compile(false, 19000), &p);
+    // 3. With a limit, 18000 bytes for all tensors, it drops the activations of the first three
+    //    layers and makes them again when needed: a smaller arena, the same results, 9 more ops
+    //    backward.
+    // > FWD 13, BCKWD 32, OPT 11, 200193 flops; 32776 bytes, alive 4100, arena 4160
+    // >   .............nooo............................
+    // >   ................qrsssss...ABBBBBBBBB.........
+    // >   ..........kll..pp.......yzz.CDDD......MNNN...
+    // >   ..cdd.ghhhhhhhhhhhhhhh.xxxxxxxEEEEEEELLLOOOOO
+    // >   abb.eff.ijjjjjjjjjjtuuuuuuuuuuuuuHIIIIIIIII..
+    show(compile(false, 18000), &p);
     picture_close(&p);
     // Exercises 19a, 19b: live ranges and peak; places in the first gap that fits. Then answer:
     //   Why must all shapes be known?

@@ -11,8 +11,8 @@ typedef struct replica {
     int first, rows;                    // of the batch
 } replica;
 static const float number[WIDE] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-// 1. A replica is the whole net, in a session of its own, for some rows of the batch. All begin
-//    with the same weights, which depend on the seed and on names alone.
+// 1. A replica is the whole net (each machine must have room for it), in a session of its own, for
+//    some rows of the batch. All begin with the same weights, which depend on seed and names alone.
 static replica open_replica(int first, int rows)
 {
     samba_session *s = samba_open(NULL);
@@ -27,7 +27,7 @@ static replica open_replica(int first, int rows)
     return r;
 }
 // Its rows of the batch: is the first number larger than the second? Replicas need nothing of each
-// other yet: each could have a thread, or a machine, of its own.
+// other yet: each could have a thread, or a machine, of its own. Then all wait for the slowest.
 static void forward_and_backward(replica *r, int step)
 {
     float x[ROWS][IN], y[ROWS];
@@ -41,10 +41,10 @@ static void forward_and_backward(replica *r, int step)
     samba_write(r->y, y);
     samba_run(r->s, SAMBA_FWD | SAMBA_BCKWD);
 }
-// 2. All-reduce: each gradient becomes the mean of those of all replicas. Returns how many numbers
-//    a replica has to send for it: one for each parameter, 8 x 4 + 8 and 8 + 1 here, however many
-//    rows there are. So large batches are worth it. tools/include/samba/parallel.h does it for more
-//    replicas, in threads of their own; the order of its sums is fixed, whoever is ready first.
+// 2. All-reduce: each gradient becomes the mean over all replicas. Returns how many numbers a
+//    replica sends: one for each parameter, 8 x 4 + 8 and 8 + 1 (in a ring of many: less than two
+//    for each). More rows take longer to compute, but not to send: so large batches are worth it.
+//    tools/include/samba/parallel.h does it in threads, its sums in a fixed order.
 static int all_reduce(replica r[2], double share0, double share1)
 {
     int n = 0;
@@ -74,8 +74,8 @@ int main(int argc, char **argv)
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "Gradients of eight weights",
                              "The mean of both halves lies on the gradient of the whole batch.");
     picture_axes(&p, -0.5, WIDE - 0.5, -0.25, 0.75, "weight (line: the whole batch)", "gradient");
-    // 3. A loss that is the mean over rows has a gradient that is the mean over rows: that of the
-    //    whole batch is the mean of its halves'. Each half alone is a noisier guess of it.
+    // 3. The gradient of a mean over rows is the mean of the rows' gradients: the whole batch's is
+    //    the mean of its halves'. A half errs more; if a batch is larger, try a larger rate.
     // > 0...15   -0.112  0.261  0.497  0.570  0.245  0.242  0.272  0.415
     // > 16...31   0.046  0.220  0.510  0.616  0.352  0.218  0.277  0.315
     // > each sends 49 numbers
@@ -100,9 +100,9 @@ int main(int argc, char **argv)
         show(by_rows ? "by rows" : "plain", &part[0], &p);
     }
     // 5. All make the same step, as gradient and momentum are the same: replicas stay equal, to the
-    //    bit. The net of the whole batch differs in last digits, as its sums were rounded in
-    //    another order. The last bias after 50 steps:
-    // > replicas -0.0337197557 -0.0337197557, whole -0.0337198563
+    //    bit. (Clip after the mean: before it, norms differ.) The whole batch may differ in last
+    //    digits: its sums are rounded in another order. The first weight after 50 steps:
+    // > replicas 0.176271781 0.176271781, whole 0.176271722
     for (int step = 0; step < STEPS; step++) {
         forward_and_backward(&whole, step);
         for (int i = 0; i < 2; i++) forward_and_backward(&half[i], step);
@@ -110,8 +110,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < 2; i++) samba_run(half[i].s, SAMBA_OPT);
         samba_run(whole.s, SAMBA_OPT);
     }
-    printf("replicas %.9g %.9g, whole %.9g\n", (double)samba_read(half[0].w[3])[0],
-           (double)samba_read(half[1].w[3])[0], (double)samba_read(whole.w[3])[0]);
+    printf("replicas %.9g %.9g, whole %.9g\n", (double)samba_read(half[0].w[0])[0],
+           (double)samba_read(half[1].w[0])[0], (double)samba_read(whole.w[0])[0]);
     // Exercise 20a: the mean over replicas with unequal parts. Then answer:
     //   Replicas begin with different weights. What goes wrong, though gradients are averaged?
     //   Why must the order in which gradients are added not depend on who is ready first?

@@ -1,17 +1,18 @@
 // Lesson 21: a net that learns on a microcontroller.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/21_device.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints, here and as the firmware of an emulated Cortex-M3,
-// a small processor (`make lesson-device`). New: runtime, flash. Begin with live.
+// Lines after `>` are what this program prints, here and as a firmware, the one program of a
+// microcontroller (`make lesson-device` emulates a Cortex-M3, which shows bits and RAM, not time
+// and energy). New: runtime, flash. Begin with live.
 #include "device.h"
 enum { IN = 8, KINDS = 4 };
-// What a sensor shows of one of four movements; returns which one. Integers, as every machine has
-// the same ones.
-static int32_t sense(uint32_t *dice, int32_t mounted, float x[IN])
+// What a sensor shows of one of four movements; returns which one. Drawn as integers, equal on all
+// machines; noise is odd in tests, else even: so it has learned from no test (lesson 9).
+static int32_t sense(uint32_t *dice, int32_t mounted, bool test, float x[IN])
 {
     static const char *const movement[KINDS] = { "01234567", "40404040", "00080000", "00006666" };
     *dice = *dice * 1664525u + 1013904223u;
     int32_t kind = (int32_t)(*dice >> 30), strength = mounted * (6 + (int32_t)(*dice >> 28 & 3));
-    int32_t noise = (int32_t)(*dice >> 8 & 31) - 16;
+    int32_t noise = (int32_t)(*dice >> 8 & 30) - 16 + test;
     for (int i = 0; i < IN; i++) x[i] = (float)((movement[kind][i] - '0') * strength + noise) / 64;
     return kind;
 }
@@ -24,7 +25,7 @@ static uint32_t meet(samba_runtime *rt, uint32_t dice, int32_t mounted, bool lea
     uint32_t right = 0;
     for (int i = 0; i < 100; i++) {
         int32_t best = 0;
-        *label = sense(&dice, mounted, x);
+        *label = sense(&dice, mounted, !learn, x);
         samba_runtime_run(rt, learn ? 0 : SAMBA_FWD);   // 0: forward, backward, step
         for (int32_t k = 1; k < KINDS; k++)
             if (score[k] > score[best]) best = k;
@@ -34,59 +35,58 @@ static uint32_t meet(samba_runtime *rt, uint32_t dice, int32_t mounted, bool lea
 }
 static int live(const void *pef, size_t size, size_t ram)
 {
-    // 1. A microcontroller has some kilobytes of RAM, flash, from which programs and constants are
-    //    read where they lie, and no malloc. The runtime takes a compiled program (lesson 19) and a
-    //    block of memory, whose size is known beforehand. It is small, as batches have one row, SGD
-    //    without momentum has no state, and a gradient is used as soon as it is complete and not
-    //    kept: that is .mapping below, spatial.
+    // 1. A microcontroller has some kilobytes of RAM, flash, which keeps programs and constants,
+    //    and no malloc. The runtime takes a compiled program (lesson 19) and a block of memory:
+    //    1152 bytes for what passes between ops, 1000 for tables of ops and tensors, 680 for
+    //    weights, copied as they change, 384 for kernels, 64 for input and output. So little, as a
+    //    batch is one row, SGD without momentum keeps nothing, and gradients are used at once:
+    //    .mapping below, spatial. Without floats in hardware, each operation is a call.
     // > bytes of RAM: 3280
-    static union { uint64_t align; uint8_t bytes[MEMORY]; } memory;
     char why[200];
     say("bytes of RAM:", (uint32_t)ram);
     samba_runtime *rt = samba_runtime_open(pef, size, memory.bytes, MEMORY, why, sizeof why);
-    if (!rt) board_print(why);
-    if (!rt) return 1;
+    if (!rt) return refuse(why);
     // 2. The factory's net knows movements of a device worn the right way up, 1. Here it hangs
     //    upside down, -1: all signs are turned, and it is wrong each time. The owner says what each
     //    movement was, and it learns: right of 100 before, meanwhile, and after. No data left the
-    //    device. But it has forgotten the other way, of which it saw no more examples.
+    //    device. But the other way, of which it saw no more examples, it has mostly forgotten.
     // > upright:  100 #########################
     // > turned:    0
-    // > learns:   51 ############
-    // > learns:   85 #####################
-    // > learns:   96 ########################
+    // > learns:   53 #############
+    // > learns:   83 ####################
+    // > learns:   95 #######################
     // > turned:  100 #########################
-    // > upright:    0
+    // > upright:    1
     say("upright:", meet(rt, 4, 1, false));
     say("turned:", meet(rt, 4, -1, false));
     for (uint32_t i = 1; i < 4; i++) say("learns:", meet(rt, i, -1, true));
     say("turned:", meet(rt, 4, -1, false));
     say("upright:", meet(rt, 4, 1, false));
-    // 3. RAM forgets when the power goes, flash does not. But a page of flash must be erased before
-    //    it is written, and the power may fail in between. So there are two slots: it saves to the
-    //    older one, its header last, and one whole slot is always left. (device.h plays the flash.)
-    //    Without a whole header a slot is not read. It takes a page of 256 bytes; weights and
-    //    biases, 12 x 8 + 12 and 4 x 12 + 4 floats, 640 bytes, take three more.
+    // 3. RAM forgets when the power goes, flash does not. But flash must be erased before it is
+    //    written, and the power may fail in between: so it saves to the older of two slots, and one
+    //    whole slot is always left. Its header, a page of 256 bytes, comes last; without it a slot
+    //    is not read. Weights take three. A checksum of all shows equal bits here and there.
     // > bytes of a slot: 1024
+    // > checksum: 1981
     // > restored:  100 #########################
-    static const samba_storage storage = { SLOT, flash, NULL, NULL, write_flash, NULL };
     say("bytes of a slot:", (uint32_t)samba_runtime_state_bytes(rt));
-    bool fine = samba_runtime_save(rt, &storage);
+    if (!samba_runtime_save(rt, &storage)) return explain(rt);
+    say("checksum:", checksum());
     memset(memory.bytes, 0, sizeof memory);             // the power goes, and comes
     rt = samba_runtime_open(pef, size, memory.bytes, MEMORY, why, sizeof why);
-    fine = fine && samba_runtime_restore(rt, &storage);
+    if (!samba_runtime_restore(rt, &storage)) return explain(rt);
     say("restored:", meet(rt, 4, -1, false));
-    // Exercise 21a: a budget of RAM, pages of flash. Then answer:
+    // Exercise 21a: two slots, and the power that fails. Then answer:
     //   The power fails while the header of a slot is written. Which slot is read then?
     //   AdamW keeps two numbers for each parameter. What would it do to RAM and slot?
-    return fine ? 0 : 1;
+    return 0;
 }
 #if defined(LESSON_DEVICE)
 int main(void)
 {
     board_start();
-    size_t ram = samba_runtime_bytes(lesson21_pef, lesson21_pef_size, NULL, 0);
-    return live(lesson21_pef, lesson21_pef_size, ram);
+    const uint8_t *pef = lesson21_pef;
+    return live(pef, lesson21_pef_size, samba_runtime_bytes(pef, lesson21_pef_size, NULL, 0));
 }
 #else
 // The factory: trains, and writes the checkpoint that the device will have in flash.
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     samba_compile(s, &p);
     for (int step = 0; step < 400; step++) {
         float movement[IN];
-        int32_t kind = sense(&dice, 1, movement);
+        int32_t kind = sense(&dice, 1, false, movement);
         samba_write(x, movement);
         samba_write(label, &kind);
         samba_run(s, 0);

@@ -30,6 +30,11 @@ static inline size_t read_file(const char *path, void *bytes, size_t room)
 }
 #endif
 
+static union {
+    uint64_t align;
+    uint8_t bytes[MEMORY];
+} memory;
+
 // A line: what, a number of at most five digits, and a bar of it, if it may be percent.
 static inline void say(const char *what, uint32_t n)
 {
@@ -44,7 +49,7 @@ static inline void say(const char *what, uint32_t n)
 }
 
 // A flash of two slots. Here it is RAM; on a board its driver erases and writes.
-enum { SLOT = 2048 };
+enum { SLOT = 9 * 256 };                // pages; of AdamW all are needed
 
 static uint8_t flash[2 * SLOT];
 
@@ -53,5 +58,31 @@ static inline bool write_flash(size_t at, const void *bytes, size_t n, void *use
     (void)user;
     memcpy(flash + at, bytes, n);
     return true;
+}
+
+static const samba_storage storage = { SLOT, flash, NULL, NULL, write_flash, NULL };
+
+// Of all bytes of the flash; four digits.
+static inline uint32_t checksum(void)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < sizeof flash; i++) sum = 31 * sum + flash[i];
+    return sum % 10000;
+}
+
+// Prints why; returns 1, for main to return.
+static inline int refuse(const char *why)
+{
+    board_print(why);
+    board_print("\n");
+    return 1;
+}
+
+// The same of the runtime's last failure.
+static inline int explain(const samba_runtime *rt)
+{
+    char why[200];
+    samba_runtime_error(rt, why, sizeof why);
+    return refuse(why);
 }
 #endif
