@@ -347,6 +347,44 @@ static void test_parts(void)
     }
 }
 
+// A backward pass by itself: of the root of 0 the slope is infinite.
+static void test_backward(void)
+{
+    masked m;
+    memset(&m, 0, sizeof m);
+    m.s = samba_open(&(samba_desc){ .quiet = true, .threads = 2 });
+    m.x = samba_zeros(m.s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
+    samba_tensor *h = samba_sqrt(samba_linear_no_bias(m.x, "fc", F));
+    samba_program p = adamw();
+    p.loss = samba_name(samba_mean(h, SAMBA_ALL_AXES, false), "loss");
+    CHECK(samba_compile(m.s, &p));
+    m.replay = samba_replay_open(m.s, PATH);
+    samba_culprit q;
+    CHECK(samba_replay_run(m.replay, SAMBA_FWD) && !samba_replay_run(m.replay, SAMBA_BCKWD));
+    CHECK(samba_nonfinite(m.s, &q) && strcmp(q.section_type, "BCKWD") == 0);
+    CHECK(says(m.s, " makes inf at element 0 of ") && ends_in(&m, q.op));
+}
+
+// With running statistics only element 20 is below 0, with those of the batch others are before it.
+static void test_running_stats(void)
+{
+    masked m;
+    memset(&m, 0, sizeof m);
+    m.s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+    m.x = samba_input(m.s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
+    samba_program p = adamw();
+    p.loss = samba_name(samba_mean(samba_log(samba_batchnorm(m.x, "norm")), SAMBA_ALL_AXES, false),
+                        "loss");
+    CHECK(samba_compile(m.s, &p));
+    m.replay = samba_replay_open(m.s, PATH);
+    float x[N];
+    samba_culprit q;
+    for (int i = 0; i < N; i++) x[i] = i == 20 ? -1.0f : 1.0f + (float)i;
+    CHECK(samba_write(m.x, x) && samba_use_running_stats(m.s, true));
+    CHECK(!samba_replay_run(m.replay, SAMBA_FWD) && samba_nonfinite(m.s, &q) && q.element == 20);
+    CHECK(ends_in(&m, "log"));
+}
+
 // Each section by itself, in one session and with the memory of another.
 static void test_sections(void)
 {
@@ -665,6 +703,8 @@ int main(void)
     RUN(test_description);
     RUN(test_modes);
     RUN(test_parts);
+    RUN(test_backward);
+    RUN(test_running_stats);
     RUN(test_sections);
     RUN(test_leaves);
     RUN(test_programs);
