@@ -57,6 +57,9 @@ device: ready-device            ## nets on emulated microcontrollers: the host's
 lesson-device:                  ## lesson 21 as the firmware of an emulated microcontroller
 	@tests/lessons/device.sh
 
+glass-box: ready-view           ## pages of real nets, judged in a browser; build/view_real/*.png
+	@tests/tools/view_real.sh all
+
 tiny-nets:                      ## a table: what training the nets of MLPerf Tiny takes on a device
 	@tests/device/tiny_nets.sh all
 
@@ -175,4 +178,4 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run learn web gpt test check full asan tsan random random-asan device lesson-device tiny-nets lint tools bench bench-small lenet install packages clean help
+.PHONY: all run learn web gpt test check full asan tsan random random-asan device lesson-device glass-box tiny-nets lint tools bench bench-small lenet install packages clean help

@@ -92,6 +92,28 @@ class Browser:
         self.call('Input.dispatchMouseEvent', type=kind, x=x, y=y, button='left', buttons=buttons,
                   clickCount=1)
 
+    def click(self, element):
+        """With the mouse, in the middle of an element, given as an expression."""
+        x, y = self.evaluate("""(() => {
+            const element = %s;
+            element.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+            const box = element.getBoundingClientRect();
+            return [box.left + box.width / 2, box.top + box.height / 2];
+        })()""" % element)
+        for kind in ('mousePressed', 'mouseReleased'):
+            self.mouse(kind, x, y)
+
+    def computed(self):
+        """Seconds for which the thread of the page has computed, whatever else the machine does."""
+        self.call('Performance.enable', timeDomain='threadTicks')
+        metrics = self.call('Performance.getMetrics')['metrics']
+        return next(one['value'] for one in metrics if one['name'] == 'TaskDuration')
+
+    def offline(self):
+        """From here on nothing can be had from the network."""
+        self.call('Network.emulateNetworkConditions', offline=True, latency=0,
+                  downloadThroughput=-1, uploadThroughput=-1)
+
     def key(self, key, text=''):
         self.call('Input.dispatchKeyEvent', type='keyDown', key=key, text=text)
         self.call('Input.dispatchKeyEvent', type='keyUp', key=key)

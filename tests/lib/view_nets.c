@@ -4,6 +4,7 @@
 #include "samba.h"
 #include "samba/replay.h"
 #include "tests/lib/device_nets.h"
+#include "tests/lib/view_run.h"
 #include "tools/cli/view/memory.h"
 #include <inttypes.h>
 #include <math.h>
@@ -210,109 +211,6 @@ static const device_net more_nets[] = {
 };
 enum { MORE_NETS = sizeof more_nets / sizeof *more_nets };
 
-// ---- Files --------------------------------------------------------------------------------------
-
-static const char *folder;
-
-static const char *in_folder(const char *name, const char *end)
-{
-    static char path[2][512];
-    static int turn;
-    turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s%s", folder, name, end);
-    return path[turn];
-}
-
-// The data of a tensor, as NumPy writes it.
-static void write_npy(const char *path, const char *type, const samba_shape *shape, const void *data,
-                      size_t size)
-{
-    char header[128], dims[64] = "";
-    for (int32_t d = 0; d < shape->ndim; d++)
-        snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%d,", shape->dim[d]);
-    int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
-                     type, dims);
-    FILE *f = fopen(path, "wb");
-    if (!f) return;
-    while ((n + 11) % 64) header[n++] = ' ';
-    header[n++] = '\n';
-    fwrite("\x93NUMPY\x01\x00", 1, 8, f);
-    fputc(n & 255, f);
-    fputc(n >> 8, f);
-    fwrite(header, 1, (size_t)n, f);
-    fwrite(data, 1, size, f);
-    fclose(f);
-}
-
-// Small numbers of both signs, or classes; also as a file, whose flag is added to NAME.inputs.
-static void give_input(samba_session *s, const char *net, const char *input, int32_t number,
-                       int32_t parts, FILE *flags)
-{
-    char name[64];
-    samba_tensor *t = samba_tensor_by_name(s, input);
-    int64_t n = samba_count(&t->shape) * parts;
-    samba_shape shape = t->shape;
-    float *value = malloc((size_t)n * sizeof *value);
-    int32_t *id = malloc((size_t)n * sizeof *id);
-    unsigned char *flag = malloc((size_t)n);
-    if (parts > 1 && t->batch_dim >= 0) shape.dim[t->batch_dim] *= parts;
-    for (int64_t k = 0; k < n; k++) {
-        value[k] = (float)((k + number) * 7 % 23) / 16 - 0.6f;
-        id[k] = (int32_t)(k % 3);
-        flag[k] = k % 4 != 1;
-    }
-    snprintf(name, sizeof name, "%s_%d.npy", net, number);
-    const void *data = t->dtype == SAMBA_F32 ? (void *)value : (void *)id;
-    const char *type = t->dtype == SAMBA_F32 ? "<f4" : "<i4";
-    if (t->dtype == SAMBA_BOOL) {
-        data = flag;
-        type = "|b1";
-    }
-    samba_write_bytes(t, data, (size_t)n * samba_dtype_size(t->dtype));
-    write_npy(in_folder(name, ""), type, &shape, data, (size_t)n * samba_dtype_size(t->dtype));
-    fprintf(flags, "--input\n%s=%s\n", input, in_folder(name, ""));
-    free(value);
-    free(id);
-    free(flag);
-}
-
-// "NAME VALUE ..." for each of the tensors, their first values.
-static void write_values(FILE *to, samba_session *s, const char *const *names, int32_t n)
-{
-    for (int32_t i = 0; i < n; i++) {
-        samba_tensor *t = samba_tensor_by_name(s, names[i]);
-        int64_t count = t ? (int64_t)(samba_bytes(t) / samba_dtype_size(t->dtype)) : 0;
-        float *value = malloc((size_t)count * sizeof *value + 1);
-        if (!t || !samba_copy_out_f32(t, value, count)) puts(samba_error(s));
-        int64_t all = samba_count(&t->shape);       // a batched output: the first microbatch
-        fprintf(to, "%s\n", names[i]);
-        for (int64_t k = 0; k < all && k < 200; k++) fprintf(to, "%.9g ", value[k]);
-        fprintf(to, "\n");
-        free(value);
-    }
-}
-
-// Runs a step with inputs that are written down, and what comes of it.
-static bool write_run(const char *name, int32_t parts)
-{
-    const char *names[128];
-    samba_session *s = samba_open(NULL);
-    FILE *flags = fopen(in_folder(name, ".inputs"), "w"), *to = fopen(in_folder(name, ".expected"), "w");
-    bool fine = flags && to && samba_load(s, in_folder(name, ".ckpt"), NULL);
-    int32_t n = fine ? samba_input_names(s, names, 128) : 0;
-    for (int32_t i = 0; i < n; i++) give_input(s, name, names[i], i, parts, flags);
-    fine = fine && samba_run(s, 0);
-    n = samba_output_names(s, names, 128);
-    n += samba_weight_names(s, names + n, 128 - n);
-    n += samba_grad_names(s, names + n, 128 - n);
-    if (fine) write_values(to, s, names, n);
-    if (flags) fclose(flags);
-    if (to) fclose(to);
-    if (!samba_ok(s)) puts(samba_error(s));
-    samba_close(s);
-    return fine;
-}
-
 // ---- Memory -------------------------------------------------------------------------------------
 
 // Every byte has one owner at every node, and at the peak their sum is what samba.h promises.
@@ -356,7 +254,7 @@ static bool make_net(const device_net *n, int i)
     samba_close(s);
     bool graphs = strcmp(n->name, "graphs") == 0;       // several: none is run as a whole
     int32_t parts = p.microbatches > 1 ? p.microbatches : 1;
-    if (fine && !graphs) fine = write_run(n->name, parts);
+    if (fine && !graphs) fine = write_run(n->name, parts, 1, fill_pattern);
     return fine && prove_memory(n->name);
 }
 

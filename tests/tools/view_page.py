@@ -1,21 +1,39 @@
-"""What tests/tools/view_page.sh asks of the page of the glass box in a browser:
-    view_page.py BROWSER AXE FILE|KIND...   a page of the tool, or one of view_data.py (res_ffn ...)
-AXE is axe.min.js, or - if it is not there. The last line is "N passed, N failed"."""
+"""What the page of the glass box must do in a browser, with the network off:
+    view_page.py BROWSER AXE [--shots FOLDER] FILE|KIND...
+FILE is a page of the tool, KIND one of view_data.py (res_ffn ...). AXE is axe.min.js, or - if it is
+not there. --shots: all views are drawn, too, and what can be open in that of the graph is judged. A
+line for each page tells what was measured; the last line is "N passed, N failed"."""
 import base64
 import html
 import json
+import math
 import pathlib
 import re
 import struct
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'lib'))
 import view_data
 from browser import Browser
 
-BROWSER, AXE = sys.argv[1:3]
+BROWSER, AXE, *WORDS = sys.argv[1:]
+SHOTS = pathlib.Path(WORDS[1]) if WORDS[0] == '--shots' else None
+PAGES = WORDS[2:] if SHOTS else WORDS
+CONTRAST = (pathlib.Path(__file__).parents[1] / 'lib/contrast.js').read_text()
 SIZES = ((1280, 900), (390, 844))
+# What a page must have at least: one that has lost it would pass with nothing looked at.
+USUAL = {'views': 'overview graph memory cost', 'nodes': 2, 'clicks': 20}
+LEAST = {
+    'hostile': {'views': 'overview graph cost', 'clicks': 0},
+    'res_ffn': {'views': USUAL['views'] + ' difference'},
+    'transformer': {'views': USUAL['views'] + ' attention'},
+    'large': {'nodes': 10000},
+    'ResFFN': {'views': USUAL['views'] + ' rewrites', 'nodes': 30, 'parameters': 671754},
+    'LeNet': {'views': USUAL['views'] + ' rewrites', 'nodes': 40, 'parameters': 61706},
+    'GPT-2-small': {'views': USUAL['views'] + ' attention rewrites', 'nodes': 900,
+                    'parameters': 124439808},
+    'graph-of-10000': {'views': USUAL['views'] + ' rewrites', 'nodes': 10000},
+}
 passed = failed = 0
 
 
@@ -27,16 +45,12 @@ def check(what, holds, found=''):
         print('FAILED %s %s' % (what, str(found)[:1200]))
 
 
+# ---- The file -----------------------------------------------------------------------------------
 def contents(text):
     """The data of a page and the values of its blocks, as the page itself cannot change them."""
     data = json.loads(re.search(r'<script[^>]*id="data">(.*?)</script>', text, re.S).group(1))
     blocks = dict(re.findall(r'<script type="text/plain" id="v(\d+)">(.*?)</script>', text, re.S))
     return data, blocks
-
-
-def bad_events(page):
-    return [event['params'] for event in page.events if event.get('method') in (
-        'Runtime.exceptionThrown', 'Runtime.consoleAPICalled', 'Log.entryAdded')]
 
 
 def block_values(data, blocks, one):
@@ -58,78 +72,136 @@ def same(shown, value):
     return abs(seen - value) <= 1e-6 * abs(value)
 
 
-def clicks(name, page, data, blocks):
-    """20 tensors, chosen by clicking in the panel of their node: statistics and first values."""
-    made = [one for one in data['snapshots'] if one['node'] >= 0 and str(one.get('block')) in blocks]
-    newest = {}
-    for one in made:
-        newest[one['step'], one['node'], one['tensor']] = one
-    made = list(newest.values())
-    for one in made[::max(1, len(made) // 20)][:20]:
-        page.evaluate('change({tab: "graph", step: %d, node: %d})' % (one['step'], one['node']))
-        page.evaluate('document.querySelector("#panel [data-tensor=\'%d\']").click()' % one['tensor'])
-        page.evaluate('look.view = "table"; paintPanel()')
-        shown = page.evaluate("""[Array.from(document.querySelectorAll('#statistics dd'), e => e.textContent),
-            Array.from(document.querySelectorAll('#values .one:first-child tbody tr:first-child td'),
-                       e => e.textContent), $('tensor-title').textContent]""")
-        what = '%s: tensor %d of node %d shows what the run gave' % (name, one['tensor'], one['node'])
-        wanted = [one[key] for key in ('min', 'max', 'mean', 'std')]
-        check(what, all(map(same, shown[0], wanted)), (shown[0], wanted))
-        values = block_values(data, blocks, one)[:len(shown[1])]
-        check(what + ', value by value', shown[1] and all(
-            same(text, value) for text, value in zip(shown[1], values)), (shown[1], values))
+def viewer_size(name, text):
+    """The page as the tool writes it, without the data and the values."""
+    viewer = re.sub(r'<script[^>]*id="(data|v\d+)">.*?</script>\n?', '', text, flags=re.S)
+    size = len(viewer.encode())
+    check(name + ': the viewer is at most 150 kB', size <= 150000, size)
 
 
-def search(name, page, data):
-    """Each answer in 100 ms; what is found in a fold opens it."""
-    last = data['nodes'][-1]
-    page.evaluate('change({tab: "graph"}); foldAll(false)')
-    for text in (last['op'], last['name'] or last['op'], 'no such thing', 'a', str(len(data['nodes']) - 1)):
-        spent, rows = page.evaluate("""(() => {
-            const start = performance.now();
-            $('find').value = %s;
-            $('find').dispatchEvent(new Event('input'));
-            return [performance.now() - start, search.rows.length];
-        })()""" % json.dumps(text))
-        check('%s: search for %r in 100 ms' % (name, text), spent < 100, spent)
-        check('%s: search for %r finds' % (name, text), (rows == 0) == (text == 'no such thing'), rows)
-    place = len(data['nodes']) - 1
-    page.evaluate('openFound({node: %d})' % place)
-    check(name + ': what is found is opened', page.evaluate(
-        'visibleOf(leafOf[%d]) === leafOf[%d] && state.node === %d' % (place, place, place)))
-    page.evaluate("$('find').value = ''; $('find').dispatchEvent(new Event('input'))")
+def complete(name, page, data):
+    """The page has what the net has."""
+    least = {**USUAL, **LEAST.get(name, {})}
+    views = page.evaluate('VIEWS.filter(view => view.there).map(view => view.id)')
+    check(name + ': its views', set(least['views'].split()) <= set(views), views)
+    check(name + ': its nodes', len(data['nodes']) >= least['nodes'], len(data['nodes']))
+    if 'parameters' in least:
+        there = sum(math.prod(t['shape']) for t in data['tensors'] if t['role'] == 'parameter')
+        check(name + ': its parameters', there == least['parameters'], there)
+    return views, least['clicks']
 
 
-def first_paint(name, page, file):
+def quickest(measure, limit):
+    """The best of up to five times, as other programs run, too: measure() gives [time, ...]."""
+    best = measure()
+    for _ in range(4):
+        if best[0] >= limit:
+            best = min(best, measure())
+    return best
+
+
+# ---- Opening ------------------------------------------------------------------------------------
+def reload(page, file):
     page.call('Page.navigate', url='about:blank')
     page.call('Page.navigate', url='file://%s' % file)
     page.wait('document.readyState === "complete"')
-    spent = page.wait("""(performance.getEntriesByType('paint')[0] || {startTime: 0}).startTime &&
-        Math.max(performance.getEntriesByName('ready')[0].startTime,
-                 performance.getEntriesByType('paint')[0].startTime)""", 20, 0.1)
-    print('%s: first paint with the graph after %.0f ms' % (name, spent))
-    check(name + ': first paint in 1.5 s', spent < 1500, spent)
 
 
-def accessible(name, page):
-    if AXE == '-':
-        return
-    page.evaluate(pathlib.Path(AXE).read_text() + '; 0')
-    large = page.evaluate('nodes.length') > 2000        # axe takes 20 s there
-    tabs = page.evaluate('VIEWS.filter(view => view.there).map(view => view.id)')
-    for tab in ['graph'] if large else tabs:
-        page.evaluate('change({tab: "%s"})' % tab)
-        for width, height in SIZES[:1] if large else SIZES:
-            for dark in (False,) if large else (False, True):
-                page.resize(width, height, dark)
-                time.sleep(0.3)                         # transitions of colours end
-                found = page.evaluate("""axe.run().then(all => all.violations.map(
-                    one => [one.id, one.nodes.length, one.nodes[0].html.slice(0, 200),
-                            one.nodes[0].any.map(why => why.message).join(' ').slice(0, 200)]))""")
-                check('%s, %s at %d, %s: axe' % (name, tab, width, 'dark' if dark else 'light'), not found, found)
-                wide = page.evaluate('document.documentElement.scrollWidth - innerWidth')
-                check('%s, %s at %d: nothing sticks out' % (name, tab, width), wide <= 0, wide)
-    page.resize(*SIZES[0])
+def first_paint(name, page, file):
+    """Until the graph is on the screen."""
+    def measure():
+        reload(page, file)
+        return [page.wait('window.seenAfter', 20, 0.1)]
+
+    page.call('Page.addScriptToEvaluateOnNewDocument', source="""new PerformanceObserver(list => {
+        if (list.getEntriesByName('ready').length) {
+            requestAnimationFrame(() => setTimeout(() => window.seenAfter = performance.now()));
+        }
+    }).observe({ type: 'mark', buffered: true })""")
+    best = quickest(measure, 1500)[0]
+    check(name + ': first paint in 1.5 s', best < 1500, best)
+    return best
+
+
+def bad_events(page):
+    return [event['params'] for event in page.events if event.get('method') in (
+        'Runtime.exceptionThrown', 'Runtime.consoleAPICalled', 'Log.entryAdded')]
+
+
+def silent(name, page, file):
+    """After all else: nothing was asked for, nothing was said."""
+    page.evaluate('new Promise(done => setTimeout(done, 300))')
+    asked = {url for url in page.requests() if not url.startswith('data:')}
+    asked -= {'about:blank', 'file://%s' % file}
+    check(name + ': no request', not asked, asked)
+    check(name + ': no error in the console', not bad_events(page), bad_events(page))
+
+
+# ---- Using it -----------------------------------------------------------------------------------
+FIND = '$("find").value = "%s"; $("find").dispatchEvent(new Event("input"))'
+
+
+def find(page, text):
+    """[milliseconds that the page computes, how many answers, what is written, milliseconds on the
+    clock], in the first frame after a text is typed."""
+    before = page.computed()
+    rows, note, clock = page.evaluate("""new Promise(done => requestAnimationFrame(() => {
+        const start = performance.now();
+        %s;
+        requestAnimationFrame(() => setTimeout(() => done([
+            search.rows.length, $('found').textContent, performance.now() - start])));
+    }))""" % FIND % text)
+    return [1000 * (page.computed() - before), rows, note, clock]
+
+
+def search(name, page, data):
+    """Each answer in 100 ms, with all folds closed and open; what is found in a fold opens it.
+    What counts is the time that the page's thread computes: it is the same on a busy machine.
+    Returns the slowest, and on the clock."""
+    last, place, slowest = data['nodes'][-1], len(data['nodes']) - 1, [0, 0]
+    for folds in ('false', 'true'):
+        page.evaluate('change({tab: "graph"}); foldAll(%s)' % folds)
+        for text in (last['op'], last['name'] or last['op'], 'none of these', 'a', str(place)):
+            spent, rows, note, clock = quickest(lambda: find(page, text), 100)
+            slowest = [max(slowest[0], spent), max(slowest[1], clock)]
+            check('%s: search for %r in 100 ms' % (name, text), spent < 100, spent)
+            right = (rows == 0) == (text == 'none of these') == ('Nothing matches' in note)
+            check('%s: search for %r finds' % (name, text), right, (rows, note[:80]))
+    page.evaluate('foldAll(false); openFound({node: %d})' % place)
+    check(name + ': what is found is opened', page.evaluate(
+        'visibleOf(leafOf[%d]) === leafOf[%d] && state.node === %d' % (place, place, place)))
+    page.evaluate(FIND % '')
+    return slowest
+
+
+def clicks(name, page, data, blocks, least):
+    """Clicks with the mouse on nodes of the graph and on a tensor of each: its statistics and first
+    values are those of the run. Returns how many."""
+    newest = {(one['step'], one['node'], one['tensor']): one for one in data['snapshots']
+              if one['node'] >= 0 and str(one.get('block')) in blocks}
+    made = list(newest.values())
+    page.evaluate('change({tab: "graph"}); look.view = "table"')
+    done = 0
+    for one in made[::max(1, len(made) // 20)][:20]:
+        node, tensor = one['node'], one['tensor']
+        what = '%s: tensor %d of node %d shows what the run gave' % (name, tensor, node)
+        other = (node + 1) % len(data['nodes'])
+        page.evaluate('change({step: %d, node: %d})' % (one['step'], other))
+        page.evaluate('reveal(leafOf[%d]); relayout(); intoSight(leafOf[%d])' % (node, node))
+        page.click('$("stage").querySelector(`[data-id="${leafOf[%d].id}"]`)' % node)
+        check(what + ': the node is chosen', page.evaluate('state.node') == node)
+        page.click('$("panel").querySelector("[data-tensor=\'%d\']")' % tensor)
+        figures, row = page.evaluate("""['#statistics dd',
+            '#values .one:first-child tbody tr:first-child td'].map(selector =>
+            Array.from(document.querySelectorAll(selector), cell => cell.textContent))""")
+        wanted = [one[key] for key in ('min', 'max', 'mean', 'std')]
+        check(what, len(figures) >= 4 and all(map(same, figures, wanted)), (figures, wanted))
+        values = block_values(data, blocks, one)[:len(row)]
+        right = row and len(values) == len(row) and all(map(same, row, values))
+        check(what + ', value by value', right, (row, values))
+        done += 1
+    check('%s: %d clicks' % (name, least), done >= least, done)
+    return done
 
 
 def keyboard(name, page, data):
@@ -139,14 +211,15 @@ def keyboard(name, page, data):
     check(name + ': / goes to the search', page.evaluate('document.activeElement.id') == 'find')
     page.evaluate('$("find").blur()')
     page.key(']')
-    check(name + ': ] goes to the next node', page.evaluate('state.node') == min(1, len(data['nodes']) - 1))
+    check(name + ': ] goes to the next node', page.evaluate('state.node') == 1)
     page.key('[')
     page.evaluate('foldAll(true); change({node: 0}); $("stage").focus()')
     page.key('ArrowDown')
     check(name + ': arrows go through the graph', page.evaluate('stage.current !== leafOf[0]'))
     page.evaluate('foldAll(false)')
     address = page.evaluate('change({tab: "cost", node: 1}); location.hash')
-    check(name + ': the address keeps what is chosen', 'tab=cost' in address and 'node=1' in address, address)
+    kept = 'tab=cost' in address and 'node=1' in address
+    check(name + ': the address keeps what is chosen', kept, address)
     if data['memory']['spans']:
         page.evaluate('change({tab: "memory"}); document.querySelector(".plan").focus()')
         page.key('ArrowUp')
@@ -155,81 +228,144 @@ def keyboard(name, page, data):
 
 
 def peak(name, page, data):
-    """At the peak, and elsewhere, the sum over the owners of bytes and what is free is the promise."""
+    """At the peak, and elsewhere, the owners' bytes and the free ones together are the promise."""
     if not data['memory']['spans']:
         return
     peak = page.evaluate('change({tab: "memory"}), plan.peak')
     for node in (0, peak, len(data['nodes']) - 1):
         page.evaluate('change({node: %d})' % node)
-        verdict, total = page.evaluate('[$("plan-verdict").textContent, owners(%d).reduce((s, row) => s + row.bytes, 0)]' % node)
-        check('%s: sum and promise at node %d' % (name, node), verdict.startswith('✓') and
-              total == data['memory']['promised'], (verdict, total))
+        verdict, total = page.evaluate("""[$('plan-verdict').textContent,
+            owners(%d).reduce((sum, row) => sum + row.bytes, 0)]""" % node)
+        right = verdict.startswith('✓') and total == data['memory']['promised']
+        check('%s: sum and promise at node %d' % (name, node), right, (verdict, total))
 
 
 def special(name, page, data):
     """What single pages must tell."""
     if name == 'transformer':
         text = page.evaluate('change({tab: "attention"}); $("attention-leaks").textContent')
-        check('the leak of the causal mask is told', 'leaks' in text and 'token 3' in text and '0.25' in text, text)
+        told = all(word in text for word in ('leaks', 'token 3', '0.25'))
+        check('the leak of the causal mask is told', told, text)
     if page.evaluate('change({tab: "cost"}), !!roof.element'):
         node = page.evaluate("""(() => {
             const { i, x, y } = roof.points[roof.points.length >> 1], scale = roofScales();
             const box = roof.element.firstChild.getBoundingClientRect(), unit = box.width / ROOM.w;
-            const near = nearestPoint({ clientX: box.left + scale.x(x) * unit, clientY: box.top + scale.y(y) * unit });
+            const near = nearestPoint({ clientX: box.left + scale.x(x) * unit,
+                                        clientY: box.top + scale.y(y) * unit });
             return near && near.x === x && near.y === y && nodes[i] !== undefined;
         })()""")
         check(name + ': the roofline tells the node under the pointer', node)
     if name == 'hostile':
-        check('names are text', page.evaluate('document.querySelectorAll("img, i img").length') == 0)
+        check('names are text', page.evaluate('document.querySelectorAll("img").length') == 0)
     if data.get('diff'):
         text = page.evaluate('change({tab: "difference"}); $("view-difference").textContent')
         first = data['diff'].get('first')
         wanted = data['diff']['tensors'][first]['name'] if first is not None else 'are equal'
         check(name + ': the first tensor that diverges', wanted in text, text[:300])
-    if data.get('open', {}).get('message'):
-        check(name + ': says why it opens there', data['open']['message'] in page.evaluate('$("alert").textContent'))
+    message = data.get('open', {}).get('message')
+    if message:
+        said = page.evaluate('$("alert").textContent')
+        check(name + ': says why it opens there', message in said, said)
 
 
-def viewer_size(name, text):
-    """The page as the tool writes it, without the data and the values."""
-    viewer = re.sub(r'<script[^>]*id="(data|v\d+)">.*?</script>', '', text, flags=re.S)
-    size = len(viewer.encode())
-    print('%s: the viewer has %d bytes' % (name, size))
-    check(name + ': the viewer is at most 150 kB', size <= 150000, size)
+# ---- How it looks -------------------------------------------------------------------------------
+# What can be open in the view of the graph, and how it is closed again.
+AS = 'look.view = "%s"; paintPanel()'
+WIDE = 'document.body.classList.toggle("wide", %s); paintPanel()'
+STATES = {
+    'found': (FIND % 'a', FIND % ''),
+    'heat': (AS % 'heat', AS % 'table'),
+    'images': (AS % 'image', AS % 'table'),
+    'wide': (WIDE % 'true', WIDE % 'false'),
+    'walking': ('step(5)', 'change({walking: false})'),
+    'keys': ('showKeys()', '$("keys").close()'),
+    'details': ('document.querySelectorAll("details").forEach(one => one.open = true)',
+                'paintPanel()'),
+}
+
+def judge(what, page):
+    """axe, contrast, and that nothing sticks out; returns how many rules are broken."""
+    page.evaluate("""new Promise(done => requestAnimationFrame(() => setTimeout(done)))
+        .then(() => Promise.allSettled(document.getAnimations().map(one => one.finished)))
+        .then(() => 0)""")                  # transitions of colours end
+    found = [] if AXE == '-' else page.evaluate("""axe.run({ resultTypes: ['violations'] }).then(
+        all => all.violations.map(one => [one.id, one.nodes.length,
+            one.nodes[0].html.slice(0, 200),
+            one.nodes[0].any.map(why => why.message).join(' ').slice(0, 200)]))""")
+    check(what + ': axe', not found, found)
+    pale = page.evaluate(CONTRAST)
+    check(what + ': contrast', not pale, pale)
+    over = page.evaluate('''[document.documentElement.scrollWidth - innerWidth,
+        innerWidth < 1000 ? 0 : document.documentElement.scrollHeight - innerHeight]''')
+    check(what + ': nothing sticks out at the right, or on a wide screen below', max(over) <= 0,
+          over)
+    return len(found)
 
 
+def looks(name, page, file, views):
+    """Each view at both widths, light and dark. Returns how many were judged, and how many rules of
+    axe they break."""
+    reload(page, file)                      # as it opens
+    if AXE != '-':
+        page.evaluate(pathlib.Path(AXE).read_text() + '; 0')
+    page.evaluate("""change({ node: Math.max(0,
+        nodes.findIndex(one => kindOf(one) === 'forward' && one.flops > 0)) })""")
+    all_looks = [(view, None, size, dark)
+                 for view in views for size in SIZES for dark in (False, True)]
+    if SHOTS:
+        all_looks += [('graph', state, size, size[0] < 500) for state in STATES for size in SIZES]
+    broken = 0
+    for view, state, (width, height), dark in all_looks:
+        page.evaluate('change({tab: "%s"})' % view)
+        page.resize(width, height, dark)
+        page.evaluate(STATES[state][0] if state else '0')
+        look = '%s-%s-%d-%s' % (name, state or view, width, 'dark' if dark else 'light')
+        broken += judge(look, page)
+        if SHOTS:
+            page.screenshot(SHOTS / (look + '.png'))
+        page.evaluate(STATES[state][1] if state else '0')
+    return len(all_looks), broken
+
+
+# ---- All of it ----------------------------------------------------------------------------------
 def whole(name, file):
     text = file.read_text()
     data, blocks = contents(text)
-    if name.startswith('tool_'):
-        viewer_size(name, text)
-    with Browser(BROWSER, 'file://%s' % file) as page:
+    opened = data.get('open', {}).get('node')
+    with Browser(BROWSER, 'about:blank') as page:
         page.call('Log.enable')
-        first_paint(name, page, file)
-        if data.get('open', {}).get('node') is not None:
-            check(name + ': opens at the guilty node', page.evaluate('state.node') == data['open']['node'])
-        requests = [url for url in page.requests() if not url.startswith('data:') and url != 'about:blank']
-        check(name + ': no request', set(requests) <= {'file://%s' % file}, requests)
-        check(name + ': its title', html.unescape(page.evaluate('document.querySelector("h1").textContent')) ==
-              data['title'])
+        page.offline()
+        paint = first_paint(name, page, file)
+        if opened is not None:
+            check(name + ': opens at the guilty node', page.evaluate('state.node') == opened)
+        title = html.unescape(page.evaluate('document.querySelector("h1").textContent'))
+        check(name + ': its title', title == data['title'])
+        views, least = complete(name, page, data)
+        slowest, clicked = [0, 0], 0
         if name != 'hostile':
-            search(name, page, data)
-            clicks(name, page, data, blocks)
+            slowest = search(name, page, data)
+            clicked = clicks(name, page, data, blocks, least)
             keyboard(name, page, data)
         peak(name, page, data)
         special(name, page, data)
-        accessible(name, page)
-        check(name + ': no error in the console', not bad_events(page), bad_events(page))
+        judged, broken = looks(name, page, file, views)
+        silent(name, page, file)
+    axe = '%d rules of axe broken in' % broken if AXE != '-' else 'no axe for'
+    print('%s: %d nodes, %.1f MB, the graph is seen after %.0f ms, a search computes %.0f ms at most '
+          '(%.0f ms on the clock), %d clicks, %s %d looks' % (
+              name, len(data['nodes']), file.stat().st_size / 1e6, paint, *slowest, clicked, axe,
+              judged), flush=True)
 
 
 def main():
-
-    for word in sys.argv[3:]:
+    for word in PAGES:
         file = pathlib.Path(word)
         if file.suffix != '.html':
             file = pathlib.Path('build/view_page') / (word + '.html')
             net, data = view_data.make(word)
             file.write_text(view_data.page(data, net.values))
+        else:
+            viewer_size(file.stem, file.read_text())
         whole(file.stem, file.resolve())
     print('%d passed, %d failed' % (passed, failed))
     sys.exit(failed > 0)

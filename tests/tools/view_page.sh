@@ -1,7 +1,8 @@
 #!/bin/sh
 # tests/tools/view_page.sh: the page of the glass box in a browser. Small programs with known values
-# and pages that the tool writes of real nets: no error, no request, first paint, search, values,
-# keys, the peak of memory; with AXE=axe.min.js (axe-core-python of PyPI ships one) its rules.
+# and pages that the tool writes of small nets: no error, no request, first paint, search, values,
+# keys, the peak of memory, contrast, and the rules of axe-core, where tests/lib/axe.sh finds it.
+# The pages of real nets are those of view_real.sh.
 cd "$(dirname "$0")/../.." || exit 1
 out=build/view_page log=build/view_page/log
 rm -rf $out && mkdir -p $out
@@ -10,11 +11,10 @@ for browser in chromium chromium-browser google-chrome; do have $browser && brea
 for program in "$browser" python3; do
     have "$program" || skip_all "$program is not installed"
 done
-if [ -z "${AXE:-}" ]; then
-    AXE=$(python3 -c 'import axe_core_python, os
-print(os.path.join(os.path.dirname(axe_core_python.__file__), "axe.min.js"))' 2>/dev/null)
-fi
-[ -f "$AXE" ] || { echo "AXE names no axe.min.js: its rules are left out"; AXE=-; }
+axe=$(tests/lib/axe.sh 2>$log) || {
+    axe=-
+    echo "skipped: the rules of axe-core. $(cat $log)"
+}
 
 # Pages of the tool: nets of the tests of the data side.
 CC=${CC:-cc}
@@ -30,7 +30,7 @@ real() {
         done
 }
 check 'pages of the tool' real
-check 'the page in a browser' python3 tests/tools/view_page.py "$browser" "$AXE" \
+check 'the page in a browser' python3 tests/tools/view_page.py "$browser" "$axe" \
     res_ffn transformer large hostile $out/tool_mlp_sgd.html $out/tool_conv_train.html \
     $out/tool_transformer.html
 cat $log

@@ -1,16 +1,16 @@
 #!/bin/sh
-# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs: makes sure that what this
-# purpose needs is installed. Says what is missing and why, installs it (as root, or through sudo if
-# that asks nothing), and is silent when nothing is missing. Elsewhere than on Debian and its kin it
-# prints the list.
+# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs|view: makes sure that what
+# this purpose needs is installed. Says what is missing and why, installs it (as root, or through
+# sudo if that asks nothing), and is silent when nothing is missing. Elsewhere than on Debian and
+# its kin it prints the list.
 set -u
 purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | gpt | test | full | bench | tools | onnx | device | web | docs) ;;
+run | gpt | test | full | bench | tools | onnx | device | web | docs | view) ;;
 *)
-    echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs" >&2
+    echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs|view" >&2
     exit 2
     ;;
 esac
@@ -148,6 +148,13 @@ check() {
         'the four .gz files of github.com/zalandoresearch/fashion-mnist, and make DATA=FOLDER' \
         has_data
     [ "$purpose" = run ] && return
+    if [ "$purpose" = view ]; then
+        need must libcjson-dev 'cJSON: GPT-2 is looked at' 'cJSON' has_header cjson/cJSON.h
+        need must python3 'judges pages' 'python3' has_command python3
+        need must python3-venv 'gets axe-core from PyPI' "python3's venv" has_module ensurepip
+        need must chromium 'shows the pages' 'chromium' has_command chromium
+        return
+    fi
     need may libopenmpi-dev 'Open MPI: training over machines is tested' 'an MPI (optional)' \
         has_command mpicc
     need may openmpi-bin 'the same: it starts the ranks' 'mpirun (optional)' has_command mpirun
@@ -177,6 +184,8 @@ check() {
     need may wine 'the same: it runs the programs' 'wine (optional)' has_command wine
     need may lld 'wasm-ld: the web page is tried' 'wasm-ld of LLVM (optional)' has_command wasm-ld
     need may chromium 'the same: it opens the page' 'chromium (optional)' has_command chromium
+    need may python3-venv 'judges from PyPI are tried' "python3's venv (optional)" \
+        has_module ensurepip
 }
 
 # ---- Installing ----
