@@ -111,8 +111,8 @@ int main(int argc, char **argv)
     picture_line(&p, steps, wild, STEPS, "not clipped");
     picture_line(&p, steps, clipped, STEPS, "clipped");
     picture_close(&p);
-    // 4. A batch too large for memory runs in parts: accumulation. The mean of gradients, by rows,
-    //    is that of the whole batch, if no BatchNorm is in it. Clip that, not the parts; then step.
+    // 4. A batch too large for memory runs in parts: accumulation. The mean of gradients, weighted
+    //    by rows, is the whole batch's (without BatchNorm). Clip that, not the parts; then step.
     // Exercises 16a, 16b: warmup and cosine; accumulation. Then answer:
     //   Why are all gradients clipped by one norm, and not each parameter's by its own?
     //   A program shuffles its data with rand(). What must a checkpoint have, too?

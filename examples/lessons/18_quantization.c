@@ -5,11 +5,11 @@
 #include "../../samba.h"
 #include "picture.h"
 enum { B = 256, WIDE = 32, N = WIDE * WIDE, STEPS = 300 };
-// 1. A float takes 4 bytes, and small processors compute with it slowly. So when a net has learned,
-//    a weight becomes a small integer q, and many weights share a scale, what one step is worth: w
-//    is about scale q. With 127 steps of either sign, q is one byte. The largest weight gets all
-//    127; the others are rounded, and wrong by half a step at most. A net still learns in floats:
-//    what an optimizer changes by less than half a step would be lost.
+// 1. A float takes 4 bytes, and small processors compute with it slowly (on others, bytes save only
+//    memory). So when a net has learned, a weight becomes a small integer q, and many weights share
+//    a scale, what one step is worth: w is about scale q. With 127 steps of either sign, q is one
+//    byte. The largest weight gets all 127; the others are rounded, and wrong by half a step at
+//    most. A net still learns in floats: what an optimizer changes by less would be lost.
 static double quantize(const float *w, int n, int most, int *q)
 {
     float largest = 0;
@@ -33,7 +33,7 @@ static void by_hand(void)
     for (int i = 0; i < 4; i++) exact += (double)w[i] * (double)x[i];
     printf("sum %d, worth %.3f; exact %.3f\n", sum, scale * x_scale * sum, exact);
     // 3. The next layer wants bytes again, in steps of, say, 0.02: sum times a fraction. Without
-    //    floats it is an integer over 2^24: a product, half a unit so that it rounds, and a shift.
+    //    floats that is an integer over 2^24: multiply in 64 bits, add a half to round, and shift.
     // > y is -41 steps of 0.02
     int64_t factor = (int64_t)(scale * x_scale / 0.02 * (1 << 24));
     printf("y is %d steps of 0.02\n", (int)((sum * factor + (1 << 23)) >> 24));
@@ -76,8 +76,8 @@ int main(int argc, char **argv)
         next_batch(step, point, y);
         if (step < STEPS) samba_run(s, 0);          // the last batch is for tests
     }
-    // 5. How few bits will do? Of n bits, one is the sign: 2^(n - 1) - 1 steps each way, so 2 bits
-    //    leave -1, 0, 1. Bits of the second layer's weights, and percent of points right:
+    // 5. How few bits will do? One is the sign: n bits have 2^(n - 1) - 1 steps each way. Errors of
+    //    both signs grow as the root of their number (lesson 6). Percent right, by bits in layer 2:
     // > 2 bits 71.9, 3 bits 88.7, 4 bits 96.9, 5 bits 98.4, 6 bits 98.8, 7 bits 98.8, 8 bits 98.8
     samba_tensor *second = samba_tensor_by_name(s, "second__weight");
     samba_copy_out(second, w, sizeof w);
@@ -92,9 +92,10 @@ int main(int argc, char **argv)
     }
     samba_write(second, w);
     // 6. All in int8, also the activations, which pass between layers. How large they get is
-    //    observed first, on some inputs: calibration; what is larger later is cut off. After a relu
-    //    none is below 0: so 255 steps go from 0 up, and -128, the zero point, stands for 0. Bytes
-    //    of the whole program, for 256 points: 2 x 32 activations each, inputs, weights, tables.
+    //    observed first, on some inputs: calibration; what is larger later is cut off. The zero
+    //    point is the byte that stands for 0: -128 after a relu, as nothing is below 0. Biases have
+    //    32 bits, as sums do; scores become floats. Bytes of all, for 256 points of 2 x 32
+    //    activations:
     // > f32: 98.8 % right, 75136 bytes, activations 65536
     // > int8: 98.4 % right, 23040 bytes, activations 16384
     for (int i = 0; i < 3; i++) {

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     //    each number once, may write over its input, if nobody reads that again; a product reads
     //    them many times and may not: so to infer, two places serve. All addresses are known before
     //    the first run, which allocates nothing. A column is an op, a letter what it made: b, a
-    //    tanh, lies where a was; the last makes the output. All letters have 9216 bytes.
+    //    tanh, lies where a was; the last makes the output. All letters together take 9216 bytes.
     // > FWD 10, 66560 flops; 9216 bytes, alive 2048, arena 2048
     // >   ..cdd.ghh.
     // >   abb.eff.ii

@@ -38,9 +38,9 @@ static int live(const void *pef, size_t size, size_t ram)
     // 1. A microcontroller has some kilobytes of RAM, flash, which keeps programs and constants,
     //    and no malloc. The runtime takes a compiled program (lesson 19) and a block of memory:
     //    1152 bytes for what passes between ops, 1000 for tables of ops and tensors, 680 for
-    //    weights, copied as they change, 384 for kernels, 64 for input and output. So little, as a
-    //    batch is one row, SGD without momentum keeps nothing, and gradients are used at once:
-    //    .mapping below, spatial. Without floats in hardware, each operation is a call.
+    //    weights, copied as they change, 384 for kernels, 64 for input and output. A batch is one
+    //    row, SGD without momentum keeps nothing, and a gradient is used at once, not kept
+    //    (.mapping below, spatial). Without floats in hardware, each operation is a call.
     // > bytes of RAM: 3280
     char why[200];
     say("bytes of RAM:", (uint32_t)ram);
