@@ -230,9 +230,9 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
         done = train(s, o, m, &images);
         if (samba_save(s, o->checkpoint) && !done)
             printf("\nstopped; the state is in %s. Go on with:\n"
-                   "  %s run --resume -p %s --checkpoint %s -b %d --epochs %d --lr %g\n",
+                   "  %s run --resume -p %s --checkpoint %s -b %d --epochs %d --lr %g%s%s\n",
                    o->checkpoint, program, o->app.pef, o->checkpoint, o->app.batch_size, o->epochs,
-                   (double)o->lr);
+                   (double)o->lr, o->report ? " --report " : "", o->report ? o->report : "");
     }
     if (samba_ok(s) && done) test(s, o, m, &tests);
     samba_report_close(m->report);
