@@ -65,8 +65,8 @@ static inline int judge_end(void)
 // A learner's error must end in a sentence, not in "Segmentation fault".
 static void judge_crashed(int number)
 {
-    const char *sentence = "your code reads or writes memory that is not its own: an index outside of "
-                           "its array, or a pointer that is NULL?";
+    const char *sentence = "your code reads or writes memory that is not its own: an index outside "
+                           "of its array, or a pointer that is NULL?";
     if (number == SIGFPE) sentence = "your code divides an int by 0.";
     if (number == SIGABRT)
         sentence = "your code called abort, or wrote outside of memory that malloc gave.";
@@ -170,18 +170,50 @@ static inline void judge_mistake_number(const char *name, const char *sentence, 
     judge_mistake(name, sentence, &x, 1);
 }
 
+// What can be said of numbers that no known misconception gives; NULL: nothing.
+static inline const char *judge_general(const float *want, int n, double tolerance)
+{
+    double factor = 0, plus = judge.got[0] - (double)want[0];
+    int by_factor = 1, by_plus = n > 2, same_numbers = n > 1, nonzero = 0;
+    for (int i = 0; i < n; i++)
+        if (!(judge.got[i] - judge.got[i] == 0))
+            return "there is an infinity, or what is not a number, such as 0 / 0: print what you "
+                   "divide by, and what exp, log and sqrt get.";
+    for (int i = 0; i < n; i++) {
+        if (fabs((double)want[i]) < 1e-3) continue;
+        if (factor == 0) factor = judge.got[i] / (double)want[i];
+        nonzero++;
+    }
+    for (int i = 0; i < n; i++) {
+        int found = 0;
+        for (int k = 0; k < n; k++)
+            if (judge_close(judge.got[k], (double)want[i], tolerance)) found = 1;
+        same_numbers &= found;
+        by_factor &= judge_close(judge.got[i], factor * (double)want[i], 1e-5);
+        by_plus &= judge_close(judge.got[i], plus + (double)want[i], 1e-5);
+    }
+    if (by_factor && nonzero > 1 && fabs(factor + 1) < 1e-5)
+        return "every number has the opposite sign.";
+    if (by_factor && nonzero > 1 && factor != 0)
+        return "every number is wrong by the same factor: which multiplication or division is "
+               "missing, or too much?";
+    if (by_plus) return "every number is wrong by the same sum: what is added once too often?";
+    if (same_numbers)
+        return "the right numbers are there, in another order: which index counts rows, and which "
+               "columns?";
+    return NULL;
+}
+
 static inline void judge_want(const float *want, int n, double tolerance)
 {
     for (int i = 0; i < n; i++) {
         if (i < judge.n && judge_close(judge.got[i], (double)want[i], tolerance)) continue;
         if (judge.mistake) judge_refuse(judge.mistake, judge.sentence);
-        char line[200];
-        if (n == 1)
-            snprintf(line, sizeof line, "it is %.6g, and should be %.6g.", judge.got[0],
-                     (double)want[0]);
-        else
-            snprintf(line, sizeof line, "element %d of %d is %.6g, and should be %.6g.", i, n,
-                     judge.got[i], (double)want[i]);
+        const char *more = n == judge.n ? judge_general(want, n, tolerance) : NULL;
+        char line[400], where[60] = "it";
+        if (n > 1) snprintf(where, sizeof where, "element %d of %d", i, n);
+        snprintf(line, sizeof line, "%s is %.6g, and should be %.6g.%s%s", where, judge.got[i],
+                 (double)want[i], more ? "\n  In short: " : "", more ? more : "");
         judge_refuse(NULL, line);
     }
 }

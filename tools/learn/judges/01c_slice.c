@@ -10,7 +10,10 @@ enum {
     OFFSET_REPLACED,
     OFFSET_KEPT,
     STRIDE_REPLACED,
-    STRIDE_KEPT
+    STRIDE_KEPT,
+    STRIDE_FIRST,
+    BY_SIZE,
+    DIMENSION_0
 };
 
 static const struct {
@@ -33,11 +36,18 @@ static const struct {
       "the stride is step floats. It is step times the old stride: from row to row it is far." },
     { STRIDE_KEPT, "stride_kept",
       "the stride is as it was: from one index that stays to the next it is step times as far." },
+    { STRIDE_FIRST, "stride_first",
+      "the offset was computed with the new stride: start counts indices of v, so take the stride "
+      "that v had." },
+    { BY_SIZE, "offset_by_size",
+      "the offset grew by start times the size of the dimension; it is start times its stride." },
+    { DIMENSION_0, "dimension_0", "dimension 0 was sliced, and not dimension d." },
 };
 
 // Indices are counted one by one; a formula may be wrong.
 static void compute(view v, int d, const int *range, int e, float *out)
 {
+    if (e == DIMENSION_0) d = 0;
     int start = range[0], stop = range[1], step = range[2], count = 0;
     for (int i = start; i < stop; i += step)
         count++;
@@ -45,6 +55,8 @@ static void compute(view v, int d, const int *range, int e, float *out)
     if (e == STOP_INCLUDED) count = (stop - start) / step + 1;
     if (e == NOT_DIVIDED) count = stop - start;
     int begin = e == OFFSET_IN_INDICES ? start : start * v.stride[d];
+    if (e == STRIDE_FIRST) begin *= step;
+    if (e == BY_SIZE) begin = start * v.shape[d];
     if (e == OFFSET_KEPT) begin = 0;
     out[0] = (float)((e == OFFSET_REPLACED ? 0 : v.offset) + begin);
     for (int k = 0; k < v.n; k++) {

@@ -43,7 +43,7 @@ static void differences(float *want)
 // The gradient with one error in it.
 typedef struct wrong {
     float factor, sign, bias_part;
-    int last_only, forget_bias;
+    int last_only, forget_bias, other; // other: 1, w for x; 2, x by columns
 } wrong;
 
 static void with_error(wrong e, float *out)
@@ -55,8 +55,10 @@ static void with_error(wrong e, float *out)
         for (int i = 0; i < N; i++)
             y += x[b * N + i] * w[i];
         float dy = e.factor * e.sign * (y - target[b]);
-        for (int i = 0; i < N; i++)
-            out[i] = (e.last_only ? 0 : out[i]) + dy * x[b * N + i];
+        for (int i = 0; i < N; i++) {
+            float with = e.other == 1 ? w[i] : x[e.other == 2 ? i * B + b : b * N + i];
+            out[i] = (e.last_only ? 0 : out[i]) + dy * with;
+        }
         out[N] = (e.last_only ? 0 : out[N]) + dy * e.bias_part;
     }
 }
@@ -82,22 +84,32 @@ int main(void)
     mistake("no_mean",
             "it is B times too large: the loss is a mean over the batch, so each row counts "
             "1/B.",
-            (wrong){ 2, 1, 1, 0, 0 });
+            (wrong){ 2, 1, 1, 0, 0, 0 });
     mistake("no_two", "it is half of what it should be: the derivative of e^2 is 2 e.",
-            (wrong){ 1.0f / B, 1, 1, 0, 0 });
+            (wrong){ 1.0f / B, 1, 1, 0, 0, 0 });
     mistake("sign",
             "all signs are turned. The error is y - target, not target - y: the gradient says "
             "where the loss grows.",
-            (wrong){ 2.0f / B, -1, 1, 0, 0 });
+            (wrong){ 2.0f / B, -1, 1, 0, 0, 0 });
     mistake("assigned",
             "only the last row of the batch is left: = overwrites what the rows before "
             "brought, += adds to it.",
-            (wrong){ 2.0f / B, 1, 1, 1, 0 });
-    mistake("no_bias_forward", "y was computed without the bias.", (wrong){ 2.0f / B, 1, 1, 0, 1 });
+            (wrong){ 2.0f / B, 1, 1, 1, 0, 0 });
+    mistake("no_bias_forward", "y was computed without the bias.",
+            (wrong){ 2.0f / B, 1, 1, 0, 1, 0 });
     mistake("no_dbias",
             "dw is right; dbias is 0. The bias changes each y[b] by 1, so dbias is the sum "
             "of the dy.",
-            (wrong){ 2.0f / B, 1, 0, 0, 0 });
+            (wrong){ 2.0f / B, 1, 0, 0, 0, 0 });
+    mistake("by_n",
+            "it is divided by n, the number of weights. The mean is that over the B rows.",
+            (wrong){ 2.0f / N, 1, 1, 0, 0, 0 });
+    mistake("w_for_x",
+            "dy is multiplied by w[i]. When w[i] changes, y[b] changes by x[b][i]: that is the "
+            "factor.",
+            (wrong){ 2.0f / B, 1, 1, 0, 0, 1 });
+    mistake("by_columns", "dw takes x by columns. Row b begins at x[b * n].",
+            (wrong){ 2.0f / B, 1, 1, 0, 0, 2 });
     float dirty[N + 1];
     differences(want);
     for (int k = 0; k <= N; k++)

@@ -3,7 +3,8 @@
 
 enum { MOST = 16 };
 
-enum { RIGHT, NO_BIAS, BIAS_EACH, NO_SIGMOID, SIGMOID_EACH, SIGN, NOT_RESET, FIRST_ROW, TANH };
+enum { RIGHT, NO_BIAS, BIAS_EACH, NO_SIGMOID, SIGMOID_EACH, SIGN, NOT_RESET, FIRST_ROW, TANH, RELU,
+       MINUS, BEHIND, COLUMNS };
 
 static const struct {
     int e;
@@ -19,12 +20,18 @@ static const struct {
     { NOT_RESET, "not_reset", "the sum goes on from row to row. It must begin anew for each row." },
     { FIRST_ROW, "first_row", "all rows give the answer of row 0: row b begins at x[b * n]." },
     { TANH, "tanh", "this is tanh, between -1 and 1. The sigmoid lies between 0 and 1." },
+    { RELU, "relu", "this is a ReLU, the sum or 0. Here the sum is bent by the sigmoid." },
+    { MINUS, "minus_bias", "the bias is subtracted; it is added." },
+    { BEHIND, "bias_behind",
+      "the bias is added behind the sigmoid. It is part of the sum that is bent." },
+    { COLUMNS, "by_columns", "x is read by columns. Row b begins at x[b * n]." },
 };
 
 static double bend(double z, int e)
 {
     if (e == NO_SIGMOID) return z;
     if (e == TANH) return tanh(z);
+    if (e == RELU) return fmax(z, 0);
     return 1 / (1 + exp(e == SIGN ? z : -z));
 }
 
@@ -33,13 +40,16 @@ static void compute(const float *x, const float *w, float bias, int B, int n, in
     double z = 0;
     for (int b = 0; b < B; b++) {
         if (e != NOT_RESET || b == 0) z = e == NO_BIAS || e == BIAS_EACH ? 0 : (double)bias;
+        if (e == MINUS || e == BEHIND) z = e == MINUS ? -(double)bias : 0;
         double bent = 0;
         for (int i = 0; i < n; i++) {
-            double product = (double)x[(e == FIRST_ROW ? 0 : b) * n + i] * (double)w[i];
+            int at = e == COLUMNS ? i * B + b : (e == FIRST_ROW ? 0 : b) * n + i;
+            double product = (double)x[at] * (double)w[i];
             z += product + (e == BIAS_EACH ? (double)bias : 0);
             bent += bend(product, RIGHT);
         }
         y[b] = (float)(e == SIGMOID_EACH ? bent + (double)bias : bend(z, e));
+        if (e == BEHIND) y[b] += bias;
     }
 }
 

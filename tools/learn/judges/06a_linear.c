@@ -12,7 +12,9 @@ enum {
     ASSIGNED,
     NOT_RESET,
     BY_COLUMNS,
-    FIRST_ROW
+    FIRST_ROW,
+    BIAS_0,
+    MINUS
 };
 
 static const struct {
@@ -30,6 +32,8 @@ static const struct {
       "only the last input counts: = overwrites what the others brought, += adds to it." },
     { NOT_RESET, "not_reset",
       "the sum goes on from output to output. It must begin anew for each." },
+    { BIAS_0, "bias_of_output_0", "all outputs have bias[0]; each has its own, bias[o]." },
+    { MINUS, "minus_bias", "the bias is subtracted; it is added." },
     { BY_COLUMNS, "by_columns",
       "the results are right, and stand in the order (m,B). y is (B,m): y[b][o] lies at b m + o." },
     { FIRST_ROW, "first_row", "all rows give the result of row 0: row b begins at x[b * n]." },
@@ -50,6 +54,8 @@ static void compute(const float *x, const float *W, const float *bias, const int
                 if (e == BIAS_EACH) sum += (double)bias[o];
             }
             double add = e == BIAS_EACH || e == NO_BIAS ? 0 : (double)bias[o];
+            if (e == BIAS_0) add = (double)bias[0];
+            if (e == MINUS) add = -add;
             if (e == BIAS_BY_ROW) add = (double)bias[b % m];
             if (e == NOT_RESET) sum += add;
             y[e == BY_COLUMNS ? o * B + b : b * m + o] = (float)(sum + (e == NOT_RESET ? 0 : add));

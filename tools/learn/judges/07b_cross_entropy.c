@@ -38,7 +38,7 @@ static void mistake(const char *name, const char *sentence, const float *x, cons
 static void batch(const char *what, const float *x, const int *label, int B, int n)
 {
     float got[MOST + 1], want[MOST + 1];
-    float *dx = judge_room(B * n, 0);
+    float *dx = judge_room(B * n, 1000);
     judge_case(what);
     got[0] = cross_entropy(x, label, B, n, dx);
     memcpy(got + 1, dx, sizeof(float) * (size_t)(B * n));
@@ -61,6 +61,11 @@ static void batch(const char *what, const float *x, const int *label, int B, int
             "dx has the wrong sign: softmax minus 1 for the right class, not the other way "
             "round.",
             x, label, B, n, (wrong){ B, -(double)B, 1, 1 });
+    float added[MOST + 1];
+    for (int k = 0; k <= B * n; k++)
+        added[k] = want[k] + (k ? 1000 : 0);
+    judge_mistake("added_to_dx", "dx is added to what it held before: = here, not +=.", added,
+                  1 + B * n);
     mistake("loss_sign", "the loss is negative: it is minus the logarithm of a probability.", x,
             label, B, n, (wrong){ B, B, 1, -1 });
     for (int k = 0; k <= B * n; k++)

@@ -51,8 +51,8 @@ static void values(const char *what, float p)
     };
 
     float y[N], mask[N], want[N], wrong[N], dx[N];
-    memset(y, 0, sizeof y);
-    memset(mask, 0, sizeof mask);
+    for (int i = 0; i < N; i++)
+        y[i] = mask[i] = 99;
     judge_case(what);
     state = 7;
     asked = 0;

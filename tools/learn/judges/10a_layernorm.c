@@ -3,7 +3,8 @@
 
 enum { MOST = 16 };
 
-enum { RIGHT, SAMPLE, NO_ROOT, NO_EPS, NO_MEAN, NO_GAMMA, NO_BETA, ALL_ROWS, BY_COLUMN };
+enum { RIGHT, SAMPLE, NO_ROOT, NO_EPS, NO_MEAN, NO_GAMMA, NO_BETA, ALL_ROWS, BY_COLUMN,
+       EPS_OUTSIDE, UNDIVIDED, BY_ROW, DISTANCES };
 
 static double sum(const float *x, int from, int step, int n, double minus, int square)
 {
@@ -12,6 +13,14 @@ static double sum(const float *x, int from, int step, int n, double minus, int s
         double d = (double)x[from + i * step] - minus;
         s += square ? d * d : d;
     }
+    return s;
+}
+
+static double distance(const float *x, int from, int n, double mean)
+{
+    double s = 0;
+    for (int i = 0; i < n; i++)
+        s += fabs((double)x[from + i] - mean) / n;
     return s;
 }
 
@@ -32,7 +41,11 @@ static void compute(const float *x, const float *gamma, const float *beta, int m
         double mean = sum(x, from, step, count, 0, 0) / count;
         double variance = sum(x, from, step, count, mean, 1) / (e == SAMPLE ? count - 1 : count);
         double under = variance + (e == NO_EPS ? 0 : 1e-5);
+        if (e == UNDIVIDED) under = variance * count + 1e-5;
         double size = e == NO_ROOT ? under : sqrt(under);
+        if (e == EPS_OUTSIDE) size = sqrt(variance) + 1e-5;
+        if (e == DISTANCES) size = sqrt(distance(x, from, n, mean) + 1e-5);
+        if (e == BY_ROW) i = r;
         y[k] = (float)(((double)x[k] - (e == NO_MEAN ? 0 : mean)) / size
                            * (e == NO_GAMMA ? 1 : (double)gamma[i])
                        + (e == NO_BETA ? 0 : (double)beta[i]));
@@ -53,7 +66,7 @@ static void mistake(const char *name, int e, const char *sentence)
 static void rows(const char *what, const float *x, const float *gamma, const float *beta, int m,
                  int n, double tolerance)
 {
-    float want[MOST], *got = judge_room(m * n, 0);
+    float want[MOST], *got = judge_room(m * n, 1000);
     X
     = x;
     G = gamma;
@@ -67,6 +80,12 @@ static void rows(const char *what, const float *x, const float *gamma, const flo
     if (n > 1)
         mistake("sample_variance", SAMPLE,
                 "the variance is divided by n - 1. LayerNorm divides by n.");
+    mistake("eps_outside", EPS_OUTSIDE, "1e-5 is added to the root; it stands under it.");
+    mistake("not_divided", UNDIVIDED, "the sum of the squared distances is not divided by n.");
+    mistake("by_row", BY_ROW,
+            "gamma and beta are those of the row. Each column has its own: gamma[i], beta[i].");
+    mistake("distances", DISTANCES,
+            "the distances are added as they are; the variance is the mean of their squares.");
     mistake("no_root", NO_ROOT, "it is divided by the variance; it is the root of it.");
     mistake("no_mean", NO_MEAN, "the mean is not subtracted.");
     mistake("no_gamma", NO_GAMMA, "gamma is not used.");

@@ -74,6 +74,18 @@ static void sequence(const char *what, const float *q, const float *k, const flo
     mistake("no_scale", "the scores are not divided by sqrt(D).", (wrong){ 0, 1, 0 });
     mistake("divided_by_D", "the scores are divided by D; it is sqrt(D).",
             (wrong){ 0, 1.0 / D, 0 });
+    mistake("by_T", "the scores are divided by sqrt(T); it is sqrt(D), the numbers of a key.",
+            (wrong){ 0, 1 / sqrt((double)T), 0 });
+    mistake("multiplied", "the scores are multiplied by sqrt(D); divide by it.",
+            (wrong){ 0, sqrt((double)D), 0 });
+    float keys[T * D];
+    compute(q, k, k, (wrong){ 0, right, 0 }, keys);
+    judge_mistake("keys_as_values",
+                  "this is a mean of keys. Keys say who is listened to, values what is heard.",
+                  keys, T * D);
+    judge_mistake("own_value",
+                  "each token gets its own value: the weights belong to the values of all s.",
+                  v, T * D);
     mistake("swapped", "queries and keys have changed places: the score of t for s is q[t] . k[s].",
             (wrong){ 0, right, 1 });
     for (int i = 0; i < T * D; i++)

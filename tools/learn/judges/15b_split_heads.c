@@ -55,7 +55,7 @@ static int place(sizes n, int k, int e)
 
 static void judge_split(const float *x, sizes n, int count)
 {
-    float want[MOST], wrong[MOST], *y = judge_room(count, 0);
+    float want[MOST], wrong[MOST], *y = judge_room(count, -9);
     float *own = judge_copy(x, sizeof(float) * (size_t)count);
     split_heads(own, y, n);
     free(own);
@@ -73,7 +73,7 @@ static void judge_split(const float *x, sizes n, int count)
 
 static void judge_join(const float *y, sizes n, int count)
 {
-    float want[MOST], wrong[MOST], *x = judge_room(count, 0);
+    float want[MOST], wrong[MOST], *x = judge_room(count, -9);
     float *own = judge_copy(y, sizeof(float) * (size_t)count);
     join_heads(own, x, n);
     free(own);

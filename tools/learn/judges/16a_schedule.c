@@ -15,7 +15,12 @@ enum {
     GOES_ON,
     INTEGERS,
     LINEAR,
-    WARMUP_INTEGERS
+    WARMUP_INTEGERS,
+    BY_TOTAL,
+    END_ZERO,
+    NOT_LESS,
+    SINE,
+    RISES
 };
 
 static const struct {
@@ -48,6 +53,13 @@ static const struct {
     { INTEGERS, "integer_division",
       "after the warmup the rate stays at peak: the quotient of two ints is an int, 0. Make floats "
       "of them first." },
+    { BY_TOTAL, "divided_by_total",
+      "progress is divided by total, and does not come to 1. It has total - warmup steps." },
+    { END_ZERO, "zero_at_the_end", "from step total on the rate is 0. It is least." },
+    { NOT_LESS, "least_added_twice",
+      "least is added to a cosine of the whole peak. The cosine spans peak - least." },
+    { SINE, "sine", "this is a sine: at progress 0 it is not at its top. Take the cosine." },
+    { RISES, "rises", "the rate begins at least and rises: 1 - cos. It is 1 + cos." },
     { LINEAR, "linear", "the rate falls along a line; a cosine is wanted." },
 };
 
@@ -58,12 +70,16 @@ static double rate(int step, schedule s, int e)
     if (step < s.warmup && e == WARMUP_INTEGERS) return peak * ((step + 1) / s.warmup);
     if (step < s.warmup && e != NO_WARMUP) return peak * (step + (e != STARTS_AT_ZERO)) / s.warmup;
     if (step < s.warmup) return peak;
-    if (step >= s.total && e != GOES_ON) return least;
+    if (step >= s.total && e != GOES_ON) return e == END_ZERO ? 0 : least;
     double progress = (double)(step - s.warmup) / (s.total - s.warmup);
     if (e == OF_TOTAL) progress = (double)step / s.total;
+    if (e == BY_TOTAL) progress = (double)(step - s.warmup) / s.total;
     if (e == INTEGERS) progress = floor(progress);
     double share = (1 + cos((e == PERIOD ? 2 : 1) * pi * progress)) / 2;
     if (e == NO_HALF) share *= 2;
+    if (e == SINE) share = (1 + sin(pi * progress)) / 2;
+    if (e == RISES) share = 1 - share;
+    if (e == NOT_LESS) return least + peak * share;
     if (e == LINEAR) share = 1 - progress;
     if (e == TO_ZERO) return peak * share;
     if (e == CUT_OFF) return fmax(least, peak * share);

@@ -3,7 +3,8 @@
 
 enum { MOST = 8, BEFORE = 5 }; // BEFORE: what mean holds before
 
-enum { RIGHT, OF_MEANS, SUM, NOT_DIVIDED, BY_REPLICAS, WHOLE, NOT_ZEROED, UPSIDE_DOWN };
+enum { RIGHT, OF_MEANS, SUM, NOT_DIVIDED, BY_REPLICAS, WHOLE, NOT_ZEROED, UPSIDE_DOWN, LAST,
+       FIRST, FIRST_ROWS };
 
 static const struct {
     int e;
@@ -20,6 +21,10 @@ static const struct {
     { WHOLE, "whole_division",
       "rows[r] / total of two ints is a whole number, mostly 0. Make them float first." },
     { NOT_ZEROED, "not_zeroed", "what mean held before is added. Set it to 0 first." },
+    { LAST, "assigned",
+      "only the last replica is left: = overwrites what the others brought, += adds to it." },
+    { FIRST, "first_replica", "all gradients are taken from replica 0: g[r][i]." },
+    { FIRST_ROWS, "rows_of_first", "all replicas are weighed by the rows of replica 0: rows[r]." },
     { UPSIDE_DOWN, "upside_down", "the weights are upside down: rows[r] / total." },
 };
 
@@ -39,7 +44,9 @@ static void compute(const float *const *g, const int *rows, int replicas, int n,
             if (e == BY_REPLICAS) weight = (double)rows[r] / replicas;
             if (e == WHOLE) weight = rows[r] / total;
             if (e == UPSIDE_DOWN) weight = (double)total / rows[r];
-            sum += weight * (double)g[r][i];
+            if (e == FIRST_ROWS) weight = (double)rows[0] / total;
+            if (e == LAST) sum = 0;
+            sum += weight * (double)g[e == FIRST ? 0 : r][i];
         }
         out[i] = (float)sum;
     }
