@@ -3,7 +3,8 @@
 // Weight decay pulls the weights a little towards 0 at each step, so that a net does not come to
 // rely on a few large ones. Two things about it are easy to get wrong. It is decoupled: it does not
 // pass through the velocity (nor, in Adam, the division), but acts on the weight itself. And
-// biases and the scales of LayerNorm are left alone; those are the tensors of one dimension.
+// biases and the scales of LayerNorm are left alone here; those are the tensors of one dimension.
+// (Lessons 8 and 9 let all tensors decay, as samba.h does; trainers of language models do this.)
 //
 //     v  =  momentum v + g
 //     w  =  w - lr v - lr decay w                            w on the right: before the step;

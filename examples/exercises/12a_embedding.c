@@ -1,9 +1,10 @@
 // Exercise 12a: an embedding, or how a token becomes numbers.
 //
-// A token is a number such as 17: the name of a word or of a letter, with which one cannot
-// compute. A table has D floats for each token of the vocabulary, its embedding: table (V,D). A
-// second table has D floats for each place in a sequence: position (T,D). For B sequences of T
-// tokens, id (B,T), a language model begins with
+// An id is a number such as 17: the name of a word, or of a piece of one, with which one cannot
+// compute. (Such a piece is called a token, see lesson 13.) A table has a row of D floats for each
+// of the V ids there are, its embedding: table (V,D). The order counts, too: a second table has D
+// floats for each place in a text: position (T,D). For B texts of T tokens each, id (B,T), a
+// language model begins with
 //
 //     y[b][t]  =  table[id[b][t]]  +  position[t]           D numbers each, so y is (B,T,D)
 //

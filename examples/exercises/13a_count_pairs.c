@@ -7,8 +7,9 @@
 //
 // Fill in most_frequent_pair. Of n tokens from 0 ... V-1, it writes count (V,V), whatever that
 // held before: how often b stands directly behind a is count[a V + b]. It returns a V + b of the
-// pair with the largest count; of several, that with the smallest a, and then the smallest b. If
-// there is no pair, it returns -1.
+// pair with the largest count; of several, that with the smallest a, and then the smallest b. (In
+// lesson 13 it is the first in the text. Either will do, if it stays the same.) If there is no
+// pair, it returns -1.
 int most_frequent_pair(const int *token, int n, int V, int *count)
 {
     (void)token;

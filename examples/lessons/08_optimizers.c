@@ -53,22 +53,23 @@ int main(int argc, char **argv)
     // > SGD, lr 0.07: (-7.44, -1.65) (-6.92, 1.82) (-6.43, -2.00) ... f 3.1e+06
     walk("SGD", (samba_optim){ SAMBA_SGD, .lr = 0.06f }, path[0]);
     walk("SGD, lr 0.07", (samba_optim){ SAMBA_SGD, .lr = 0.07f }, path[3]);
-
     // 2. Momentum: the step is a velocity, v = momentum v + g and w = w - lr v. What all gradients
     //    have in common adds up, to 1 / (1 - momentum) times as much; what changes sign cancels.
     // > momentum 0.8: (-7.76, 0.15) (-7.34, -1.06) (-6.78, -1.08) ... f 6.5e-05
     walk("momentum 0.8", (samba_optim){ SAMBA_SGD, .lr = 0.03f, .momentum = 0.8f }, path[1]);
-
     // 3. Adam keeps two numbers for each weight: m, the mean of its recent gradients, a kind of
-    //    momentum, and v, the mean of their squares (no velocity now). The step is
-    //    lr m / (sqrt(v) + eps): about lr while g keeps its sign, whatever the scale of g; eps,
-    //    tiny, is there lest it divide by 0. So the first step is lr for x and for y, though one
-    //    gradient is -8 and the other 45. A mean is kept by m = beta1 m + (1 - beta1) g, where
-    //    beta1, 0.9 if nothing else is said, is how much of the past stays; v has beta2. m and v
-    //    begin at 0 and are too small at first; at step t, dividing them by 1 - beta^t makes up
-    //    for it. By hand, after t = 1: m = (1 - beta1) g, v = (1 - beta2) g^2; corrected: g and
-    //    g^2; the step: lr g / |g|. At the end f is larger than with SGD, as m remembers: x runs
-    //    past 0, to 1.43, and back. With a shorter memory, beta1 0.5, it does not.
+    //    momentum, and v, the mean of their squares (not the velocity of step 2). The step is
+    //    lr m / (sqrt(v) + eps): about lr while g hardly changes, whatever its scale; eps, tiny, is
+    //    there lest it divide by 0. So the first step is lr for x and for y, though one gradient is
+    //    -8 and the other 45. Each weight is scaled by itself, so this helps most if the valley
+    //    lies along an axis. At the end f is larger than with SGD, as m remembers: x runs past 0,
+    //    to 1.43, and back. With a shorter memory, beta1 0.5, it does not.
+    //    How a mean is kept: m = beta1 m + (1 - beta1) g. beta1 is how much of the past stays,
+    //    usually 0.9; v has beta2, usually 0.999 (samba.h has 0.997 if nothing is said; here it is
+    //    0.99). Both means begin at 0 and are too small at first; dividing by 1 - beta^t at step t
+    //    makes up for it. By hand, t = 1: m = (1 - beta1) g, v = (1 - beta2) g^2; corrected: g and
+    //    g^2; the step: lr g / |g|. Not corrected, with the usual betas, it would be
+    //    lr 0.1 g / sqrt(0.001 g^2), 3 times as long.
     // > AdamW, lr 0.5: (-7.50, 1.00) (-7.00, 0.51) (-6.50, 0.06) ... f 0.079
     // > its x at 0, 15, 30, 45, 60: -8.00 -1.11 1.43 -0.03 -0.28
     // > beta1 0.5: (-7.50, 1.00) (-7.01, 0.54) (-6.52, 0.17) ... f 2.3e-11
@@ -78,25 +79,23 @@ int main(int argc, char **argv)
     printf("\n");
     samba_optim half = { SAMBA_ADAMW, .lr = 0.5f, .beta1 = 0.5f, .beta2 = 0.99f };
     walk("beta1 0.5", half, path[3]);
-
     // 4. The W is weight decay: each step also multiplies w by 1 - lr decay, so weights that no
-    //    gradient holds up go to 0. In Adam as it was first, the decay was added to the gradient,
-    //    and divided with it; AdamW keeps it apart. The first x is -8 (1 - 0.5 * 0.1) + 0.5. Here
+    //    gradient holds up go to 0. The first Adam added the decay to the gradient, so it was
+    //    divided, too; AdamW keeps it apart. The first x is -8 (1 - 0.5 * 0.1) + 0.5. Here
     //    it helps, as the lowest point is at 0; in a net it keeps weights from growing (lesson 9).
     // > AdamW, decay 0.1: (-7.10, 0.92) (-6.25, 0.40) (-5.44, -0.06) ... f 0.0011
     samba_optim adamw = { SAMBA_ADAMW, .lr = 0.5f, .beta2 = 0.99f, .weight_decay = 0.1f };
     walk("AdamW, decay 0.1", adamw, path[3]);
-
     // 5. A single huge gradient can throw a net far away. Clipping limits it: if the norm of the
     //    gradient, the root of the sum of its squares, is above c, it is multiplied by c / norm.
     //    The direction stays. While the norm is above 1 here, each step has the length lr.
     // > SGD, clipped to 1: (-7.99, 1.44) (-7.98, 1.38) (-7.97, 1.32) ... f 14
     walk("SGD, clipped to 1", (samba_optim){ SAMBA_SGD, .lr = 0.06f, .max_grad_norm = 1 }, path[3]);
-
     // 6. Which lr? Try some, each 10 times the one before, then some between the best. Too small is
-    //    slow; too large is not a little worse, but explodes. With Adam, lr is about how far a
-    //    weight goes in a step. This should be little beside the weights: for nets, a first try is
-    //    often 0.001. Here, where x has 8 to go, that is far too little.
+    //    slow; too large explodes with SGD, and with Adam jumps about the lowest point: there, lr
+    //    is about how far a weight goes in a step. This should be little beside the weights: for
+    //    nets, a first try is often 0.001. Here, where x has 8 to go, that is far too little.
+    //    Random batches keep any lr jumping; so lr falls at the end (lesson 16).
     // > lr 0.001: f 29 with SGD, 63 with AdamW
     // > lr 0.01: f 9.6 with SGD, 41 with AdamW
     // > lr 0.1: f 4.5e+37 with SGD, 3.9 with AdamW

@@ -6,7 +6,6 @@
 #include "picture.h"
 
 enum { FEW = 12, MANY = 192, TEST = 22, HIDDEN = 16, STEPS = 800, EVERY = 50, MARKS = 16 };
-
 // What a net is to find is y = x^3 - x. It sees some places, and there y is measured with an error,
 // noise. What counts is how it answers at other places between them, without noise: the test.
 typedef struct points {
@@ -29,7 +28,8 @@ static points measure(int n, double first, double step, float noise)
     return p;
 }
 
-// The mean squared error of the net at these points. Layers of the same name share their weights.
+// The mean squared error of the net at these points, with x doubled, so that tanh bends. It is
+// called twice, for both sets; but layers of the same name share their weights: it is one net.
 static samba_tensor *loss_at(samba_session *s, const char *x_name, const char *t_name,
                              const points *p, float dropout, samba_tensor **y)
 {
@@ -71,27 +71,27 @@ int main(int argc, char **argv)
     static float losses[4][2][MARKS], answers[4][TEST], at[MARKS];
     points few = measure(FEW, -1.5, 1.0 / 4, 0.4f), many = measure(MANY, -1.5, 1.0 / 64, 0.4f);
     points test = measure(TEST, -1.40625, 1.0 / 8, 0);
-    // 1. Layers of 16, 16 and 1 neurons, with 1, 16 and 16 inputs each, have far more weights than
-    //    there are points, 12. So the net can pass through all of them: the training loss goes to
-    //    0. (Losses are printed after 50, 100, 200, 400 and 800 steps.) But it learns the noise,
-    //    too, and the loss at other points grows: it overfits. So nobody judges a net by what it
-    //    has learned from: a test set is kept apart for that. And a third one, for validation, if
-    //    one wants to choose: when to stop, or how large p and decay are.
-    // > weights and biases: 32 + 272 + 17 = 321
+    // 1. Layers of 16, 16 and 1 neurons have 32 + 272 + 17 = 321 weights and biases, and there are
+    //    12 points. Bent by tanh (without it all would make a straight line), the curve can pass
+    //    through all points: the training loss goes to 0. (Losses are printed after 50, 100,
+    //    200, 400 and 800 steps.) But it learns the noise, too, and the loss at other points grows:
+    //    it overfits. So nobody judges a net by what it has learned from: a test set is kept apart.
+    //    Who chooses by it, when to stop or how large p and decay are, has fitted it, too: one
+    //    chooses by a third set, for validation.
     // > plain: train 0.066 0.043 0.025 0.000 0.002, test 0.024 0.027 0.045 0.066 0.072
-    int a = HIDDEN * 2, b = HIDDEN * (HIDDEN + 1), c = HIDDEN + 1;
-    printf("weights and biases: %d + %d + %d = %d\n", a, b, c, a + b + c);
     learn("plain", 0, 0, &few, &test, losses[0], answers[0]);
     // 2. Dropout: in each training step, each neuron of a layer is left out with probability p,
     //    0.3 here. None can rely on a single other one, as if many smaller nets were trained that
     //    have to agree. The others are multiplied by 1 / (1 - p): sums stay the same on average.
-    //    When the net is used (eval), all neurons take part and nothing is multiplied.
+    //    When the net is used (eval), all neurons take part, nothing is multiplied: the answer is
+    //    about the mean of the small nets, and the same each time.
     // > dropout: train 0.133 0.081 0.080 0.055 0.040, test 0.074 0.028 0.038 0.045 0.043
     learn("dropout", 0.3f, 0, &few, &test, losses[1], answers[1]);
-    // 3. Weight decay (lesson 8) pulls all weights to 0 in each step. Sharp turns between points
-    //    need large weights; with small ones a curve is smooth. It cannot learn all of the noise:
-    //    the training loss is larger, the test loss at the end smaller, and that is wanted. Too
-    //    much of it, or too few neurons, and both losses stay large: the net underfits.
+    // 3. Weight decay (lesson 8) pulls all weights to 0 in each step; here by lr decay, 0.01 * 1.
+    //    (In samba.h biases decay, too; many trainers spare them, as exercise 09b does.) Sharp
+    //    turns between points need large weights; with small ones a curve is smooth. It cannot
+    //    learn all of the noise: the training loss is larger, the test loss at the end smaller, and
+    //    that is wanted. Too much decay, or too few neurons: both losses stay large, it underfits.
     // > decay: train 0.115 0.069 0.062 0.052 0.044, test 0.056 0.020 0.019 0.023 0.029
     learn("decay", 0, 1, &few, &test, losses[2], answers[2]);
     // 4. Best is more data. A curve among 192 points cannot easily bend to the noise of each, so
@@ -99,8 +99,8 @@ int main(int argc, char **argv)
     //    of the true curve itself is about 0.4^2, 0.16.
     // > 192 points: train 0.208 0.180 0.175 0.171 0.165, test 0.014 0.001 0.002 0.003 0.008
     learn("192 points", 0, 0, &many, &test, losses[3], answers[3]);
-    // 5. All four do best at the test early, then get worse. To stop there, early stopping, costs
-    //    nothing. (With other noise, now and then dropout or decay does not help; more data does.)
+    // 5. All four do best at the test early. Early stopping costs nothing: watch the validation
+    //    loss, keep the weights of its best step. (Other noise: dropout or decay may not help.)
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A net that learns by heart",
         "The plain net swings from noise to noise, and its test loss rises; not with 192 points.");
     picture_axes(&p, -1.6, 1.4, -2, 2, "x", "y");

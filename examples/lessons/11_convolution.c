@@ -4,12 +4,10 @@
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
-
 // An image of 8 x 8 pixels, 1 is bright; and a kernel of 3 x 3 weights.
 enum { N = 8, K = 3, OUT = N - K + 1 };
 static const samba_conv_opts pad = { .padding = { 1, 1 } };
 static const float edge[K * K] = { -1, 0, 1, -1, 0, 1, -1, 0, 1 };      // three equal rows
-
 // At each place the kernel is laid on the image, and the sum of products is taken: the same neuron
 // (lesson 5) everywhere, whose inputs are the 9 pixels below it. / and % give row and column.
 static void convolve(const float *x, const float *kernel, float *y)
@@ -20,16 +18,14 @@ static void convolve(const float *x, const float *kernel, float *y)
         for (int i = 0; i < K * K; i++) y[at] += corner[i / K * N + i % K] * kernel[i];
     }
 }
-
 static void print_row(const char *name, const float *x, int n)
 {
     printf("%s:", name);
     for (int i = 0; i < n; i++) printf(i < n - 1 ? " %.2g" : " %.2g\n", (double)x[i]);
 }
-
-// Bars at 6 places, lying, or upright if b is odd. A net with one kernel tells which: its largest
-// answer at any place decides. The loss is of the first SEEN bars only; the others, at places where
-// the net has seen none, are the test. Returns how many of these are right, and the kernel.
+// Bars at 6 places, lying, or upright if b is odd. A net with one kernel tells which, from the
+// largest number of its map alone. The loss is of the first SEEN bars only; the others, at places
+// where the net has seen none, are the test. Returns how many of these are right, and the kernel.
 static int learn(float kernel[K * K])
 {
     enum { B = 12, SEEN = 8 };
@@ -52,7 +48,6 @@ static int learn(float kernel[K * K])
     samba_close(s);
     return right;
 }
-
 int main(int argc, char **argv)
 {
     float image[N * N] = { 0 }, shifted[N * N] = { 0 }, y[OUT * OUT], kernel[K * K];
@@ -66,7 +61,8 @@ int main(int argc, char **argv)
     //    brighter to the right, else negative. It finds edges, and the result is a feature map:
     //    its row 0 sees one row of the square, row 1 two, row 2 three.
     //    In samba.h, images are (batch, channels, h, w); a channel is a colour, or a map of the
-    //    layer before. Kernels are (maps, channels, k, k): each spans all channels, makes one map.
+    //    layer before. Kernels are (maps, channels, k, k): each spans all channels and makes one
+    //    map, to which a layer adds a bias.
     // > by hand: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
     // > by samba.h: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
     convolve(image, edge, y);
@@ -83,16 +79,19 @@ int main(int argc, char **argv)
            (int)samba_convolution(x, w, NULL, &stride)->shape.dim[2]);
     // 3. A layer of lesson 6 has a weight for each pair of pixel and output, and learns at each
     //    place what an edge is. A convolution shares weights: a shifted image has a shifted map.
+    //    Where the place itself matters, that is a loss.
     // > weights: linear 2304, convolution 9; from 3 channels to 8 maps 216
     // > image shifted by 1, row 2: 0 3 3 0 0 -3
     printf("weights: linear %d, convolution %d; from 3 channels to 8 maps %d\n",
            N * N * OUT * OUT, K * K, 8 * 3 * K * K);
     convolve(shifted, edge, y);
     print_row("image shifted by 1, row 2", y + 2 * OUT, OUT);
-    // 4. Max pooling keeps the largest of each 2 x 2; of edges to dark, -1 and -2, that is -1. It
-    //    halves the side, and has no weights. What moves by a pixel stays in its 2 x 2 half of the
-    //    time, and then nothing changes. Backward, the largest (the first of equals) gets the
-    //    gradient of the result, the others 0, since they changed nothing.
+    // 4. Max pooling keeps the largest of each 2 x 2, of -1 and -2 it keeps -1. It halves the side,
+    //    and has no weights. A single large number that moves by a pixel stays in its 2 x 2 half of
+    //    the time, and then the result is the same. (Edges here are two wide, and change it.) The
+    //    next kernel sees more: behind this one a second 3 x 3 sees 5 x 5 pixels of the image, with
+    //    pooling between them 8 x 8. Backward, the largest (the first of equals) gets the gradient
+    //    of the result, the others 0, since they changed nothing.
     // > pooled, rows of 3: 2 0 -1 3 0 -3 2 0 -1
     // > its gradient in the map, rows 0 and 1: 0 0 1 0 1 0 1 0 0 0 0 0
     samba_tensor *pooled = samba_max_pool2d(map, &(samba_pool_opts){ .kernel = { 2, 2 } });
@@ -101,7 +100,8 @@ int main(int argc, char **argv)
     print_row("its gradient in the map, rows 0 and 1", samba_read(gradient), 2 * OUT);
     // 5. Nobody needs to design kernels: they are weights, and learn. The gradient of a shared
     //    weight is the sum over all its places (+= again). This one tells upright bars from lying
-    //    ones, at new places, too: an upright bar fills its right column, a lying one a third.
+    //    ones, at new places, too (11 of 12 other random beginnings do): an upright bar fills its
+    //    right column, a lying one a third.
     // > bars at new places: 4 of 4 are right
     // > kernel: -0.15 -0.12 1.6 0.028 -0.043 1.6 -0.12 -0.24 1.6
     printf("bars at new places: %d of 4 are right\n", learn(kernel));

@@ -45,11 +45,11 @@ int main(int argc, char **argv)
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);        // ops compute at once
     // 1. An embedding (lesson 12) is asked by number, and answers with one row. Attention is asked
-    //    by likeness: each row has a key, the question is a query; their dot product, the score, is
-    //    large if they point the same way. Softmax (lesson 7) makes weights of scores, and the
-    //    answer is the mean of the values, so weighted. How many legs has what is like a cat? Keys
-    //    and values (legs) of cat, dog, hen; the first score is 0.5 x 2 + 0.25 x 1. Then a query
-    //    16 times as long, which nearly picks one.
+    //    with a vector, the query: each row has a key, as long; their dot product, number times
+    //    number added up, is the score, large if they point the same way. Softmax (lesson 7) makes
+    //    weights of scores, and the answer is the mean of the values, so weighted. How many legs
+    //    has what is like a cat? Keys and values (legs) of cat, dog, hen; the first score is
+    //    0.5 x 2 + 0.25 x 1. Then a query 16 times as long, which nearly picks one.
     // > scores: 1.25 1.00 -0.75
     // > weights: 0.52 0.41 0.07
     // > 16 times as long: 0.98 0.02 0.00
@@ -65,17 +65,17 @@ int main(int argc, char **argv)
     print_row("16 times as long", samba_read(weight) + 3, 3);
     print_row("legs", samba_read(samba_matmul(weight, legs)), 2);
     // 2. A score is a sum of D products, and of random queries and keys its variance is about D.
-    //    Large scores make softmax pick one value, here of 16: its weight nears 1, the gradients
-    //    near 0, little is learned. So divide by sqrt(D): then the variance is about 1 for any D.
+    //    Large scores make softmax pick one value, here of 16: its weight w nears 1, its slope, w
+    //    (1 - w) as of a sigmoid, nears 0. So divide by sqrt(D): the variance is about 1 for any D.
     // > D 4: variance 4, largest weights 0.45, divided 0.25
     // > D 256: variance 242, largest weights 0.91, divided 0.24
     random_scores(s, 4, "q4", "k4");
     random_scores(s, 256, "q256", "k256");
     // 3. In self-attention each of T tokens makes its query, key and value by linear layers, which
-    //    learn (here they are random), and asks all tokens: (T,T) weights, new ones for each text.
-    //    A language model has to guess token t + 1, and must not look it up there. The causal mask
-    //    adds -1e9 to scores of later tokens, before softmax: they weigh 0, the rest of a row sums
-    //    to 1. The op does so without a (T,T) tensor. Row: who looks; column: at whom.
+    //    learn (here they are random), and asks all tokens: (T,T) weights, new ones for each text
+    //    (a kernel has the same for all). A language model has to guess token t + 1, and must not
+    //    look it up there. The causal mask adds -1e9 to scores of later tokens, before softmax:
+    //    they weigh 0, the rest of a row sums to 1. Row: who looks; column: at whom.
     // >   @@
     // >   ::##
     // >   ++::..
@@ -95,9 +95,9 @@ int main(int argc, char **argv)
     samba_tensor *op = attend(qkv, "as_is", as_is, true);
     text_cells(samba_read(causal), T, T, 0, 1);
     printf("by hand and by the op: %.4f apart\n", change(samba_matmul(causal, qkv[2]), op, 0, T));
-    // 4. Proof of a mask: another last token does not change earlier answers. Nor does the order of
-    //    the first two change the last answer: attention does not know where tokens stand.
-    //    So models add a vector of the position to that of the word.
+    // 4. Proof of a mask: another last token does not change earlier answers. Nor does it change
+    //    the last answer if the first two swap keys and values: a sum has no order. So models add a
+    //    vector of the position to that of the word. (Only a second layer behind a mask notices.)
     // > another last token: answers before it change by 0.61 without the mask, 0.00 with it
     // > the first two swapped: the last answer changes by 0.00
     samba_tensor *free = attend(qkv, "free", as_is, false);

@@ -44,6 +44,17 @@ static void compute(const int *token, int n, int V, int e, float *out)
     out[0] = (float)(n < 2 ? -1 : best);
 }
 
+// As in lesson 13: of pairs that occur equally often, the first in the text.
+static int first_in_text(const int *token, int n, int V, const float *count)
+{
+    int best = -1;
+    for (int i = 0; i + 1 < n; i++) {
+        int pair = token[i] * V + token[i + 1];
+        if (best < 0 || count[pair] > count[best]) best = pair;
+    }
+    return best;
+}
+
 // token[n] may be read by mistake, and is there for that.
 static void text(const char *what, const int *token, int n, int V)
 {
@@ -74,6 +85,10 @@ static void text(const char *what, const int *token, int n, int V)
                          "of several pairs that occur equally often, it is the last one: >= takes "
                          "later ones. Use >.",
                          (double)wrong[0]);
+    judge_mistake_number("first_in_text",
+                         "of several pairs that occur equally often, it is the first in the text, "
+                         "as in lesson 13. Here it is that with the smallest a, then b.",
+                         (double)first_in_text(token, n, V, want + 1));
     judge_mistake_number("search_past_the_end",
                          "this is behind the end of count: its V V numbers are 0 ... V V - 1.",
                          (double)V * V);
@@ -88,6 +103,7 @@ int main(void)
     text("the tokens 0 1 2 0 1", (const int[]){ 0, 1, 2, 0, 1, 2 }, 5, 3);
     text("the tokens 2 2 2", (const int[]){ 2, 2, 2, 1 }, 3, 3);
     text("the tokens 3 3 3 3 1 0 1 0", (const int[]){ 3, 3, 3, 3, 1, 0, 1, 0, 0 }, 8, 4);
+    text("the tokens 1 0 3 1 0 3 1", (const int[]){ 1, 0, 3, 1, 0, 3, 1, 2 }, 7, 4);
     text("the tokens 4 1 4 1 0 3 0 3 2", (const int[]){ 4, 1, 4, 1, 0, 3, 0, 3, 2, 4 }, 9, 5);
     text("a single token", (const int[]){ 1, 1 }, 1, 2);
     text("no token", (const int[]){ 1 }, 0, 2);

@@ -8,7 +8,7 @@
 // Another way: All T x T scores, with -infinity where s > t, then an ordinary softmax: exp makes
 //   0 of them. It computes twice as much, and is one product of matrices.
 // A tempting wrong way: Masked scores set to 0 before the softmax. exp(0) is 1, so the future
-//   keeps its share. Zero belongs behind the softmax, -infinity before it.
+//   keeps its share. Nor should weights be set to 0 after the softmax: the rest does not sum to 1.
 #include <math.h>
 
 void attention(const float *q, const float *k, const float *v, float *y, int T, int D)
