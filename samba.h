@@ -22557,10 +22557,14 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     *bytes += moved;
 }
 
-/* Which symbol is the gradient of which. A sum that goes on in place is one where it ends. */
+/* Which symbol is the gradient of which. A sum that goes on in place is one where it ends. Of equal
+   calls that became one, each has a part of the gradient: then none is named. */
 SAMBA__FN void samba__log_gradients(FILE *f, const samba__compilation *c, const samba__plan *p)
 {
-    int32_t *last = (int32_t *)samba__temp(c->session, p->n_places, sizeof *last);
+    int32_t *last = (int32_t *)samba__temp(c->session, p->n_places + c->n_tensors, sizeof *last);
+    int32_t *parts = last ? last + p->n_places : NULL;
+    for (int32_t i = 0; last && i < c->n_flows; i++)
+        parts[samba__final(c->flows[i].named)->id]++;
     for (int32_t i = 0; last && i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         for (int32_t o = 0; o < n->n_out; o++)
@@ -22570,7 +22574,7 @@ SAMBA__FN void samba__log_gradients(FILE *f, const samba__compilation *c, const 
         const samba_tensor *x = samba__final(c->flows[i].named);
         const samba_tensor *dx = samba__final(c->flows[i].source);
         int32_t a = p->place_of[x->id], b = p->place_of[dx->id];
-        if (a < 0 || b < 0 || (last[b] && last[b] != dx->id + 1)) continue;
+        if (parts[x->id] > 1 || a < 0 || b < 0 || (last[b] && last[b] != dx->id + 1)) continue;
         if (x->role != SAMBA__WEIGHT && last[a] != x->id + 1) continue;
         fprintf(f, "gradient of %s (symbol %d) is %s (symbol %d)\n", p->places[a].name,
                 p->places[a].index, p->places[b].name, p->places[b].index);

@@ -173,6 +173,14 @@ static void qat(samba_session *s, samba_program *p)
     device_net_trains(s, p, samba_linear(h, "head", 3), SAMBA_SGD);
 }
 
+// Equal calls whose parts of the gradient are equal as well, and become one.
+static void equal_parts(samba_session *s, samba_program *p)
+{
+    samba_tensor *a = samba_linear(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8)), "a", 8);
+    samba_tensor *sum = samba_add(samba_tanh(a), samba_tanh(a));
+    device_net_trains(s, p, samba_linear(sum, "head", 5), SAMBA_SGD);
+}
+
 static bool is_trunk(const samba_tensor *w, void *user)
 {
     (void)user;
@@ -202,7 +210,7 @@ static const device_net more_nets[] = {
     { "two_losses", two_losses, false }, { "whole", whole, false },
     { "straight", straight, false },     { "crossed", crossed, false },
     { "renamed", renamed, false },       { "f16_weights", f16_weights, false },
-    { "bf16_weights", bf16_weights, false }, { "qat", qat, false },
+    { "equal_parts", equal_parts, false }, { "bf16_weights", bf16_weights, false }, { "qat", qat, false },
     { "hostile", hostile, false },       { "masked", masked, false },
     { "halves", halves, false },         { "ops_apart", ops_apart, false },
     { "small_sections", small_sections, false }, { "recomputed", recomputed, false },

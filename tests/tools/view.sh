@@ -87,7 +87,7 @@ gradients() {   # those of three layers, by dW = dy^T x
 }
 check 'gradients of what layers make are known' gradients
 trained='mlp_sgd transformer conv_train microbatches dropped spatial in_products recomputed words
-    tied read_often two_losses'
+    tied read_often two_losses equal_parts'
 differences() {
     set --
     for net in $trained; do set -- "$@" $out/$net.ckpt; done
@@ -97,6 +97,7 @@ check 'gradients are what central differences say' differences
 known() { grep "$1.ckpt: $2 gradients are proved" $out/gradients.txt; }
 check 'of all that one layer of GPT makes' known tied 39
 check 'of what two losses need' known two_losses 11
+check 'a half of a gradient is none' known equal_parts 7
 check 'where equal calls are one, it is not known' known read_often 20
 without_log() {     # the graph alone tells fewer
     mkdir -p $out/alone && cp $out/tied.ckpt $out/alone/ && $out/grads $out/alone/tied.ckpt

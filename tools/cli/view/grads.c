@@ -171,8 +171,7 @@ static int32_t read_symbol(const model *m, const char *p, const char *behind, co
     return -1;
 }
 
-// False: the log has no such line. Of two equal calls the compiler has made one, and each line has
-// a part of its gradient: then nothing is said.
+// False: the log has no such line. If it has two of a tensor, each may be a part of its gradient.
 static bool read_gradients(search *s)
 {
     static const char begin[] = "\ngradient of ";
@@ -186,8 +185,7 @@ static bool read_gradients(search *s)
         int32_t dx = x < 0 ? -1 : read_symbol(m, at, ")\n", &at);
         if (dx < 0 || count_of(m, x) != count_of(m, dx)) continue;
         at--;       // at the end of the line
-        bool other = s->grad[x] != UNKNOWN && s->grad[x] != dx;
-        if (m->symbols[x].gradient < 0) s->grad[x] = other ? SEVERAL : dx;
+        if (m->symbols[x].gradient < 0) s->grad[x] = s->grad[x] == UNKNOWN ? dx : SEVERAL;
     }
     return any;
 }
