@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     // > 192 points: train 0.208 0.180 0.175 0.171 0.165, test 0.014 0.001 0.002 0.003 0.008
     learn("192 points", 0, 0, &many, &test, losses[3], answers[3]);
     // 5. All four do best at the test early. Early stopping costs nothing: watch the validation
-    //    loss, keep the weights of its best step. (Other noise: dropout or decay may not help.)
+    //    loss, keep the weights of the best step. (With other noise, dropout or decay may fail.)
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A net that learns by heart",
         "The plain net swings from noise to noise, and its test loss rises; not with 192 points.");
     picture_axes(&p, -1.6, 1.4, -2, 2, "x", "y");

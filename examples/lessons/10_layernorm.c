@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     // 2. LayerNorm, after each layer, gives each row mean 0 and variance 1. Now doubled weights
     //    change nothing that comes out: all three begin with the same loss, and all three learn.
     //    But doubled weights have half the gradient, and so learn more slowly; small ones, x 0.1,
-    //    get steps that are too large. (At x 0.001 variances are below 1e-5: then that rules.)
+    //    get steps that are too large. (At x 0.001 a variance is far below 1e-5, which rules.)
     // > LayerNorm, weights x 0.5: gradient 0.004, losses 0.244 0.002 0.001
     // > LayerNorm, weights x 1: gradient 0.002, losses 0.244 0.005 0.001
     // > LayerNorm, weights x 2: gradient 0.0009, losses 0.244 0.106 0.003

@@ -84,8 +84,8 @@ int main(int argc, char **argv)
     //    animal is: cat, dog and hen came together since the same words follow them, and two
     //    numbers leave hardly another way. Food and drink did, too: the full stop follows all of
     //    them. With 16 numbers, each word has a good place near where it began, and they stay
-    //    apart; weight decay (lesson 8) then slowly draws those used alike together. What comes
-    //    together is used alike; it is not what follows one another.
+    //    apart; weight decay (lesson 8) then slowly draws those used alike together. A word
+    //    comes to stand near those used like it, not near those that follow it.
     // > |                                    .                       |
     // > |              e                                             |
     // > |                                                            |

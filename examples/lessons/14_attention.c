@@ -65,8 +65,8 @@ int main(int argc, char **argv)
     print_row("16 times as long", samba_read(weight) + 3, 3);
     print_row("legs", samba_read(samba_matmul(weight, legs)), 2);
     // 2. A score is a sum of D products, and of random queries and keys its variance is about D.
-    //    Large scores make softmax pick one value, here of 16: its weight w nears 1, its slope, w
-    //    (1 - w) as of a sigmoid, nears 0. So divide by sqrt(D): the variance is about 1 for any D.
+    //    Large scores make softmax pick one value, here of 16: its weight w nears 1, its slope
+    //    w (1 - w), like a sigmoid's, 0. From now on divide by sqrt(D): variance about 1 for any D.
     // > D 4: variance 4, largest weights 0.45, divided 0.25
     // > D 256: variance 242, largest weights 0.91, divided 0.24
     random_scores(s, 4, "q4", "k4");
