@@ -351,8 +351,8 @@ def whole(name, file):
         judged, broken = looks(name, page, file, views)
         silent(name, page, file)
     axe = '%d rules of axe broken in' % broken if AXE != '-' else 'no axe for'
-    print('%s: %d nodes, %.1f MB, the graph is seen after %.0f ms, a search computes %.0f ms at most '
-          '(%.0f ms on the clock), %d clicks, %s %d looks' % (
+    print('%s: %d nodes, %.1f MB, the graph is seen after %.0f ms, a search computes %.0f ms at '
+          'most (%.0f ms on the clock), %d clicks, %s %d looks' % (
               name, len(data['nodes']), file.stat().st_size / 1e6, paint, *slowest, clicked, axe,
               judged), flush=True)
 
