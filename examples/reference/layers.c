@@ -49,7 +49,7 @@ static void embedding(samba_session *s)
     holds(memcmp(samba_read(y), samba_read(y) + 8, 8 * sizeof(float)) == 0);
 }
 
-// samba_dropout, samba_attention_dropout, samba_set_train: zeroes while training, nothing after it.
+// samba_dropout, samba_attention_dropout, samba_set_train, samba_modes: zeroes only while training.
 static void dropout(samba_session *s)
 {
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1000));
@@ -57,6 +57,9 @@ static void dropout(samba_session *s)
     holds(fabsf(samba_read(samba_mean(y, SAMBA_ALL_AXES, false))[0] - 1) < 0.1f);
     samba_tensor *q = samba_randn(s, "q", SAMBA_SHAPE(4, 8));
     samba_set_train(s, false);
+    bool train, running_stats;
+    samba_modes(s, &train, &running_stats);
+    holds(!train && !running_stats);
     holds(memcmp(samba_read(samba_dropout(x, "drop", 0.5f)), samba_read(x), 4000) == 0);
     samba_tensor *dropped = samba_attention_dropout((samba_tensor *[]){ q, q, q }, NULL, NULL,
                                                     "attention_drop", 0.1f);

@@ -317,7 +317,7 @@ static inline void samba_report__note(samba_report *r, const char *name, double 
     samba_report__curve *c = samba_report__curve_of(r, name);
     double seconds = samba_seconds() - r->begin;
     if (!c) return;
-    if (value != value) value = NAN;    /* of one sign, for who prints it */
+    if (value != value) value = (double)NAN;    /* of one sign, for who prints it */
     samba_report__add_point(c, r->step, value);
     if (r->csv) {
         fprintf(r->csv, "%lld,%.3f,", (long long)r->step, r->earlier + seconds);
