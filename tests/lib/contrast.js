@@ -1,7 +1,9 @@
 // An expression: text on the page whose contrast with what is behind it is less than WCAG 2 AA asks
 // for, as [HTML, contrast], five at most. axe-core does not tell of text that is scrolled away.
 (() => {
-    const numbers = text => (text.match(/[\d.]+/g) || []).map(Number);
+    // Of rgb(1 2 3), and of color(srgb 0.1 0.2 0.3 / 0.5), which is what color-mix gives.
+    const numbers = text => (text.match(/[\d.]+(e-?\d+)?/g) || []).map(
+        (v, i) => text.startsWith('color(') && i < 3 ? v * 255 : Number(v));
     const over = (top, below) => {
         const opaque = top.length > 3 ? top[3] : 1;
         return below.map((v, i) => (top[i] || 0) * opaque + v * (1 - opaque));
