@@ -117,11 +117,16 @@ measure() {                         # the terminal, which may have another width
     columns=$(stty size 2>/dev/null | cut -d' ' -f2)
     [ "${columns:-0}" -ge 20 ] || columns=80
 }
-shown() {                           # as wide as the terminal, in color
+shown() {                           # as wide as the terminal, in color; a path stays in one piece
     escape=$(printf '\033')
     color="s/^Right:.*/$escape[32m&$escape[0m/;s/^Not yet.*/$escape[31m&$escape[0m/"
     if [ -n "${NO_COLOR:-}" ] || [ "${TERM:-dumb}" = dumb ]; then color=''; fi
-    fold -s -w "$columns" | sed "$color"
+    while IFS= read -r line; do
+        case $line in
+        "$mine"/*) printf '%s\n' "$line" ;;
+        *) printf '%s\n' "$line" | fold -s -w "$columns" ;;
+        esac
+    done | sed "$color"
 }
 keys() {                            # keys NAME: what can be pressed
     if has_passed "$1"; then
@@ -143,7 +148,7 @@ saved() {                           # whether exercise NAME has changed since it
     seen=$(cksum <"$mine/$1.c")
 }
 ask_reset() {
-    echo "Back to the starter? Yours is kept as $mine/$1.c.old. Keys: y yes, n no" | shown
+    printf 'Back to the starter? Yours is kept as\n%s\nKeys: y yes, n no\n' "$mine/$1.c.old" | shown
     awaited_key
     [ "$pressed" != y ] || reset "$1"
 }
@@ -158,7 +163,7 @@ watch_one() {                       # until another exercise is chosen
     fetch "$1"
     measure
     printf '\n==== %s ====\n' "$1"
-    echo "Edit $mine/$1.c; it is judged when you save it." | shown
+    echo 'Edit this file; it is judged when you save it:' | shown
     seen='' level=0 waited=0
     while [ -t 0 ]; do
         if saved "$1"; then
