@@ -15112,8 +15112,9 @@ typedef int64_t samba__lowest;
 typedef struct samba__findings {
     /* of each output the lowest element that is NaN, infinity, minus infinity */
     samba__lowest first[SAMBA_MAX_OUT][3];
-    int32_t overwritten; /* the input that output 0 overwrites, or -1 */
-    int32_t least, most; /* of its elements but NaN, as samba__rank */
+    samba__lowest before[SAMBA_MAX_OUT][3]; /* the same of the state that it overwrites */
+    int32_t overwritten;                    /* the input that output 0 overwrites, or -1 */
+    int32_t least, most;                    /* of its elements but NaN, as samba__rank */
 } samba__findings;
 
 #if defined(SAMBA_NO_THREADS)
@@ -15242,13 +15243,20 @@ SAMBA__NOINLINE void samba__note_nonfinite(samba__lowest first[3], const uint8_t
     }
 }
 
-SAMBA__FN void samba__check_elements(const samba__task *t, int32_t o, int64_t begin, int64_t end)
+/* Notes in first which elements [begin,end) of the memory of output o are not finite now. */
+SAMBA__FN void samba__check_memory(const samba__task *t, int32_t o, int64_t begin, int64_t end,
+                                   samba__lowest first[3])
 {
     samba_dtype type = t->args.out_spec[o].dtype;
     if (!t->args.out[o] || !samba__is_float(type) || begin >= end) return;
     const uint8_t *x = (const uint8_t *)t->args.out[o] + (size_t)begin * samba_dtype_size(type);
     if (samba__has_nonfinite_here(x, end - begin, type, t->args.isa))
-        samba__note_nonfinite(t->found->first[o], x, begin, end - begin, type);
+        samba__note_nonfinite(first, x, begin, end - begin, type);
+}
+
+SAMBA__FN void samba__check_elements(const samba__task *t, int32_t o, int64_t begin, int64_t end)
+{
+    samba__check_memory(t, o, begin, end, t->found->first[o]);
 }
 
 /* Is it an update of which a unit makes one element of every output? Its samba_work.part is 0, but
@@ -15274,6 +15282,25 @@ SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t en
         if (!samba__has_parts(t, o)) continue;
         for (int64_t r = 0; r < rows; r++)
             samba__check_elements(t, o, begin + r * pitch, end + r * pitch);
+    }
+}
+
+/* The output of task t that overwrites its input k in place; -1: none. */
+SAMBA__FN int32_t samba__output_over(const samba_args *a, int32_t k)
+{
+    for (int32_t o = 0; o < a->n_out; o++)
+        if (a->in[k] && a->in[k] == a->out[o]) return o;
+    return -1;
+}
+
+/* Notes what is not finite in the parameter and the state that a step is about to overwrite, such
+   as what a checkpoint brought: that is not the step's doing. */
+SAMBA__FN void samba__note_state(const samba__task *t, int64_t begin, int64_t end)
+{
+    for (int32_t k = 0; k < t->args.n_in; k++) {
+        int32_t o = samba__output_over(&t->args, k);
+        if (o >= 0 && samba__has_parts(t, o))
+            samba__check_memory(t, o, begin, end, t->found->before[o]);
     }
 }
 
@@ -15326,14 +15353,16 @@ SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
     }
 }
 
-SAMBA__FN void samba__begin_findings(samba__findings *f, const samba_args *a, int64_t part)
+SAMBA__FN void samba__begin_findings(samba__findings *f, samba__task *t)
 {
+    const samba_args *a = &t->args;
     for (int32_t o = 0; o < SAMBA_MAX_OUT; o++)
         for (int32_t k = 0; k < 3; k++)
-            f->first[o][k] = SAMBA__NOWHERE;
+            f->first[o][k] = f->before[o][k] = SAMBA__NOWHERE;
     f->least = f->most = INT32_MAX;
     f->overwritten = -1;
-    if (part <= 0) return;
+    t->found = f;
+    if (t->work->part <= 0) return;
     for (int32_t k = 0; k < a->n_in; k++) {
         bool as_large = samba_count(&a->in_spec[k].shape) == samba_count(&a->out_spec[0].shape);
         bool overwritten = a->in[k] == a->out[0] && a->in_spec[k].dtype == SAMBA_F32 && as_large;
@@ -15406,6 +15435,8 @@ SAMBA__FN void samba__run_part(const samba__group *c, int32_t from, int64_t begi
         a.pitch = pitch;
         a.local = local;
         if (c->task[k].found) samba__note_overwritten(&c->task[k], begin, end, rows, pitch);
+        if (c->task[k].found && samba__is_flat(&c->task[k]))
+            samba__note_state(&c->task[k], begin, end);
         samba__run_kernel(c->task[k].op, &a);
         if (c->task[k].found) samba__check_part(&c->task[k], begin, end, rows, pitch);
     }
@@ -16184,8 +16215,8 @@ SAMBA__FN int64_t samba__maker_of(const samba_runtime *rt, uint32_t node, uint32
     return -1;
 }
 
-/* What input k of node i has. Of a leaf, first gets where. What the op has overwritten is not
-   looked at: had it not been finite, the op before would have been found. */
+/* What input k of node i has. Of a leaf, first gets where. Of what the op has overwritten, that is
+   known of state; the rest was finite, or the op before would have been found. */
 SAMBA__FN uint32_t samba__input_kinds(const samba_runtime *rt, const samba__task *t, uint32_t i,
                                       int32_t k, samba__lowest first[3])
 {
@@ -16196,10 +16227,12 @@ SAMBA__FN uint32_t samba__input_kinds(const samba_runtime *rt, const samba__task
     if (!word || !samba__is_float(spec->dtype)) return 0;
     int64_t maker = samba__maker_of(rt, i, &word);
     if (maker >= 0) return rt->steps[maker].made;
-    for (int32_t o = 0; o < t->args.n_out; o++)
-        if (t->args.in[k] == t->args.out[o]) return 0;
-    samba__note_nonfinite(first, (const uint8_t *)t->args.in[k], 0, samba_count(&spec->shape),
-                          spec->dtype);
+    int32_t over = samba__output_over(&t->args, k);
+    if (over >= 0)
+        memcpy(first, t->found->before[over], sizeof t->found->before[over]);
+    else
+        samba__note_nonfinite(first, (const uint8_t *)t->args.in[k], 0, samba_count(&spec->shape),
+                              spec->dtype);
     /* An infinite hyperparameter is a mistake. */
     bool meant = samba__symbol_at(&rt->pef, word - 1).role != SAMBA__ARGIN;
     return samba__kinds_of(first) & (meant ? ~0u : (uint32_t)~SAMBA__INF_IN);
@@ -16311,13 +16344,30 @@ SAMBA__FN bool samba__check_task(samba_runtime *rt, const samba__group *c, int32
     return true;
 }
 
+/* Notes what is not finite in a tensor of the program, such as running statistics or a cache, that
+   node i is about to overwrite. A step's state is looked at part by part: see samba__note_state. */
+SAMBA__FN void samba__note_kept(const samba_runtime *rt, const samba__task *t, uint32_t i)
+{
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    for (int32_t k = 0; k < t->args.n_in && !samba__is_flat(t); k++) {
+        int32_t o = samba__output_over(&t->args, k);
+        uint32_t word = samba__word(&r, k);
+        if (o < 0 || samba__symbol_at(&rt->pef, word - 1).role >= SAMBA__TEMP) continue;
+        int64_t count = samba_count(&t->args.out_spec[o].shape);
+        samba__check_memory(t, o, 0, count, t->found->before[o]);
+    }
+}
+
 /* Runs the group that begins with node i, and checks what it made. */
 SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__group *c, uint32_t i)
 {
     samba__findings found[SAMBA__GROUP_TASKS];
-    for (int32_t k = 0; k < c->n; k++) {
-        c->task[k].found = &found[k];
-        samba__begin_findings(&found[k], &c->task[k].args, c->task[k].work->part);
+    uint32_t node = i;
+    for (int32_t k = 0; k < c->n; node++) {
+        if (rt->steps[node].view) continue;
+        samba__begin_findings(&found[k], &c->task[k]);
+        samba__note_kept(rt, &c->task[k], node);
+        k++;
     }
     bool fine = samba__run_group(c, rt->pool);
     for (int32_t k = 0; fine && k < c->n; i++) {

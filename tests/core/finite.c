@@ -278,6 +278,35 @@ static void spoil(samba_session *s, const char *name, int64_t element, float val
     free(w);
 }
 
+// A NaN that the program kept before the run is no doing of the op that overwrites what keeps it.
+static void kept(int threads)
+{
+    samba_session *s = opened(threads);
+    samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(8, 5), 0.5f);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 5));
+    samba_tensor *row = samba_input(s, "row", SAMBA_I32, SAMBA_SHAPE(1));
+    samba_program p = { .outputs = { samba_write_rows(cache, x, row) }, .inference = true };
+    CHECK(samba_compile(s, &p));
+    CHECK(samba_write(x, (float[5]){ 1 }) && samba_write(row, (int32_t[1]){ 2 }) && samba_run(s, 0));
+    spoil(s, "cache", 31, NAN);
+    expect(s, threads, samba_run(s, 0), (expected){ "write_rows", "cache", "FWD", 31, NAN, true });
+    samba_close(s);
+
+    static const struct { samba_optim optim; const char *op, *state; } steps[] = {
+        { { .kind = SAMBA_ADAMW, .lr = 1e-3f }, "adamw", "fc1__weight__exp_avg" },
+        { { .kind = SAMBA_ADAMW, .lr = 1e-3f }, "adamw", "fc1__weight__exp_avg_sq" },
+        { { .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f }, "sgd", "fc1__weight__momentum" },
+    };
+    for (int i = 0; i < 3; i++) {
+        net n = training(threads, SAMBA_MP0, steps[i].optim, 1, SAMBA_MAPPING_SECTION);
+        CHECK(samba_run(n.s, 0));
+        spoil(n.s, steps[i].state, 78, NAN);
+        expect(n.s, threads, samba_run(n.s, 0),
+               (expected){ steps[i].op, steps[i].state, "OPT", 78, NAN, true });
+        samba_close(n.s);
+    }
+}
+
 static void trainings(int threads)
 {
     const samba_optim sgd = { .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f };
@@ -423,6 +452,7 @@ int main(void)
     all_threads("products", products);
     all_threads("masks", masks);
     all_threads("what is meant", meant);
+    all_threads("kept", kept);
     all_threads("trainings", trainings);
     RUN(switched);
     RUN(checkpoints);

@@ -604,39 +604,6 @@ static inline const char *samba_replay__sentence(samba_session *s)
     return space ? space + 1 : "";
 }
 
-/* The first NaN of a kept value; -1: none. */
-static inline int64_t samba_replay__find_nan(const samba_replay__kept *k)
-{
-    samba_dtype type = k->tensor->dtype;
-    const uint32_t infinity = type == SAMBA_F16 ? 0x7c00u : 0x7f80u;
-    int64_t n = (int64_t)(k->bytes / samba_dtype_size(type));
-    for (int64_t i = 0; i < n; i++) {
-        if (type == SAMBA_F32 && ((const float *)k->value)[i] != ((const float *)k->value)[i])
-            return i;
-        if (type != SAMBA_BF16 && type != SAMBA_F16) continue;
-        if ((((const uint16_t *)k->value)[i] & 0x7fffu) > infinity) return i;
-    }
-    return -1;
-}
-
-/* An op that overwrites its input is found when that is gone: *text, of `size`, tells if it was NaN
-   before the run. */
-static inline void samba_replay__tell_inputs(const samba_replay *r, const samba_culprit *q, char *text,
-                                             size_t size)
-{
-    *text = 0;
-    for (int32_t i = 0; i < q->n_in && !q->leaf; i++) {
-        for (int32_t k = 0; k < r->n && q->in[i].name && !*text; k++) {
-            const samba_replay__kept *kept = &r->kept[k];
-            bool gone = kept->input || (kept->gradient && !r->gradients);
-            if (gone || strcmp(kept->tensor->name, q->in[i].name) != 0) continue;
-            int64_t at = samba_replay__find_nan(kept);
-            if (at >= 0) snprintf(text, size, ". Before the run %.200s held NaN at element %lld",
-                                  kept->tensor->name, (long long)at);
-        }
-    }
-}
-
 /* While an error stands the session does nothing: it is taken down, and then said again, with what
    to do. */
 static inline bool samba_replay__tell(samba_replay *r)
@@ -644,10 +611,9 @@ static inline bool samba_replay__tell(samba_replay *r)
     samba_session *s = r->session;
     samba_culprit q;
     if (!samba_nonfinite(s, &q)) return false;
-    char message[1600], step[40] = "", before[300];
-    samba_replay__tell_inputs(r, &q, before, sizeof before);
+    char message[1600], step[40] = "";
     if (r->step) snprintf(step, sizeof step, "at step %lld, ", (long long)r->step);
-    snprintf(message, sizeof message, "%s%s%s", step, samba_replay__sentence(s), before);
+    snprintf(message, sizeof message, "%s%s", step, samba_replay__sentence(s));
     samba_code code = samba_error_code(s);
     samba_clear_error(s);
     bool written = samba_replay__prove_and_write(r, &q, message);
