@@ -193,6 +193,15 @@ static inline void judge_mistake_number(const char *name, const char *sentence, 
     judge_mistake(name, sentence, &x, 1);
 }
 
+// What it means if no known misconception gives the learner's numbers, and they are wrong: a
+// property that they should have and lack, which the judge has looked at with inputs of its own.
+static inline void judge_clue(int lacking, const char *name, const char *sentence)
+{
+    if (judge.mistake || !lacking) return;
+    judge.mistake = name;
+    judge.sentence = sentence;
+}
+
 // ---- What can be said of numbers that no known misconception gives ----
 // Such a sentence says what is seen, and asks for the cause. What is seen must be true, whatever the
 // cause is.
