@@ -54,44 +54,42 @@ int main(int argc, char **argv)
     walk("SGD", (samba_optim){ SAMBA_SGD, .lr = 0.06f }, path[0]);
     walk("SGD, lr 0.07", (samba_optim){ SAMBA_SGD, .lr = 0.07f }, path[3]);
     // 2. Momentum: the step is a velocity, v = momentum v + g and w = w - lr v. What all gradients
-    //    have in common adds up, to 1 / (1 - momentum) times as much; what changes sign cancels.
+    //    have in common adds up, to 1 / (1 - momentum) times as much (so lr is smaller here); what
+    //    changes sign cancels. Usual is 0.9. It costs a number more to keep for each weight.
     // > momentum 0.8: (-7.76, 0.15) (-7.34, -1.06) (-6.78, -1.08) ... f 6.5e-05
     walk("momentum 0.8", (samba_optim){ SAMBA_SGD, .lr = 0.03f, .momentum = 0.8f }, path[1]);
-    // 3. Adam keeps two numbers for each weight: m, the mean of its recent gradients, a kind of
-    //    momentum, and v, the mean of their squares (not the velocity of step 2). The step is
-    //    lr m / (sqrt(v) + eps): about lr while g hardly changes, whatever its scale; eps, tiny, is
-    //    there lest it divide by 0. So the first step is lr for x and for y, though one gradient is
-    //    -8 and the other 45. Each weight is scaled by itself, so this helps most if the valley
-    //    lies along an axis. At the end f is larger than with SGD, as m remembers: x runs past 0,
-    //    to 1.43, and back. With a shorter memory, beta1 0.5, it does not.
-    //    How a mean is kept: m = beta1 m + (1 - beta1) g. beta1 is how much of the past stays,
-    //    usually 0.9; v has beta2, usually 0.999 (samba.h has 0.997 if nothing is said; here it is
-    //    0.99). Both means begin at 0 and are too small at first; dividing by 1 - beta^t at step t
-    //    makes up for it. By hand, t = 1: m = (1 - beta1) g, v = (1 - beta2) g^2; corrected: g and
-    //    g^2; the step: lr g / |g|. Not corrected, with the usual betas, it would be
-    //    lr 0.1 g / sqrt(0.001 g^2), 3 times as long.
-    // > AdamW, lr 0.5: (-7.50, 1.00) (-7.00, 0.51) (-6.50, 0.06) ... f 0.079
-    // > its x at 0, 15, 30, 45, 60: -8.00 -1.11 1.43 -0.03 -0.28
-    // > beta1 0.5: (-7.50, 1.00) (-7.01, 0.54) (-6.52, 0.17) ... f 2.3e-11
-    walk("AdamW, lr 0.5", (samba_optim){ SAMBA_ADAMW, .lr = 0.5f, .beta2 = 0.99f }, path[2]);
+    // 3. Adam divides each weight's step by the size of its gradients: lr m / sqrt(v). m is the
+    //    mean of the recent gradients, a kind of momentum; v is the mean of their squares (not the
+    //    velocity of step 2). While g hardly changes, m is g and sqrt(v) is |g|: the step is lr,
+    //    whatever the scale. So the first is 0.5 for x and for y, though their gradients are -8 and
+    //    45. (To the root, a tiny eps is added, usually 1e-8, lest the step divide by 0.)
+    // > AdamW, lr 0.5: (-7.50, 1.00) (-7.00, 0.51) (-6.50, 0.07) ... f 0.071
+    walk("AdamW, lr 0.5", (samba_optim){ SAMBA_ADAMW, .lr = 0.5f }, path[2]);
+    // 4. How is a mean kept of what comes one by one? m = beta1 m + (1 - beta1) g: of the past,
+    //    beta1 stays, so m reaches back about 1 / (1 - beta1) steps. v has beta2. Usual are 0.9 and
+    //    0.999: 10 steps and 1000. (samba.h has 0.997 if nothing is said.) A memory has its price:
+    //    where g turns, m still goes on. x runs past 0, and comes back.
+    // > its x at 0, 15, 30, 45, 60: -8.00 -1.13 1.40 0.04 -0.30
     printf("its x at 0, 15, 30, 45, 60:");
     for (int i = 0; i <= STEPS; i += 15) printf(" %.2f", (double)path[2][0][i]);
     printf("\n");
-    samba_optim half = { SAMBA_ADAMW, .lr = 0.5f, .beta1 = 0.5f, .beta2 = 0.99f };
-    walk("beta1 0.5", half, path[3]);
-    // 4. The W is weight decay: each step also multiplies w by 1 - lr decay, so weights that no
+    // 5. Both means begin at 0, so the first are too small: after one step m is 0.1 g, and v is
+    //    0.001 g^2. So, at step t, m is divided by 1 - beta1^t first, and v by 1 - beta2^t; at
+    //    t = 1 that leaves g and g^2. Without it, the step would be lr 0.1 g / sqrt(0.001 g^2), 3
+    //    times as long as it should be.
+    // 6. The W is weight decay: each step also multiplies w by 1 - lr decay, so weights that no
     //    gradient holds up go to 0. The first Adam added the decay to the gradient, so it was
     //    divided, too; AdamW keeps it apart. The first x is -8 (1 - 0.5 * 0.1) + 0.5. Here
     //    it helps, as the lowest point is at 0; in a net it keeps weights from growing (lesson 9).
-    // > AdamW, decay 0.1: (-7.10, 0.92) (-6.25, 0.40) (-5.44, -0.06) ... f 0.0011
-    samba_optim adamw = { SAMBA_ADAMW, .lr = 0.5f, .beta2 = 0.99f, .weight_decay = 0.1f };
+    // > AdamW, decay 0.1: (-7.10, 0.92) (-6.25, 0.40) (-5.44, -0.05) ... f 0.00093
+    samba_optim adamw = { SAMBA_ADAMW, .lr = 0.5f, .weight_decay = 0.1f };
     walk("AdamW, decay 0.1", adamw, path[3]);
-    // 5. A single huge gradient can throw a net far away. Clipping limits it: if the norm of the
+    // 7. A single huge gradient can throw a net far away. Clipping limits it: if the norm of the
     //    gradient, the root of the sum of its squares, is above c, it is multiplied by c / norm.
-    //    The direction stays. While the norm is above 1 here, each step has the length lr.
+    //    The direction stays. c is often 1. While the norm is above it, each step has length lr.
     // > SGD, clipped to 1: (-7.99, 1.44) (-7.98, 1.38) (-7.97, 1.32) ... f 14
     walk("SGD, clipped to 1", (samba_optim){ SAMBA_SGD, .lr = 0.06f, .max_grad_norm = 1 }, path[3]);
-    // 6. Which lr? Try some, each 10 times the one before, then some between the best. Too small is
+    // 8. Which lr? Try some, each 10 times the one before, then some between the best. Too small is
     //    slow; too large explodes with SGD, and with Adam jumps about the lowest point: there, lr
     //    is about how far a weight goes in a step. This should be little beside the weights: for
     //    nets, a first try is often 0.001. Here, where x has 8 to go, that is far too little.
@@ -104,6 +102,8 @@ int main(int argc, char **argv)
         double adam = walk(NULL, (samba_optim){ SAMBA_ADAMW, .lr = lr }, path[3]);
         printf("lr %g: f %.2g with SGD, %.2g with AdamW\n", (double)lr, sgd, adam);
     }
+    // 9. Which optimizer? AdamW is the usual first choice: one lr suits weights of all scales. SGD
+    //    with momentum may end better, as here, but takes more trials for its lr.
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "Three ways down a valley",
         "SGD zigzags and creeps; momentum swings and arrives; AdamW runs past, and comes back.");
     picture_axes(&p, -9, 3, -2, 2, "x", "y");

@@ -67,26 +67,27 @@ int main(int argc, char **argv)
     // 1. A net of 12 layers with relu. If all weights are half as large as is right, each layer
     //    halves what goes forward, and also the gradient that comes back (dx = dy W, lesson 6). The
     //    gradient of a weight is dy^T x: the layers before halved x, those behind halved dy, all 11
-    //    but its own: 2^-11, about 1/2000. It vanishes, and the net learns no more than the mean of
-    //    the targets, as the neuron did with XOR (lesson 5). If weights are twice too large,
-    //    values explode: the sigmoid saturates, sure of each answer, wrong in 6 of 16 (loss
-    //    0.375), and its slope is 0. The deeper a net, the more exactly its weights must be right.
-    //    Here are the largest first gradient in layer 0, and the losses of steps 0, 200 and 400:
+    //    but its own: 2^-11, about 1/2000. It vanishes, and here the net learns no more than the
+    //    mean of the targets, as the neuron did with XOR (lesson 5).
+    // 2. If weights are twice too large, values explode: the sigmoid saturates, sure of each
+    //    answer, wrong in 6 of 16 (loss 0.375), and its slope is 0. The deeper, the worse. Printed
+    //    are the largest first gradient in layer 0, and the losses of steps 0, 200 and 400:
     // > plain, weights x 0.5: gradient 1e-05, losses 0.263 0.235 0.234
     // > plain, weights x 1: gradient 0.02, losses 0.224 0.003 0.000
     // > plain, weights x 2: gradient 0, losses 0.375 0.375 0.375
-    // 2. LayerNorm, after each layer, gives each row mean 0 and variance 1. Now doubled weights
+    // 3. LayerNorm, after each layer, gives each row mean 0 and variance 1. Now doubled weights
     //    change nothing that comes out: all three begin with the same loss, and all three learn.
-    //    But doubled weights have half the gradient, and so learn more slowly; small ones, x 0.1,
-    //    get steps that are too large. (At x 0.001 a variance is far below 1e-5, which rules.)
+    //    But doubled weights get half the gradient: beside them, a step is a quarter. So x 2 is
+    //    slow here (other beginnings differ), and for small ones, x 0.1, steps are too large.
     // > LayerNorm, weights x 0.5: gradient 0.004, losses 0.244 0.002 0.001
     // > LayerNorm, weights x 1: gradient 0.002, losses 0.244 0.005 0.001
     // > LayerNorm, weights x 2: gradient 0.0009, losses 0.244 0.106 0.003
     for (int i = 0; i < 6; i++) learn(times[i % 3], i >= 3, losses[i]);
-    // 3. By hand, for two rows, one 100 times the other: both become the same. Each row is for
-    //    itself, in training and in use (BatchNorm takes means of columns, over the batch). After
-    //    it, each column has a weight, first 1, and a bias, first 0: it may learn another scale.
-    //    Without them each relu would see about half of its inputs below 0, needed or not.
+    // 4. By hand, for two rows, one 100 times the other: both become the same. Each row is for
+    //    itself, in training and in use. (BatchNorm takes means of columns: an answer depends on
+    //    the others in its batch, and for use means must be stored.) After it, each column has a
+    //    weight, first 1, and a bias, first 0: it may learn another scale. Without them each relu
+    //    would see about half of its inputs below 0, needed or not.
     // > by hand: -0.926 -0.463 1.389 -0.926 -0.463 1.389
     // > samba: -0.926 -0.463 1.389 -0.926 -0.463 1.389
     const float rows[6] = { 1, 2, 6, 100, 200, 600 };
@@ -95,14 +96,13 @@ int main(int argc, char **argv)
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3), rows);
     print("by hand", normalize(x));
     print("samba", samba_layer_normalize(x, NULL, NULL, 1e-5f));
-    // 4. Backward: all of a row go into its mean and variance, so each dx depends on all dy of the
+    // 5. Backward: all of a row go into its mean and variance, so each dx depends on all dy of the
     //    row. Add the same d to all x of the row, and nothing changes that comes out: so dx adds up
     //    to 0. Double all x of the row: nothing changes, either; so dx times x adds up to 0, too.
     //    Here for x = 1, 2, 6 and dy = 1, 0, 0: 1 * 0.176 - 2 * 0.220 + 6 * 0.044 = 0.
     // > dx: 0.176 -0.220 0.044
     samba_tensor *first = samba_slice(samba_layer_normalize(x, NULL, NULL, 1e-5f), 1, 0, 1, 1);
     print("dx", samba_slice(samba_grad(first, x), 0, 0, 1, 1));
-
     for (int i = 0; i < STEPS; i++) at[i] = (float)i;
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "12 layers, without and with LayerNorm",
         "Plain, only weights of the right size let the loss fall. With LayerNorm, all three do.");
@@ -115,6 +115,6 @@ int main(int argc, char **argv)
 
     // Exercises 10a and 10b (make learn) are LayerNorm, and its way back. Then answer:
     //   All weights of a layer are doubled. What changes behind a LayerNorm? Why is that good?
-    //   Why has LayerNorm a weight and a bias again, after it took scale and mean away?
+    //   Which two rows can come out of it if a row has only 2 numbers? And if it has only 1?
     return samba_close(s);
 }
