@@ -25,8 +25,9 @@ static void print_row(const char *name, const float *x, int n)
 }
 // Bars at 6 places, lying, or upright if b is odd. A net with one kernel tells which, from the
 // largest number of its map alone. The loss is of the first SEEN bars only; the others, at places
-// where the net has seen none, are the test. Returns how many of these are right, and the kernel.
-static int learn(float kernel[K * K])
+// where the net has seen none, are the test. Returns how many of these are right, and the kernel;
+// for NULL, a linear layer of all pixels tells, in place of a kernel.
+static int learn(float *kernel)
 {
     enum { B = 12, SEEN = 8 };
     static float bars[B][N][N], upright[SEEN] = { 0, 1, 0, 1, 0, 1, 0, 1 };
@@ -36,33 +37,33 @@ static int learn(float kernel[K * K])
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(B, 1, N, N), bars);
     samba_tensor *t = samba_from_data(s, "t", SAMBA_F32, SAMBA_SHAPE(SEEN, 1), upright);
-    samba_tensor *all = samba_flatten(samba_conv2d(x, "conv", 1, K, &pad), 1);
-    samba_tensor *y = samba_sigmoid(samba_linear(samba_max(all, SAMBA_AXES(1), true), "out", 1));
+    samba_tensor *in = samba_flatten(kernel ? samba_conv2d(x, "conv", 1, K, &pad) : x, 1);
+    if (kernel) in = samba_max(in, SAMBA_AXES(1), true);
+    samba_tensor *y = samba_sigmoid(samba_linear(in, "out", 1));
     samba_tensor *loss = samba_mse(samba_slice(y, 0, 0, SEEN, 1), t, SAMBA_REDUCE_MEAN);
     samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y },
                                        .optim = { SAMBA_ADAMW, .lr = 0.05f } });
     for (int i = 0; i < 300; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
     int right = 0;
     for (int b = SEEN; b < B; b++) right += (samba_read(y)[b] > 0.5f) == (b % 2);
-    samba_copy_out(samba_tensor_by_name(s, "conv__weight"), kernel, K * K * sizeof *kernel);
+    if (kernel) samba_copy_out(samba_tensor_by_name(s, "conv__weight"), kernel, sizeof edge);
     samba_close(s);
     return right;
 }
 int main(int argc, char **argv)
 {
-    float image[N * N] = { 0 }, shifted[N * N] = { 0 }, y[OUT * OUT], kernel[K * K];
+    float image[N * N] = { 0 }, y[OUT * OUT], kernel[K * K];
     for (int i = 0; i < 16; i++) image[(2 + i / 4) * N + 2 + i % 4] = 1;   // a square of 4 x 4
-    for (int i = 1; i < N * N; i++) shifted[i] = image[i - 1];
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 1, N, N), image);
     samba_tensor *w = samba_from_data_copy(s, "w", SAMBA_F32, SAMBA_SHAPE(1, 1, K, K), edge);
     // 1. This kernel is right minus left: 0 where both sides are the same, positive where it gets
     //    brighter to the right, else negative. It finds edges, and the result is a feature map:
-    //    its row 0 sees one row of the square, row 1 two, row 2 three.
+    //    its row 0 sees one row of the square, row 1 two, row 2 three. (Mathematics turns a kernel
+    //    by 180 degrees first.)
     //    In samba.h, images are (batch, channels, h, w); a channel is a colour, or a map of the
-    //    layer before. Kernels are (maps, channels, k, k): each spans all channels and makes one
-    //    map, to which a layer adds a bias.
+    //    layer before. Kernels are (maps, channels, k, k): each spans all channels, makes one map.
     // > by hand: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
     // > by samba.h: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
     convolve(image, edge, y);
@@ -78,20 +79,15 @@ int main(int argc, char **argv)
            (int)samba_convolution(x, w, NULL, &pad)->shape.dim[2],
            (int)samba_convolution(x, w, NULL, &stride)->shape.dim[2]);
     // 3. A layer of lesson 6 has a weight for each pair of pixel and output, and learns at each
-    //    place what an edge is. A convolution shares weights: a shifted image has a shifted map.
-    //    Where the place itself matters, that is a loss.
-    // > weights: linear 2304, convolution 9; from 3 channels to 8 maps 216
-    // > image shifted by 1, row 2: 0 3 3 0 0 -3
-    printf("weights: linear %d, convolution %d; from 3 channels to 8 maps %d\n",
-           N * N * OUT * OUT, K * K, 8 * 3 * K * K);
-    convolve(shifted, edge, y);
-    print_row("image shifted by 1, row 2", y + 2 * OUT, OUT);
+    //    place what an edge is. A convolution shares weights: a shifted image has a shifted map. It
+    //    does harm where the place itself matters, or where neighbours have nothing in common.
+    // > weights: linear 2304, convolution 9 (324 products); from 3 channels to 8 maps 216
+    printf("weights: linear %d, convolution %d (%d products); from 3 channels to 8 maps %d\n",
+           N * N * OUT * OUT, K * K, OUT * OUT * K * K, 8 * 3 * K * K);
     // 4. Max pooling keeps the largest of each 2 x 2, of -1 and -2 it keeps -1. It halves the side,
-    //    and has no weights. A single large number that moves by a pixel stays in its 2 x 2 half of
-    //    the time, and then the result is the same. (Edges here are two wide, and change it.) The
-    //    next kernel sees more: behind this one a second 3 x 3 sees 5 x 5 pixels of the image, with
-    //    pooling between them 8 x 8. Backward, the largest (the first of equals) gets the gradient
-    //    of the result, the others 0, since they changed nothing.
+    //    has no weights, and what moves within a 2 x 2 changes nothing. The next kernel sees more:
+    //    a second 3 x 3 sees 5 x 5 pixels of the image, with pooling between 8 x 8. Backward,
+    //    the largest (the first of equals) gets the gradient, the others 0: they changed nothing.
     // > pooled, rows of 3: 2 0 -1 3 0 -3 2 0 -1
     // > its gradient in the map, rows 0 and 1: 0 0 1 0 1 0 1 0 0 0 0 0
     samba_tensor *pooled = samba_max_pool2d(map, &(samba_pool_opts){ .kernel = { 2, 2 } });
@@ -99,13 +95,17 @@ int main(int argc, char **argv)
     samba_tensor *gradient = samba_grad(samba_sum(pooled, SAMBA_ALL_AXES, false), map);
     print_row("its gradient in the map, rows 0 and 1", samba_read(gradient), 2 * OUT);
     // 5. Nobody needs to design kernels: they are weights, and learn. The gradient of a shared
-    //    weight is the sum over all its places (+= again). This one tells upright bars from lying
-    //    ones, at new places, too (11 of 12 other random beginnings do): an upright bar fills its
-    //    right column, a lying one a third.
-    // > bars at new places: 4 of 4 are right
+    //    weight is the sum over all its places; that of a pixel, over all outputs that saw it (+=
+    //    again). This kernel tells upright bars from lying ones, at new places, too: an upright bar
+    //    fills its right column, a lying one a third. (11 of 12 other random beginnings find one.)
+    //    A linear layer gets all new bars wrong: it knows their pixels from the other kind alone.
     // > kernel: -0.15 -0.12 1.6 0.028 -0.043 1.6 -0.12 -0.24 1.6
-    printf("bars at new places: %d of 4 are right\n", learn(kernel));
+    // > bars at new places: 4 of 4 are right, by the linear layer 0
+    int right = learn(kernel);
     print_row("kernel", kernel, K * K);
+    printf("bars at new places: %d of 4 are right, by the linear layer %d\n", right, learn(NULL));
+    // 6. How large? Mostly 3 x 3: two of them see as much as one of 5 x 5, with 18 weights, not 25.
+    //    Where pooling halves the side, maps are often doubled; how many to begin with, try.
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A kernel, and what it sees",
         "Left edges of a square are positive, right ones negative; the kernel that was learned.");
     picture_axes(&p, 0, OUT, OUT, 0, "edges of a square", "");
