@@ -12,9 +12,9 @@ static const char other[] = "he sells the shoes on seashells";
 static int32_t left[MERGES], right[MERGES];         // token 256 + m is left[m] and right[m], joined
 // 1. A net wants ids (lesson 12), a text is bytes. An id for each word? Then shell and shells have
 //    nothing in common, and a new word has no id. One for each of 256 bytes? Then no text is
-//    unknown, but it is long, and the net's work grows with the number of ids. In between: begin
-//    with bytes, and give what often stands side by side an id of its own. These pieces are tokens,
-//    together they are the vocabulary. Token 0 ... 255 is a byte, every other one a pair of tokens.
+//    unknown, but it is long, and so is the net's work. In between: begin with bytes, and give what
+//    often stands side by side an id of its own. These pieces are tokens, together they are the
+//    vocabulary. Token 0 ... 255 is a byte, every other one a pair of tokens.
 static void print_token(int32_t id)
 {
     if (id >= BYTES) print_token(left[id - BYTES]);
@@ -93,10 +93,9 @@ int main(int argc, char **argv)
     print_tokens(ids, encode(other, 0, ids));
     print_tokens(ids, n = encode(other, 12, ids));
     for (int i = 0; i < n; i++) printf("%d%c", (int)ids[i], i + 1 < n ? ' ' : '\n');
-    // 5. More ids, shorter texts; but each costs a row of the embedding, and rows seldom used
-    //    learn seldom. The last 8 make the first text shorter by a fifth, the new by an eighth. For
-    //    much text, models take 30,000 to 250,000. The loss of a text is the sum over its ids
-    //    (probabilities multiply): compare it per byte.
+    // 5. More ids, shorter texts; but each costs a row of the embedding, and rows seldom used learn
+    //    seldom. The last 8 make the first text shorter by a fifth, the new by an eighth. Models
+    //    take 30,000 to 250,000. A loss is for each id: compare it per byte, by the sum.
     // > 256 ids: 86 tokens, and 31
     // > 268 ids: 43 tokens, and 17
     // > 276 ids: 35 tokens, and 15

@@ -72,10 +72,12 @@ int main(int argc, char **argv)
     random_scores(s, 4, "q4", "k4");
     random_scores(s, 256, "q256", "k256");
     // 3. In self-attention each of T tokens makes its query, key and value by linear layers, which
-    //    learn (here they are random), and asks all tokens: (T,T) weights, new ones for each text
-    //    (a kernel has the same for all). A language model has to guess token t + 1, and must not
-    //    look it up there. The causal mask adds -1e9 to scores of later tokens, before softmax:
-    //    they weigh 0, the rest of a row sums to 1. Row: who looks; column: at whom.
+    //    learn (here they are random), and asks all tokens. So it finds what it needs at any place;
+    //    a kernel (lesson 11) sees neighbours alone, and weighs them alike in each text. The layers
+    //    have 3 D^2 weights, however long a text; but it has T^2 scores: twice as long, 4 times.
+    // 4. A language model has to guess token t + 1, and must not look it up there. The causal mask
+    //    adds -1e9 to the scores of later tokens, before softmax: they weigh 0, and the rest of a
+    //    row sums to 1. In the map of weights, a row is who looks, a column at whom.
     // >   @@
     // >   ::##
     // >   ++::..
@@ -95,9 +97,8 @@ int main(int argc, char **argv)
     samba_tensor *op = attend(qkv, "as_is", as_is, true);
     text_cells(samba_read(causal), T, T, 0, 1);
     printf("by hand and by the op: %.4f apart\n", change(samba_matmul(causal, qkv[2]), op, 0, T));
-    // 4. Proof of a mask: another last token does not change earlier answers. Nor does it change
-    //    the last answer if the first two swap keys and values: a sum has no order. So models add a
-    //    vector of the position to that of the word. (Only a second layer behind a mask notices.)
+    // 5. Proof of a mask: another last token changes no earlier answer. And if the first two swap
+    //    places, the last answer stays: sums have no order. So models add a vector of the position.
     // > another last token: answers before it change by 0.61 without the mask, 0.00 with it
     // > the first two swapped: the last answer changes by 0.00
     samba_tensor *free = attend(qkv, "free", as_is, false);
@@ -114,7 +115,6 @@ int main(int argc, char **argv)
     picture_close(&p);
     // Exercises 14a, 14b: the causal mask, attention. Then answer:
     //   What is wrong with a mask that zeroes weights after softmax?
-    //   How many scores have 1000 tokens, and 2000? Does a linear layer's work grow so, too?
     //   Why is the first weight of the first row 1, whatever q and k are?
     return samba_close(s);
 }
