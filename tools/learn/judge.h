@@ -25,7 +25,7 @@
 #define JUDGE_SECONDS 10
 #endif
 
-enum { JUDGE_MOST = 4096, JUDGE_PARTS = 8 };
+enum { JUDGE_MOST = 4096, JUDGE_PARTS = 16 };
 
 // What a function fills is often several arrays: each is a part of what is compared.
 typedef struct judge_shape {
@@ -46,7 +46,7 @@ static struct {
     char token[32];               // "": no one asked for it
 } judge;
 
-// ---- The end of a judging ----
+// ---- The verdict ----
 
 static inline void judge_verdict(void)
 {
@@ -61,13 +61,6 @@ static inline void judge_refuse(const char *mistake, const char *sentence)
     if (mistake) fprintf(stderr, "mistake: %s\n", mistake);
     fflush(stdout);
     _Exit(1);
-}
-
-static inline int judge_end(void)
-{
-    judge_verdict();
-    fprintf(stderr, "Right: %d cases.\n", judge.cases);
-    return 0;
 }
 
 // ---- The beginning ----
@@ -125,25 +118,90 @@ static inline void judge_case(const char *what)
     judge.cases++;
 }
 
-// Exactly n floats of a value: what a learner's function fills. make learn judges with a sanitizer,
-// too, which sees a step beyond them.
+// ---- Memory that a learner's function reads and fills ----
+// An array lies between two guards, so that a loop which goes too far is noticed: a write changes a
+// guard, and a read gives numbers of about 1e30. With a sanitizer (JUDGE_LEAVES_SIGNALS) an array
+// has no guards; it says the line in which its end is passed.
+enum { JUDGE_ROOMS = 64, JUDGE_GUARD = 256 };
+
+static struct {
+    unsigned char *at[JUDGE_ROOMS];
+    size_t bytes[JUDGE_ROOMS];
+} judge_rooms;
+
+static inline void judge_fill_guard(unsigned char *guard)
+{
+    const float huge = 1e30f;
+    for (int i = 0; i < JUDGE_GUARD; i += 4) memcpy(guard + i, &huge, 4);
+}
+
+static inline void *judge_allocate(size_t bytes)
+{
+    int k = 0;
+    while (k < JUDGE_ROOMS && judge_rooms.at[k]) k++;
+#ifdef JUDGE_LEAVES_SIGNALS
+    k = JUDGE_ROOMS;
+#endif
+    int guards = k < JUDGE_ROOMS;
+    unsigned char *y = (unsigned char *)malloc(bytes + (guards ? 2 * JUDGE_GUARD : bytes == 0));
+    if (!y) abort();
+    if (!guards) return y;
+    judge_fill_guard(y);
+    judge_fill_guard(y + JUDGE_GUARD + bytes);
+    judge_rooms.at[k] = y + JUDGE_GUARD;
+    judge_rooms.bytes[k] = bytes;
+    return y + JUDGE_GUARD;
+}
+
+static inline void judge_look_at_guards(void)
+{
+    unsigned char whole[JUDGE_GUARD];
+    judge_fill_guard(whole);
+    for (int k = 0; k < JUDGE_ROOMS; k++) {
+        if (!judge_rooms.at[k]) continue;
+        if (memcmp(judge_rooms.at[k] + judge_rooms.bytes[k], whole, sizeof whole) != 0)
+            judge_refuse("past_the_end",
+                         "your code writes behind the end of an array: does a loop go one too far, "
+                         "or is a size taken for another?");
+        if (memcmp(judge_rooms.at[k] - JUDGE_GUARD, whole, sizeof whole) != 0)
+            judge_refuse("before_the_start",
+                         "your code writes in front of the beginning of an array: an index is "
+                         "negative.");
+    }
+}
+
+// Of the judge's own arrays and, as free is a macro from here on, of a learner's.
+static inline void judge_free(void *y)
+{
+    for (int k = 0; k < JUDGE_ROOMS; k++)
+        if (y && judge_rooms.at[k] == y) {
+            judge_look_at_guards();
+            judge_rooms.at[k] = NULL;
+            y = (unsigned char *)y - JUDGE_GUARD;
+            break;
+        }
+    free(y);
+}
+#define free(y) judge_free(y)
+
+// n floats of a value: what a learner's function fills.
 static inline float *judge_room(int n, float value)
 {
-    float *y = (float *)malloc((size_t)n * sizeof *y);
-    if (!y) abort();
+    float *y = (float *)judge_allocate((size_t)n * sizeof *y);
     for (int i = 0; i < n; i++) y[i] = value;
     judge.held = value;
     return y;
 }
 
-// The same with the bytes of an array of any type: what a learner's function reads.
+// The bytes of an array of any type: what a learner's function reads.
 static inline void *judge_copy(const void *from, size_t bytes)
 {
-    void *y = malloc(bytes ? bytes : 1);
-    if (!y) abort();
+    void *y = judge_allocate(bytes);
     memcpy(y, from, bytes);
     return y;
 }
+
+// ---- What was got ----
 
 static inline void judge_got(const float *y, int n)
 {
@@ -656,11 +714,23 @@ static inline void judge_name(int i, int n, char *name, size_t room)
     }
 }
 
+// Whether numbers of a guard have come into the result.
+static inline void judge_look_for_guards(const float *want, int n)
+{
+    for (int i = 0; i < n && i < judge.n; i++)
+        if (fabs(judge.got[i]) > 1e24 && fabs(judge.got[i]) < 1e36 && fabs((double)want[i]) < 1e20)
+            judge_refuse("reads_outside",
+                         "a number is huge. Is something read outside of an array? The judge puts "
+                         "1e30 behind the end and in front of the beginning of each.");
+}
+
 static inline void judge_want(const float *want, int n, double tolerance)
 {
     for (int i = 0; i < n; i++) {
         if (i < judge.n && judge_close(judge.got[i], (double)want[i], tolerance)) continue;
         if (judge.mistake) judge_refuse(judge.mistake, judge.sentence);
+        judge_look_at_guards();
+        judge_look_for_guards(want, n);
         const char *where = NULL, *more = NULL;
         char line[1000], name[80];
         if (n == judge.n) {
@@ -674,6 +744,7 @@ static inline void judge_want(const float *want, int n, double tolerance)
                  where && more ? "\n  And " : "", more ? more : "");
         judge_refuse(NULL, line);
     }
+    judge_look_at_guards();
 }
 
 static inline void judge_want_number(double want, double tolerance)
@@ -686,6 +757,14 @@ static inline void judge_want_number(double want, double tolerance)
 static inline void judge_holds(int holds, const char *mistake, const char *sentence)
 {
     if (!holds) judge_refuse(mistake, sentence);
+}
+
+static inline int judge_end(void)
+{
+    judge_look_at_guards();
+    judge_verdict();
+    fprintf(stderr, "Right: %d cases.\n", judge.cases);
+    return 0;
 }
 
 #endif

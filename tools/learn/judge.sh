@@ -206,7 +206,9 @@ judge() {                           # judge FILE NAME: with a sanitizer, if one 
     case $found in
     unbuilt) looked=no ;;
     endless) limit=1 ;;             # a compiler may have made an endless loop of an error
-    named) grep -q '^mistake: crash' "$out/$2.all" || looked=no ;;
+    named)                          # a sanitizer says in which line, too
+        grep -Eq '^mistake: (crash|reads_outside|past_the_end|before_the_start)$' "$out/$2.all" ||
+            looked=no ;;
     esac
     if [ $looked = yes ] && ! sanitized "$path" "$2"; then
         [ $found != right ] ||
