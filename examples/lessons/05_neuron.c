@@ -17,47 +17,39 @@ static int neuron(const int w[2], int bias, const float x[2])
     return (float)w[0] * x[0] + (float)w[1] * x[1] + (float)bias > 0;
 }
 
-// The perceptron's rule of 1958: after a wrong answer, the input is added to the weights if the
-// neuron should have fired, and subtracted if not. A pass shows all cases; one without errors ends.
-static void perceptron(const char *name, const float target[4])
+// With a bend that is not flat, a neuron learns by gradient descent. Here its weights begin at 0.5,
+// its bias at 0. samba_affine is the weighted sum and bias, for all cases at once. Fills in map
+// (5,5), the answers between the cases: x[0] from 0 to 1 in columns, x[1] from 1 to 0 in rows.
+enum bend { SIGMOID, RELU, LEAKY };
+
+static samba_tensor *bent(samba_tensor *sum, enum bend bend)
 {
-    int w[2] = { 0, 0 }, bias = 0, wrong = 1, pass = 0;
-    for (; wrong && pass < 100; pass++) {
-        wrong = 0;
-        for (int i = 0; i < 4; i++) {
-            int error = (int)target[i] - neuron(w, bias, cases[i]);
-            for (int k = 0; k < 2; k++) w[k] += error * (int)cases[i][k];
-            bias += error;
-            wrong += error != 0;
-        }
-    }
-    printf("perceptron, %s: %d wrong in pass %d, w (%d, %d), bias %d\n", name, wrong, pass, w[0],
-           w[1], bias);
+    if (bend == SIGMOID) return samba_sigmoid(sum);
+    return bend == RELU ? samba_relu(sum) : samba_leaky_relu(sum, 0.1f);
 }
 
-// A neuron with a smooth bend learns by gradient descent. samba_linear makes its weights and bias,
-// small random numbers; called again with the same name, it finds them. Fills in the answers
-// between the cases: map (5,5), x[0] from 0 to 1 in columns, x[1] from 1 to 0 in rows.
-static void learn(const char *name, const float target[4], float map[25])
+static void learn(const char *name, const float target[4], enum bend bend, float lr, float map[25])
 {
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 2), cases);
     samba_tensor *t = samba_from_data_copy(s, "t", SAMBA_F32, SAMBA_SHAPE(4, 1), target);
-    samba_tensor *y = samba_sigmoid(samba_linear(x, "neuron", 1));
-    samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);        // mean, not sum, of the squares
-    samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y },
-                                       .optim = { SAMBA_SGD, .lr = 2 } });
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(1, 2), (samba_init){ .value = 0.5f });
+    samba_tensor *b = samba_param(s, "b", SAMBA_SHAPE(1), (samba_init){ .value = 0 });
+    samba_tensor *y = bent(samba_affine(x, w, b), bend);
+    samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);    // the mean of the squared errors
+    samba_optim sgd = { SAMBA_SGD, .lr = lr };
+    samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y }, .optim = sgd });
     for (int i = 0; i < 1000; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
     printf("%s: loss %.3f, outputs", name, (double)samba_read(loss)[0]);
-    for (int i = 0; i < 4; i++) printf(" %.2f%s", (double)samba_read(y)[i], i < 3 ? "" : "\n");
-    float places[25][2];
-    for (int i = 0; i < 25; i++) {
-        places[i][0] = (float)(i % 5) / 4;
-        places[i][1] = 1 - (float)(i / 5) / 4;
-    }
-    samba_set_tracing(s, false);                            // the same neuron, computed at once
+    for (int i = 0; i < 4; i++) printf(" %.2f", (double)samba_read(y)[i]);
+    printf(", w (%.2f, %.2f), bias %.2f\n", (double)samba_read(w)[0], (double)samba_read(w)[1],
+           (double)samba_read(b)[0]);
+    float places[50];
+    for (int i = 0; i < 50; i++)
+        places[i] = (float)(i % 2 ? 4 - i / 10 : i / 2 % 5) / 4;
+    samba_set_tracing(s, false);                                // the same neuron, but at once
     samba_tensor *p = samba_from_data_copy(s, "places", SAMBA_F32, SAMBA_SHAPE(25, 2), places);
-    samba_copy_out(samba_sigmoid(samba_linear(p, "neuron", 1)), map, 25 * sizeof *map);
+    samba_copy_out(bent(samba_affine(p, w, b), bend), map, 25 * sizeof *map);
     samba_close(s);
 }
 
@@ -67,54 +59,62 @@ int main(int argc, char **argv)
     //    The weights say how much an input counts, for it or against it (below 0); the bias, how
     //    much it takes to fire. With k inputs, these are k + 1 parameters.
     // > by hand: 0 0 0 1
+    const int w[2] = { 2, 2 };
     printf("by hand:");
-    for (int i = 0; i < 4; i++)
-        printf(" %d%s", neuron((int[2]){ 2, 2 }, -3, cases[i]), i < 3 ? "" : "\n");
+    for (int i = 0; i < 4; i++) printf(" %d%s", neuron(w, -3, cases[i]), i < 3 ? "" : "\n");
 
-    // 2. The rule finds weights, if there are any. But it is not gradient descent: the step is flat
-    //    on both sides, so a loss made of it has gradient 0, and does not say where to go.
-    // > perceptron, AND: 0 wrong in pass 6, w (2, 1), bias -2
-    perceptron("AND", and_target);
-
-    // 3. So take a smooth step: the sigmoid, y = 1 / (1 + e^-sum), which rises from 0 to 1 and is
-    //    0.5 where the sum is 0. Its slope is y (1 - y), largest there, almost 0 far away. By the
-    //    chain rule (lesson 4) the slope of a squared error for weight k, with target t, is
-    //    2 (y - t) y (1 - y) x[k]. As x[k] is in it, inputs of size 1 and 1000 have slopes so far
-    //    apart that no lr suits both: bring them to like sizes. In the map, darker is nearer to 1.
-    // > AND: loss 0.003, outputs 0.00 0.06 0.06 0.93
+    // 2. To learn them, the step is no use: it is flat on both sides, so a loss made of it has
+    //    gradient 0. Take a smooth step, the sigmoid, y = 1 / (1 + e^-sum): it rises from 0 to 1,
+    //    and is 0.5 where the sum is 0. Its slope is y (1 - y), largest there, almost 0 far away.
+    //    By the chain rule (lesson 4) the squared error has, for weight k and target t, the slope
+    //    2 (y - t) y (1 - y) x[k]. In the map, darker is nearer to 1.
+    // > AND: loss 0.003, outputs 0.00 0.06 0.06 0.93, w (5.48, 5.48), bias -8.32
     // >   ::--++%%@@
     // >   ..::--++%%
     // >   ....::--++
     // >   ......::--
     // >   ........::
-    float map[2][25];
-    learn("AND", and_target, map[0]);
+    float map[5][25];
+    learn("AND", and_target, SIGMOID, 2, map[0]);
     text_cells(map[0], 5, 5, -0.2f, 1);
 
-    // 4. The sum w[0] x[0] + w[1] x[1] + bias is 0 on a straight line, which without a bias would
-    //    go through (0,0). On one side the neuron fires (y is above 0.5), on the other not. For
-    //    XOR, no line parts the 1s from the 0s, so no neuron is an XOR. The perceptron never ends;
-    //    descent from small weights ends with all outputs at 0.5, the mean of the targets.
-    // > perceptron, XOR: 4 wrong in pass 100, w (-1, 0), bias 1
-    // > XOR: loss 0.250, outputs 0.50 0.50 0.50 0.50
-    perceptron("XOR", xor_target);
-    learn("XOR", xor_target, map[1]);
+    // 3. Yes is y above 0.5, so the sum above 0. The border is w[0] x[0] + w[1] x[1] = -bias, a
+    //    straight line: here x[0] + x[1] = 8.32 / 5.48. The vector w points to the side of yes. The
+    //    bias moves the line; with none, it goes through (0,0). Take w and bias twice as large: the
+    //    line stays, but y is nearer to 0 or 1, and the neuron is surer.
+    // 4. For XOR, no line parts the 1s from the 0s, so no neuron is an XOR. Descent from small
+    //    weights ends at w = 0, with all outputs at 0.5, the mean of the targets.
+    // > XOR: loss 0.250, outputs 0.50 0.50 0.50 0.50, w (0.00, 0.00), bias -0.00
+    learn("XOR", xor_target, SIGMOID, 2, map[1]);
 
-    // 5. What helps is a second layer, neurons whose inputs are neurons: lesson 6. Without a bend
-    //    between them, two layers are no more than one. A common bend is relu, max(sum, 0). Above
-    //    0, its slope is 1 and does not fade. Below 0, it is 0: if the sum is below 0 for all
-    //    examples, the neuron's weights get no gradient. It is dead, unless its inputs change.
-    picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A neuron cuts the plane along a line",
-        "AND: dark where both inputs are near 1, the rest light. XOR: the same grey everywhere.");
-    for (int i = 0; i < 2; i++) {
-        picture_axes(&p, -0.125, 1.125, -0.125, 1.125, i ? "x[0], XOR" : "x[0], AND", "x[1]");
+    // 5. The slope of weight k has x[k] in it. Inputs of size 1 and of 1000 have slopes so far
+    //    apart that no lr suits both: bring inputs to like sizes first.
+    // 6. Another bend is relu, max(sum, 0): its slope is 1 above 0, and does not fade. Below, it is
+    //    0. If the sum is below 0 for all examples, no weight gets a gradient any more: the neuron
+    //    is dead, and its output 0. Here the first step with lr 1 is too long, and kills it: all
+    //    sums are below 0, so w and bias stay there. A smaller lr avoids that. Or take leaky relu:
+    //    its slope below 0 is 0.1, not 0, so the neuron comes back.
+    // > relu, lr 0.1: loss 0.000, outputs 0.00 0.00 0.00 1.00, w (1.00, 1.00), bias -1.00
+    // > relu, lr 1: loss 0.250, outputs 0.00 0.00 0.00 0.00, w (0.25, 0.25), bias -0.50
+    // > leaky relu, lr 1: loss 0.003, outputs -0.10 0.02 0.02 1.03, w (0.99, 0.99), bias -1.02
+    learn("relu, lr 0.1", and_target, RELU, 0.1f, map[2]);
+    learn("relu, lr 1", and_target, RELU, 1, map[3]);
+    learn("leaky relu, lr 1", and_target, LEAKY, 1, map[4]);
+
+    // 7. Which bend? Sigmoid where a net ends in a yes or no. Inside, relu: a slope y (1 - y) is at
+    //    most 1/4, and many in a row leave no gradient. For XOR, neurons are inputs of a neuron
+    //    (lesson 6), with a bend between: a weighted sum of weighted sums is a weighted sum again.
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 3, "A neuron cuts the plane along a line",
+        "AND: dark where both inputs are near 1. XOR: grey everywhere. Relu: 0, then a slope.");
+    static const char *const labels[] = { "x[0], AND", "x[0], XOR", "x[0], AND by relu" };
+    for (int i = 0; i < 3; i++) {
+        picture_axes(&p, -0.125, 1.125, -0.125, 1.125, labels[i], "x[1]");
         picture_cells(&p, map[i], 5, 5, 1);
     }
     picture_close(&p);
 
     // Exercises 05a and 05b (make learn) are a neuron, and one step of its learning. Then:
     //   Find by hand weights for OR, and for "x[0] but not x[1]". XOR has a twin with none: which?
-    //   Why does a neuron with a step not learn by gradient descent, and one with a sigmoid does?
     //   What would the sigmoid's slope y (1 - y) do to a neuron that is sure, and wrong?
     return 0;
 }
