@@ -4,9 +4,10 @@
 enum { T = 4, D = 3, N = T * D };
 
 enum {
-    RIGHT, NO_MASK, ONE_TOO_FAR, NOT_ITSELF, ZEROED, CUT_AFTER, LATER_ONES, NOT_FIRST, NO_SCALE, BY_D, BY_T, MULTIPLIED, SCALED_LATE, SWAPPED, QUERIES_ALONE, KEYS_ALONE, LAST_PRODUCT,
-    DOT_GOES_ON, KEY_COLUMNS, NO_SOFTMAX, NO_EXP, NOT_NORMALIZED, SUM_GOES_ON, OVER_QUERIES, UNIFORM,
-    HARDMAX, KEYS_AS_VALUES, QUERIES_AS_VALUES, OWN_VALUE, LAST_VALUE, VALUE_COLUMNS
+    RIGHT, NO_MASK, ONE_TOO_FAR, NOT_ITSELF, ZEROED, CUT_AFTER, LATER_ONES, NOT_FIRST, NO_SCALE,
+    BY_D, BY_T, MULTIPLIED, SCALED_LATE, SWAPPED, QUERIES_ALONE, KEYS_ALONE, LAST_PRODUCT,
+    DOT_GOES_ON, KEY_COLUMNS, NO_SOFTMAX, NO_EXP, NOT_NORMALIZED, SUM_GOES_ON, OVER_QUERIES,
+    UNIFORM, HARDMAX, KEYS_AS_VALUES, QUERIES_AS_VALUES, OWN_VALUE, LAST_VALUE, VALUE_COLUMNS
 };
 
 static const struct {
@@ -55,8 +56,8 @@ static const struct {
     { SUM_GOES_ON, "sum_goes_on",
       "the sum of the exponentials goes on from one t to the next. It begins at 0 for each." },
     { OVER_QUERIES, "softmax_over_queries",
-      "the weights of a token s sum to 1 over those who see it. It is for each t that they do, over "
-      "s = 0 ... t." },
+      "the weights of a token s sum to 1 over those who see it. It is for each t that they do, "
+      "over s = 0 ... t." },
     { UNIFORM, "plain_mean",
       "this is the plain mean of the values that are seen: the scores have no effect." },
     { HARDMAX, "hardmax",
@@ -190,11 +191,12 @@ static void clues(const float *q, const float *k, const float *v)
     judge_clue(!right(q, k, ones), "weights_do_not_sum_to_1",
                "if all values are 1, y is not 1: the weights p[t] of a token do not sum to 1.");
     judge_clue(!right(zeros, k, v), "wrong_with_equal_scores",
-               "if all queries are 0, all scores are equal, and y[t] has to be the mean of v[0] ... "
-               "v[t]. It is not: look at which s are summed, and at what is read of v.");
+               "if all queries are 0, all scores are equal, and y[t] has to be the mean of v[0] "
+               "... v[t]. It is not: look at which s are summed, and at what is read of v.");
     judge_clue(1, "wrong_scores",
-               "if all queries are 0, so that all scores are equal, y is right: look at the scores. "
-               "That of t for s is the sum over d of q[t * D + d] k[s * D + d], / sqrt(D).");
+               "if all queries are 0, so that all scores are equal, y is right: look at the "
+               "scores. That of t for s is the sum over d of q[t * D + d] k[s * D + d], / "
+               "sqrt(D).");
 }
 
 static void sequence(const char *what, const float *q, const float *k, const float *v)

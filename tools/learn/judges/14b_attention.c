@@ -4,10 +4,10 @@
 enum { MOST = 64 };
 
 enum {
-    RIGHT, NO_SCALE, BY_D, BY_VALUES, BY_S, BY_T, MULTIPLIED, SCALED_LATE, LAST_PRODUCT, DOT_GOES_ON,
-    KEY_COLUMNS, COLUMNS, NO_SOFTMAX, NO_EXP, NOT_NORMALIZED, SUM_GOES_ON, UNIFORM, FIRST_WEIGHTS,
-    MASKED, OWN_VALUE, LARGEST_ONLY, KEYS_AS_VALUES, LAST_VALUE, VALUE_ROWS_OF_D, VALUE_COLUMNS,
-    SWAPPED
+    RIGHT, NO_SCALE, BY_D, BY_VALUES, BY_S, BY_T, MULTIPLIED, SCALED_LATE, LAST_PRODUCT,
+    DOT_GOES_ON, KEY_COLUMNS, COLUMNS, NO_SOFTMAX, NO_EXP, NOT_NORMALIZED, SUM_GOES_ON, UNIFORM,
+    FIRST_WEIGHTS, MASKED, OWN_VALUE, LARGEST_ONLY, KEYS_AS_VALUES, LAST_VALUE, VALUE_ROWS_OF_D,
+    VALUE_COLUMNS, SWAPPED
 };
 
 static const struct {
@@ -120,7 +120,8 @@ static void compute(const float *q, const float *k, const float *v, sizes n, int
     int columns = e == COLUMNS;
     scores(q, k, n, e, p);
     for (int i = 0; i < (columns ? n.S : n.T) && e != NO_SOFTMAX; i++)
-        sum = softmax(columns ? p + i : p + i * n.S, columns ? n.T : n.S, columns ? n.S : 1, sum, e);
+        sum = softmax(columns ? p + i : p + i * n.S, columns ? n.T : n.S, columns ? n.S : 1, sum,
+                      e);
     for (int i = 0; i < n.T * n.E; i++) {
         int t = i / n.E, j = i % n.E;
         double x = 0;
@@ -176,11 +177,11 @@ static void clues(const float *q, const float *k, const float *v, sizes n)
     judge_clue(!right(q, k, ones, n), "weights_do_not_sum_to_1",
                "if all values are 1, y is not 1: the weights p[t] of a token do not sum to 1.");
     judge_clue(!right(zeros, k, v, n), "wrong_with_equal_scores",
-               "if all queries are 0, all scores are equal, and each y[t] has to be the mean of all "
-               "v[s]. It is not: look at what is read of v, and at how many are summed.");
+               "if all queries are 0, all scores are equal, and each y[t] has to be the mean of "
+               "all v[s]. It is not: look at what is read of v, and at how many are summed.");
     judge_clue(1, "wrong_scores",
-               "if all queries are 0, so that all scores are equal, y is right: look at the scores. "
-               "That of t for s is the sum over d of q[t D + d] k[s D + d], / sqrt(D).");
+               "if all queries are 0, so that all scores are equal, y is right: look at the "
+               "scores. That of t for s is the sum over d of q[t D + d] k[s D + d], / sqrt(D).");
 }
 
 static void tokens(const char *what, sizes n, const float *size)

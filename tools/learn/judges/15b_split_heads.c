@@ -33,7 +33,8 @@ static const mistake splitting[] = {
     { FIRST_NUMBER, "first_number", "all D numbers of a head are its first: d is missing." },
     { HEADS_BACK, "heads_in_reverse", "the heads stand in reverse order." },
     { TOKENS_BACK, "tokens_in_reverse", "the tokens stand in reverse order." },
-    { BY_T, "head_by_T", "head h is looked for at h T; it begins at h D, for a head has D numbers." },
+    { BY_T, "head_by_T",
+      "head h is looked for at h T; it begins at h D, for a head has D numbers." },
     { ONE_APART, "heads_one_apart",
       "head h is looked for at h, one number behind the last one. It begins at h D." },
     { BACK, "joined", "split_heads goes the way back: it reads (B,H,T,D) and writes (B,T,H*D)." },
@@ -135,8 +136,8 @@ static void clue(const float *got, sizes n, const float *want, int joins)
         if (got[k] == want[k]) continue;
         first = k;
         judge_clue(from < 0 || from >= count, joins ? "join_of_nothing" : "split_of_nothing",
-                   "there is a number that was not written, or does not come from the array that is "
-                   "read: do the loops run over all of B, T, H and D, and no further?");
+                   "there is a number that was not written, or does not come from the array that "
+                   "is read: do the loops run over all of B, T, H and D, and no further?");
         place is = joins ? in_y(n, from, RIGHT) : in_y(n, 0, RIGHT), should = is;
         for (int i = 0; i < count; i++) {
             if (!joins && looked_for(n, i, RIGHT) == from) is = in_y(n, i, RIGHT);

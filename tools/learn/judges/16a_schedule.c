@@ -6,8 +6,8 @@ enum { MOST = 64 };
 enum {
     RIGHT, STARTS_AT_ZERO, NO_WARMUP, WARMUP_INTEGERS, WARMUP_OF_TOTAL, WARMUP_FROM_LEAST,
     WARMUP_AND_ONE, WARMUP_INCLUDED, NO_PEAK, WARMUP_LEAST, OF_TOTAL, BY_TOTAL, ONE_FEWER, ONE_MORE,
-    INTEGERS, NO_HALF, HALF_OF_COSINE, NO_ONE, TO_ZERO, CUT_OFF, NOT_ADDED, NOT_LESS,
-    SUM_OF_BOTH, PEAK_ADDED, PERIOD, QUARTER, NO_PI, PI_ROUNDED, DEGREES, SINE, RISES, LINEAR, SQUARED,
+    INTEGERS, NO_HALF, HALF_OF_COSINE, NO_ONE, TO_ZERO, CUT_OFF, NOT_ADDED, NOT_LESS, SUM_OF_BOTH,
+    PEAK_ADDED, PERIOD, QUARTER, NO_PI, PI_ROUNDED, DEGREES, SINE, RISES, LINEAR, SQUARED,
     EXPONENTIAL, GOES_ON, END_ZERO, END_PEAK
 };
 
@@ -78,7 +78,8 @@ static const struct {
     { PI_ROUNDED, "pi_rounded", "pi is rounded to 3.14. It is acosf(-1.0f)." },
     { DEGREES, "degrees", "cosf wants radians: pi for half a period, not 180." },
     { SINE, "sine", "this is a sine: at progress 0 it is not at its top. Take the cosine." },
-    { RISES, "rises", "the rate begins at least and rises. It is 1 + cos, of a progress that goes from 0 to 1." },
+    { RISES, "rises",
+      "the rate begins at least and rises. It is 1 + cos, of a progress from 0 to 1." },
     { LINEAR, "linear", "the rate falls along a line; a cosine is wanted." },
     { SQUARED, "squared", "the share (1 + cos) / 2 is squared; it is taken as it is." },
     { EXPONENTIAL, "exponential",
@@ -164,8 +165,8 @@ static void clues(const float *got, const float *want, schedule s)
              wrong[0] ? "the warmup" : wrong[1] ? "the way from peak to least" : "the end", first,
              (double)got[first], (double)want[first],
              wrong[0] ? "It is peak (step + 1) / warmup."
-             : wrong[1] ? "progress is 0 in step warmup, where the rate is peak, and 1 in step total; "
-                          "halfway the rate is (peak + least) / 2."
+             : wrong[1] ? "progress is 0 in step warmup, where the rate is peak, and 1 in step "
+                          "total; halfway the rate is (peak + least) / 2."
                         : "From step total on the rate is least.");
     judge_clue(wrong[0], "wrong_warmup", sentence);
     judge_clue(wrong[1], "wrong_cosine", sentence);
