@@ -4,20 +4,20 @@
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
-#include <string.h>
 enum { T = 38, V = 27, C = 16 };                // tokens, which are letters or a space; numbers
 static const char text[T + 1] = "she sells sea shells by the sea shore ";
-
 static int32_t id_of(char letter) { return letter == ' ' ? 26 : letter - 'a'; }
 
 // 1. The net of lesson 15, with one head. A token's key and value depend on the token and its
 //    place, in later blocks also on what stands before it, but never on what comes later: the mask
-//    sees to that. So while a net writes, those of earlier tokens do not change and need not be
-//    computed again. They are kept in buffers, tensors that last from run to run, but that no
-//    optimizer changes: write_rows puts key and value of the new token into its row, and its query
-//    asks the rows up to its own; the mask hides the rest, not yet written. There is a row for each
-//    of T places. When all are full, a program stops, or drops the oldest, but then all others
-//    change their places.
+//    sees to that. So while a net writes, those of earlier tokens stay as they are, and are kept. A
+//    query is asked only once, when its token comes, and is not.
+//    They lie in buffers, tensors that last from run to run, but that no optimizer changes, a row
+//    for each of T places. write_rows puts key and value of the new token into the row of its
+//    place, and its query asks all rows up to it; the mask hides the rest, so a new text may begin
+//    at place 0 over an old one. The usual mistakes: a place that does not count on, a mask that
+//    shows a row too many. When all rows are full, a program stops, or drops the oldest; but then
+//    all others change their places.
 static samba_tensor *net(samba_tensor *ids, samba_tensor *places, samba_tensor *row_numbers)
 {
     samba_session *s = ids->session;
@@ -48,9 +48,8 @@ int main(int argc, char **argv)
     // 2. A program may have several graphs (lesson 4), each run by its name; they share parameters.
     //    One has the whole text at once, to learn, as each step changes all keys; the other one
     //    token, with the cache, to write. Operations, such as additions and products, for a new
-    //    letter without the cache, and with it. That is 1/31, and not 1/38: in the whole text,
-    //    attention skips the pairs that the mask hides, about half of them; with the cache the
-    //    query meets all 38 rows.
+    //    letter without and with the cache. Without it each letter costs as much as the text before
+    //    it: so to write twice as much costs four times as much; with it, about twice.
     // > whole text: 323760 operations
     // > one token: 10321 operations
     samba_session *s = samba_open(NULL);
@@ -72,12 +71,13 @@ int main(int argc, char **argv)
         if (part.types == SAMBA_FWD) printf("%s: %d operations\n", part.graph, (int)part.flops);
     // 3. It begins with s, and then reads what it wrote. (A longer beginning, a prompt, could be
     //    read in one run.) What it writes here is the text that it learned by heart, so its scores
-    //    are those of the whole text, to the bit: 0 apart. What the cache saves in work it costs in
-    //    memory: each block keeps a key and a value of C floats for each token: 2 x 38 x 16 x 4
-    //    bytes.
+    //    are those of the whole text, to the bit: 0 apart.
+    //    The cache costs memory: in each block a key and a value of C floats for each token, here
+    //    2 x 38 x 16 x 4 bytes. Heads may share: if every 4, with queries of their own, ask the
+    //    same keys and values, a quarter is kept (grouped-query attention). Numbers of 16 bits make
+    //    it half. A window keeps only the last so many tokens; the net no longer sees the others.
     // > he sells sea shells by the sea shore s
-    // > scores apart: 0
-    // > bytes of the cache: 4864
+    // > scores apart: 0, bytes of the cache: 4864
     // > of GPT-2's, 12 blocks of 768 numbers, 1024 tokens: 75497472
     for (int step = 0; step < 50; step++) samba_run_graph(s, "whole text", 0);
     samba_run_graph(s, "whole text", SAMBA_FWD);
@@ -98,22 +98,22 @@ int main(int argc, char **argv)
         picture_cells(&pic, samba_read(samba_tensor_by_name(s, "keys")), T, C, 3);
     }
     picture_close(&pic);
-    printf("\nscores apart: %g\n", (double)apart);
-    printf("bytes of the cache: %d\n", 2 * (int)samba_bytes(samba_tensor_by_name(s, "keys")));
+    printf("\nscores apart: %g, bytes of the cache: %d\n", (double)apart,
+           2 * (int)samba_bytes(samba_tensor_by_name(s, "keys")));
     printf("of GPT-2's, 12 blocks of 768 numbers, 1024 tokens: %d\n", 2 * 12 * 1024 * 768 * 4);
-    // 4. It took the best letter. To draw one by its probability (softmax of the scores), of all or
-    //    of the k best, gives texts that differ. Scores are first divided by a temperature: below 1
-    //    the best letter gains, above 1 the others do. Probability of the last letter:
-    // > temperature 0.5: 1.00
-    // > temperature 1: 0.99
-    // > temperature 2: 0.79
+    // 4. It took the best letter: good where one answer is right, dull in a story. There a letter
+    //    is drawn by its probability (softmax of the scores), and texts differ. But many unlikely
+    //    letters are likely together; so one of the k best, or of the fewest that have together 0.9
+    //    (top-p). Before, scores are divided by a temperature: below 1 the best letter gains, above
+    //    1 the others do; 0.7 to 1 is usual. Here is the probability of the last letter:
+    // > temperature 0.5: 1.00, temperature 1: 0.99, temperature 2: 0.79
     for (temperature = 0.5f; temperature <= 2; temperature *= 2) {
         samba_write(heat, &temperature);
         samba_run_graph(s, "one token", SAMBA_FWD);
-        printf("temperature %g: %.2f\n", (double)temperature, (double)samba_read(chance)[now]);
+        printf("temperature %g: %.2f", (double)temperature, (double)samba_read(chance)[now]);
+        printf(temperature < 2 ? ", " : "\n");
     }
     // Exercises 17a, 17b: append to a cache; draw with temperature, of the k best. Then answer:
-    //   Why are queries not kept?
     //   A text has 2000 tokens instead of 1000. Which part of a new token's work doubles?
     //   In a net without a causal mask each token sees all. Why can it have no such cache?
     return samba_close(s);
