@@ -20,15 +20,12 @@ static void draw_box(picture *p, const samba_pef_symbol *t)
 // program as a file: its ops, its tensors, and where they lie.
 static samba_pef compile(bool inference, int64_t memory)
 {
-    char name[16];
     samba_pef pef = { 0 };
     samba_session *s = samba_open(NULL);
     samba_tensor *h = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(B, C));
     samba_tensor *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(B, C));
-    for (int i = 0; i < LAYERS; i++) {
-        snprintf(name, sizeof name, "layer%d", i);
-        h = samba_tanh(samba_linear(h, name, C));
-    }
+    for (int i = 0; i < LAYERS; i++)
+        h = samba_tanh(samba_linear(h, (char[]){ 'l', (char)('0' + i), 0 }, C));
     samba_program p = { .pef = "lesson19.pef", .memory = memory, .inference = inference };
     if (inference) p.outputs[0] = h;
     else p.loss = samba_mse(h, y, SAMBA_REDUCE_MEAN);
@@ -69,30 +66,34 @@ static void show(samba_pef pef, picture *p)
         peak = alive > peak ? alive : peak;
         flops += (int)samba_pef_node_at(&pef, at).flops;
     }
-    printf("%d flops; %d bytes, alive %d, arena %d\n", flops, made, peak, arena);
+    int others = (int)(pef.state_bytes + pef.readonly_bytes + pef.io_bytes);
+    printf("%d flops; made %d, alive %d, arena %d, others %d\n", flops, made, peak, arena, others);
     for (int row = (arena - 1) / KIB; row >= 0; row--) printf("  %.*s\n", n, map[row]);
 }
 int main(int argc, char **argv)
 {
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 3, "Memory forward, in training, in less",
                              "Boxes are live ranges; dark: a result in the place of its input.");
-    // 1. The ops of a traced program stand in a fixed order. Each tensor has a live range, from the
-    //    op that makes it to the last that reads it; another order has other ranges and another
-    //    peak. Parameters, inputs and outputs have places of their own. All else lies in one block,
-    //    the arena, where tensors that are never alive together share bytes. A tanh, which reads
-    //    each number once, may write over its input, if nobody reads that again; a product reads
-    //    them many times and may not: so to infer, two places serve. All addresses are known before
-    //    the first run, which allocates nothing. A column is an op, a letter what it made: b, a
-    //    tanh, lies where a was; the last makes the output. All letters together take 9216 bytes.
-    // > FWD 10, 66560 flops; 9216 bytes, alive 2048, arena 2048
+    // 1. Ops stand in a fixed order. A tensor is alive from the op that makes it to the last that
+    //    reads it: its live range. Parameters, inputs and outputs, the others, have places of their
+    //    own. All else lies in one block, the arena, where tensors that are never alive together
+    //    share bytes. (In another order of the ops, others are alive together.)
+    //    A column is an op, a letter what it made. A product and its bias are one op, fused: the
+    //    product alone needs no place. A tanh, which reads each number once, may write over its
+    //    input, if nobody reads that again, as b does over a; a product may not. So to infer, two
+    //    places serve. In bytes: all that was made, and the most that is alive at one op.
+    //    All places are known before the first run, which allocates nothing. So all shapes must be
+    //    known, too: texts of other lengths are padded, or get a program of their own.
+    // > FWD 10, 66560 flops; made 9216, alive 2048, arena 2048, others 7488
     // >   ..cdd.ghh.
     // >   abb.eff.ii
     show(compile(true, 0), &p);
     // 2. Ops are in sections that can run by themselves: forward, backward, and optimizer, which
     //    map and flops leave out. Backward reads activations in reverse: the first wait the
-    //    longest, so memory grows with depth. Places go to the largest first, at multiples of 64.
-    //    The plan is not always the best, but none needs less than what is alive at one op.
-    // > FWD 13, BCKWD 23, OPT 11, 146689 flops; 23560 bytes, alive 7172, arena 7232
+    //    longest, so memory grows with depth, and with the batch. The largest get places first, at
+    //    multiples of 64; none can do with less than what is alive at one op.
+    //    Others: 4 bytes for each weight, 4 for its gradient; AdamW would take 8 more.
+    // > FWD 13, BCKWD 23, OPT 11, 146689 flops; made 23560, alive 7172, arena 7232, others 13312
     // >   .............noo....................
     // >   ...........ll..pqrrrrr..............
     // >   ..........kkkkkk....................
@@ -104,8 +105,8 @@ int main(int argc, char **argv)
     show(compile(false, 0), &p);
     // 3. With a limit, 18000 bytes for all tensors, it drops the activations of the first three
     //    layers and makes them again when needed: a smaller arena, the same results, 9 more ops
-    //    backward.
-    // > FWD 13, BCKWD 32, OPT 11, 200193 flops; 32776 bytes, alive 4100, arena 4160
+    //    backward. (Other ways to less: small batches, lesson 16; numbers of 16 bits.)
+    // > FWD 13, BCKWD 32, OPT 11, 200193 flops; made 32776, alive 4100, arena 4160, others 13312
     // >   .............nooo............................
     // >   ................qrsssss...ABBBBBBBBB.........
     // >   ..........kll..pp.......yzz.CDDD......MNNN...
@@ -114,7 +115,6 @@ int main(int argc, char **argv)
     show(compile(false, 18000), &p);
     picture_close(&p);
     // Exercises 19a, 19b: live ranges and peak; places in the first gap that fits. Then answer:
-    //   Why must all shapes be known?
     //   How many activations wait in a net of 100 layers when it infers, and when it trains?
     return 0;
 }
