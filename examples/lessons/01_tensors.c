@@ -7,6 +7,7 @@
 
 // Four days, and on each the temperature in the morning, at noon and in the evening. C stores the
 // twelve numbers one behind the other; that they are four rows of three is known to nobody but us.
+// float celsius[4][3] lies in memory just so, but those sizes are fixed when C compiles.
 static const float celsius[12] = {
      8, 15, 10,
      9, 18, 12,
@@ -21,23 +22,19 @@ static void print_shape(const char *name, const samba_tensor *t)
     printf("), %d numbers\n", (int)samba_count(&t->shape));
 }
 
-static void print_row(const char *name, const float *x, int n)
+static void print_row(const char *name, const float *x, int n, int step)
 {
     printf("%s:", name);
-    for (int i = 0; i < n; i++) printf(" %g", (double)x[i]);
+    for (int i = 0; i < n; i++) printf(" %g", (double)x[i * step]);
     printf("\n");
 }
 
 // A picture of a matrix, from 7 degrees to 20: the warmer, the darker.
 static void draw(const float *x, int rows, int columns)
 {
-    for (int r = 0; r < rows; r++) {
-        printf("  day %d ", r);
-        for (int c = 0; c < columns; c++) {
-            char dark = " .:-=+*#%@"[(int)((x[r * columns + c] - 7) / 13 * 9)];
-            printf("%c%c%c%c", dark, dark, dark, dark);
-        }
-        printf("\n");
+    for (int i = 0; i < rows * columns; i++) {
+        char dark = " .:-=+*#%@"[(int)((x[i] - 7) / 13 * 9)];
+        printf("%c%c%c%c%s", dark, dark, dark, dark, i % columns == columns - 1 ? "\n" : "");
     }
 }
 
@@ -51,7 +48,7 @@ int main(void)
 
     // 1. With the shape (4,3), the numbers are a matrix. It has two axes, also called dimensions:
     //    axis 0 counts the days, from 0, and axis 1 the times (-1 is the last axis). The product of
-    //    the sizes, 4 * 3, is how many numbers there are. F32 is their type: floats of 32 bits.
+    //    the sizes, 4 * 3, is how many numbers there are. F32 is their type: floats of 4 bytes.
     // > celsius: shape (4,3), 12 numbers
     samba_tensor *t = samba_from_data_copy(s, "celsius", SAMBA_F32, SAMBA_SHAPE(4, 3), celsius);
     print_shape("celsius", t);
@@ -63,9 +60,9 @@ int main(void)
     // > (2,1) is number 7: 20 degrees
     printf("(2,1) is number %d: %g degrees\n", 2 * 3 + 1, (double)samba_read(t)[2 * 3 + 1]);
 
-    // 3. As the numbers are one list, they can be given another shape; that is to reshape. Their
-    //    order stays. In (2,6), two days share a row, and number 7 has the index (1,1), since
-    //    1 * 6 + 1 = 7. The product must stay the same; other shapes are refused.
+    // 3. To reshape is to give the list another shape, in the same order. In (2,6), two days share
+    //    a row, and number 7 is at (1,1), as 1 * 6 + 1 = 7. The product must stay the same. Else
+    //    the op returns NULL, and so do all that follow, until the error is cleared.
     // > reshaped: shape (2,6), 12 numbers
     // > (5,2): shapes do not fit
     print_shape("reshaped", samba_reshape(t, SAMBA_SHAPE(2, 6)));
@@ -74,10 +71,8 @@ int main(void)
     samba_clear_error(s);
 
     // 4. To transpose is to exchange two axes: rows become columns. Day 2, noon is now (1,2), which
-    //    is number 1 * 4 + 2: the order is another, and the first row is the four mornings. A
-    //    reshape to (3,4) keeps the order, so its first row is a day and a third.
-    //    Here each op copies the numbers into its new tensor. A new tensor could also share them,
-    //    with a shape and strides of its own. It is then called a view: exercises 01b and 01c.
+    //    is number 1 * 4 + 2: the op copies the numbers in another order, and the first row is the
+    //    four mornings. A reshape to (3,4) keeps the order; its first row is a day and a third.
     // > transposed: shape (3,4), 12 numbers
     // > number 6 of it: 20 degrees
     // > mornings: 8 9 10 7
@@ -85,30 +80,36 @@ int main(void)
     samba_tensor *by_time = samba_transpose(t, 0, 1);
     print_shape("transposed", by_time);
     printf("number 6 of it: %g degrees\n", (double)samba_read(by_time)[6]);
-    print_row("mornings", samba_read(by_time), 4);
-    print_row("a reshape instead", samba_read(samba_reshape(t, SAMBA_SHAPE(3, 4))), 4);
+    print_row("mornings", samba_read(by_time), 4, 1);
+    print_row("a reshape instead", samba_read(samba_reshape(t, SAMBA_SHAPE(3, 4))), 4, 1);
 
-    // 5. A mean along an axis makes that axis disappear. Along axis 1, the times, (4,3) becomes
+    // 5. It can be had without a copy. In the old list, a next day is 3 numbers away, a next time
+    //    1: so read that list with the strides (1,3), those of (4,3) exchanged. (1,2) is number
+    //    1 * 1 + 2 * 3 = 7 again. Such a way to read the numbers of another tensor is a view. It
+    //    copies nothing, so what is written through one is seen through the other.
+    // > a view, stride 3: 8 9 10 7
+    print_row("a view, stride 3", samba_read(t), 4, 3);
+
+    // 6. A mean along an axis makes that axis disappear. Along axis 1, the times, (4,3) becomes
     //    (4): a mean for each day. Along axis 0, the days, it becomes (3): one for each time. So
-    //    name the axis, or several, that the result should not have. (The last argument, false, is
-    //    explained in lesson 2.)
+    //    name the axis, or several, that the result should not have. (Why false, says lesson 2.)
     // > mean of each day: 11 13 15 10
     // > mean of each time: 8.5 16.5 11.75
-    print_row("mean of each day", samba_read(samba_mean(t, SAMBA_AXES(1), false)), 4);
-    print_row("mean of each time", samba_read(samba_mean(t, SAMBA_AXES(0), false)), 3);
+    print_row("mean of each day", samba_read(samba_mean(t, SAMBA_AXES(1), false)), 4, 1);
+    print_row("mean of each time", samba_read(samba_mean(t, SAMBA_AXES(0), false)), 3, 1);
 
-    // 6. Along all axes, one number is left: a scalar, of shape (). (A product of no sizes is 1.)
+    // 7. Along all axes, one number is left: a scalar, of shape (). (A product of no sizes is 1.)
     // > mean of all: shape (), 1 numbers
     // > it is 12.25
     samba_tensor *all = samba_mean(t, SAMBA_ALL_AXES, false);
     print_shape("mean of all", all);
     printf("it is %g\n", (double)samba_read(all)[0]);
 
-    // 7. The picture: blank is 7 degrees, @ is 20. Noon is the dark column, day 2 the dark row.
-    // >   day 0     ++++::::
-    // >   day 1 ....####----
-    // >   day 2 ::::@@@@++++
-    // >   day 3     ====::::
+    // 8. The picture: blank is 7 degrees, @ is 20. Noon is the dark column, day 2 the dark row.
+    // >     ++++::::
+    // > ....####----
+    // > ::::@@@@++++
+    // >     ====::::
     draw(celsius, 4, 3);
 
     // Exercises (make learn): 01a is step 2, 01b transposes by strides alone, 01c slices. Then:
