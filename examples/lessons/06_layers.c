@@ -35,21 +35,22 @@ static void deep(const char *name, bool relu, float d, float sizes[DEPTH + 1])
     samba_close(s);
 }
 
-// XOR with a hidden layer of 4 neurons. All weights begin as init says, the biases at 0.
-static void learn_xor(const char *name, samba_init init)
+// XOR with a hidden layer of n neurons. Random weights depend on the seed; biases begin at 0.
+static void learn_xor(const char *name, samba_init init, int n, uint64_t seed)
 {
-    samba_session *s = samba_open(NULL);    // &(samba_desc){ .seed = 7 }: other weights, equal loss
+    samba_session *s = samba_open(&(samba_desc){ .seed = seed });
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 2), cases);
     samba_tensor *t = samba_from_data_copy(s, "t", SAMBA_F32, SAMBA_SHAPE(4, 1), xor_target);
-    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(4, 2), init);
-    samba_tensor *b = samba_param(s, "b", SAMBA_SHAPE(4), (samba_init){ .value = 0 });
-    samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(1, 4), init);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(n, 2), init);
+    samba_tensor *b = samba_param(s, "b", SAMBA_SHAPE(n), (samba_init){ .value = 0 });
+    samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(1, n), init);
     samba_tensor *y = samba_affine(samba_tanh(samba_affine(x, w, b)), v, NULL);
     samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);
     samba_compile(s, &(samba_program){ .loss = loss, .optim = { SAMBA_SGD, .lr = 0.1f } });
     for (int i = 0; i < 2000; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
-    printf("begun %s: loss %.4f, w of x[0]", name, (double)samba_read(loss)[0]);
-    for (int i = 0; i < 4; i++) printf(" %.2f%s", (double)samba_read(w)[2 * i], i < 3 ? "" : "\n");
+    printf("%s: loss %.4f, w of x[0]", name, (double)samba_read(loss)[0]);
+    for (int i = 0; i < 2 * n; i += 2)
+        printf(" %.2f%s", (double)samba_read(w)[i], i < 2 * n - 2 ? "" : "\n");
     samba_close(s);
 }
 
@@ -63,58 +64,57 @@ int main(int argc, char **argv)
     //    the other fires if both are. They are hidden: only the next layer sees them. Its neuron
     //    adds 1 times the one and -2 times the other. Without relu, two layers, of weights W and V,
     //    are no more than one, of weights V W: (x W^T) V^T = x (V W)^T. Here: 2 - x[0] - x[1].
-    // > 0 on: hidden 0 0, XOR 0, without relu 2
-    // > 1 on: hidden 1 0, XOR 1, without relu 1
-    // > 2 on: hidden 2 1, XOR 0, without relu 0
-    for (int on = 0; on <= 2; on++) {
-        int count = on, both = on - 1 > 0 ? on - 1 : 0;     // relu of on, and of on - 1
-        printf("%d on: hidden %d %d, XOR %d, without relu %d\n", on, count, both,
-               count - 2 * both, on - 2 * (on - 1));
-    }
+    // > 0, 1 and 2 switches on: 0 1 0, without relu 2 1 0
+    printf("0, 1 and 2 switches on: %d %d %d, ", 0 - 2 * 0, 1 - 2 * 0, 2 - 2 * 1);
+    printf("without relu %d %d %d\n", 0 - 2 * -1, 1 - 2 * 0, 2 - 2 * 1);
 
     // 3. Backward, dy (B,n) is the gradient of y. x[i][c] went into each neuron j, times W[j][c];
     //    so its gradient is the sum over j of dy[i][j] W[j][c]. That is dx = dy W. By the same way
     //    of thinking dW = dy^T x, and db is dy summed over the batch (lesson 2).
     // 4. XOR again, now learned, with another bend: tanh, a sigmoid from -1 to 1, which is 0 at 0.
-    //    If all weights begin at 0, the hidden outputs are 0, so v gets no gradient; and w gets
-    //    none, since it would come through v. If they begin equal, the neurons get equal gradients
-    //    and stay equal: copies of one, which is no XOR (v makes it 0, 2/3, 2/3, 2/3 at best).
-    //    Random weights break this symmetry. Biases may begin at 0: as v differs, so will they. The
-    //    output has no bias: begun at 0, it stays 0.
+    //    If weights begin at 0, the hidden outputs are 0, and v gets no gradient; nor does w, which
+    //    gets its own through v. If they begin equal, the neurons get equal gradients, and stay
+    //    copies of one: no XOR (0, 2/3, 2/3, 2/3 at best). Random weights break this symmetry.
     // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00 0.00 0.00
     // > begun equal: loss 0.1822, w of x[0] 1.60 1.60 1.60 1.60
     // > begun random: loss 0.0000, w of x[0] 0.62 1.33 -1.66 0.74
-    learn_xor("at 0", (samba_init){ .value = 0 });
-    learn_xor("equal", (samba_init){ .value = 0.5f });
-    learn_xor("random", (samba_init){ SAMBA_INIT_NORMAL, .scale = 1 });
+    const samba_init random = { SAMBA_INIT_NORMAL, .scale = 1 };
+    learn_xor("begun at 0", (samba_init){ .value = 0 }, 4, 0);
+    learn_xor("begun equal", (samba_init){ .value = 0.5f }, 4, 0);
+    learn_xor("begun random", random, 4, 0);
 
-    // 5. How large should they be? (p + q)^2 is p^2 + q^2 + 2 p q. If signs are random, 2 p q is as
-    //    often below 0 as above. So a sum of k products has, on average, k times the square of one
-    //    product, and sqrt(k), not k, times its size. Weights of size d make values sqrt(k) d times
-    //    as large, and the gradient, as dx = dy W sums n products, sqrt(n) d times. (It is printed
-    //    for layer 0; k and n are 64.) If d is 1/16, each layer about halves both. If d is 1/2,
-    //    sums are 4 times the inputs. tanh saturates: near 1 or -1, its slope, 1 - tanh^2, is near
-    //    0. Values stay below 1, but what is not saturated passes 4 times the gradient, and it
-    //    explodes. About d = 1 / sqrt(k) is right, here 1/8. Values still shrink, slowly, as tanh
-    //    is nearer to 0 than its input. relu drops half of the squares, and so wants sqrt(2 / k).
-    // > d 1/16: layer 4 0.0499, layer 8 0.0032, gradient 0.0031
+    // 5. How many neurons? Two are enough (step 2), but not from every start: seed 3 ends at a low
+    //    point that is no XOR (lesson 3). With neurons to spare, more starts succeed.
+    // > 2 neurons, seed 1: loss 0.0000, w of x[0] 0.85 -2.23
+    // > 2 neurons, seed 3: loss 0.1276, w of x[0] 0.80 -0.81
+    learn_xor("2 neurons, seed 1", random, 2, 1);
+    learn_xor("2 neurons, seed 3", random, 2, 3);
+
+    // 6. How large should they begin? (p + q)^2 is p^2 + q^2 + 2 p q. If signs are random, 2 p q is
+    //    as often below 0 as above. So a sum of k products has, on average, k times the square of
+    //    one, and sqrt(k), not k, times its size. Weights of size d make values sqrt(k) d times as
+    //    large, and the gradient, as dx = dy W sums n products, sqrt(n) d times. So d = 1 / sqrt(k)
+    //    is about right, here 1/8. (tanh, nearer to 0 than its input, shrinks values slowly.)
     // > d 1/8: layer 4 0.3630, layer 8 0.2546, gradient 0.2870
+    // 7. With half of that, each layer about halves both: the gradient vanishes.
+    // > d 1/16: layer 4 0.0499, layer 8 0.0032, gradient 0.0031
+    // 8. With 1/2, sums are 4 times the inputs. tanh saturates: its slope, 1 - tanh^2, is near 0 at
+    //    1 and -1. But where it is not, 4 times the gradient passes, and it explodes.
     // > d 1/2: layer 4 0.8916, layer 8 0.8885, gradient 31.8249
+    // 9. relu drops half of the squares, and so wants d = sqrt(2 / k).
     // > relu, d sqrt(2/64): layer 4 1.0189, layer 8 1.0533, gradient 0.9770
-    float sizes[4][DEPTH + 1], at[DEPTH + 1] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
-    static const char *const names[] = { "d 1/16", "d 1/8", "d 1/2" };
-    picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "What is left after each layer of tanh",
-        "Size of values in 8 layers: weights that are small make it 0, large ones keep it near 1.");
-    picture_axes(&p, 0, DEPTH, 0, 1, "layer", "size");
-    for (int i = 0; i < 3; i++) {
-        deep(names[i], false, (float[]){ 1, 2, 8 }[i] / 16, sizes[i]);
-        picture_line(&p, at, sizes[i], DEPTH + 1, names[i]);
+    float sizes[DEPTH + 1], at[DEPTH + 1] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+    static const char *const names[] = { "d 1/8", "d 1/16", "d 1/2", "relu, d sqrt(2/64)" };
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "What is left after each layer",
+        "Size of values in 8 layers: by tanh 0 if weights are small, by relu it stays near 1.");
+    picture_axes(&p, 0, DEPTH, 0, 1.25, "layer", "size");
+    for (int i = 0; i < 4; i++) {
+        deep(names[i], i == 3, (float[]){ 1, 0.5f, 4, sqrtf(2) }[i] / 8, sizes);
+        picture_line(&p, at, sizes, DEPTH + 1, names[i]);
     }
     picture_close(&p);
-    deep("relu, d sqrt(2/64)", true, sqrtf(2.0f / WIDTH), sizes[3]);
 
     // Exercises 06a, 06b and 06c (make learn) are a layer, its first weights, its way back. Then:
     //   Which shapes have W, b and y of a layer from 784 to 10, for a batch of 32?
-    //   If only v began random, and all of w at 0.5, would the neurons stay equal? (Try it.)
     return 0;
 }
