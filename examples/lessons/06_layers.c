@@ -7,6 +7,7 @@
 
 enum { WIDTH = 64, DEPTH = 8 };
 static const float cases[8] = { 0, 0, 0, 1, 1, 0, 1, 1 }, xor_target[4] = { 0, 1, 1, 0 };
+static int relu(int sum) { return sum > 0 ? sum : 0; }
 
 // How large numbers typically are, without their signs: the root of the mean of their squares.
 static float size_of(samba_tensor *x)
@@ -17,7 +18,7 @@ static float size_of(samba_tensor *x)
 // A batch of 64 goes through DEPTH layers. The weights are normal random numbers of size d, their
 // standard deviation: most are nearer to 0 than d, few beyond 2 d. Then the gradient of the sum of
 // h dy goes back to the inputs: for h, the last layer, it is dy, random numbers of size 1.
-static void deep(const char *name, bool relu, float d, float sizes[DEPTH + 1])
+static void deep(const char *name, bool is_relu, float d, float sizes[DEPTH + 1])
 {
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);
@@ -26,7 +27,7 @@ static void deep(const char *name, bool relu, float d, float sizes[DEPTH + 1])
         sizes[i] = size_of(h);
         samba_tensor *w = samba_param(s, (char[]){ 'w', (char)('0' + i), 0 },
             SAMBA_SHAPE(WIDTH, WIDTH), (samba_init){ SAMBA_INIT_NORMAL, .scale = d });
-        h = relu ? samba_relu(samba_affine(h, w, NULL)) : samba_tanh(samba_affine(h, w, NULL));
+        h = is_relu ? samba_relu(samba_affine(h, w, NULL)) : samba_tanh(samba_affine(h, w, NULL));
     }
     sizes[DEPTH] = size_of(h);
     samba_tensor *dx = samba_grad(samba_mul(h, samba_randn(s, "dy", h->shape)), x);
@@ -48,9 +49,8 @@ static void learn_xor(const char *name, samba_init init, int n, uint64_t seed)
     samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);
     samba_compile(s, &(samba_program){ .loss = loss, .optim = { SAMBA_SGD, .lr = 0.1f } });
     for (int i = 0; i < 2000; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
-    printf("%s: loss %.4f, w of x[0]", name, (double)samba_read(loss)[0]);
-    for (int i = 0; i < 2 * n; i += 2)
-        printf(" %.2f%s", (double)samba_read(w)[i], i < 2 * n - 2 ? "" : "\n");
+    printf("%s: loss %.4f, w of x[0] %.2f %.2f\n", name, (double)samba_read(loss)[0],
+           (double)samba_read(w)[0], (double)samba_read(w)[2]);
     samba_close(s);
 }
 
@@ -64,9 +64,9 @@ int main(int argc, char **argv)
     //    the other fires if both are. They are hidden: only the next layer sees them. Its neuron
     //    adds 1 times the one and -2 times the other. Without relu, two layers, of weights W and V,
     //    are no more than one, of weights V W: (x W^T) V^T = x (V W)^T. Here: 2 - x[0] - x[1].
-    // > 0, 1 and 2 switches on: 0 1 0, without relu 2 1 0
-    printf("0, 1 and 2 switches on: %d %d %d, ", 0 - 2 * 0, 1 - 2 * 0, 2 - 2 * 1);
-    printf("without relu %d %d %d\n", 0 - 2 * -1, 1 - 2 * 0, 2 - 2 * 1);
+    // > by hand, with 0, 1 and 2 on: 0 1 0
+    printf("by hand, with 0, 1 and 2 on: %d %d %d\n", relu(0) - 2 * relu(0 - 1),
+           relu(1) - 2 * relu(1 - 1), relu(2) - 2 * relu(2 - 1));
 
     // 3. Backward, dy (B,n) is the gradient of y. x[i][c] went into each neuron j, times W[j][c];
     //    so its gradient is the sum over j of dy[i][j] W[j][c]. That is dx = dy W. By the same way
@@ -75,9 +75,9 @@ int main(int argc, char **argv)
     //    If weights begin at 0, the hidden outputs are 0, and v gets no gradient; nor does w, which
     //    gets its own through v. If they begin equal, the neurons get equal gradients, and stay
     //    copies of one: no XOR (0, 2/3, 2/3, 2/3 at best). Random weights break this symmetry.
-    // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00 0.00 0.00
-    // > begun equal: loss 0.1822, w of x[0] 1.60 1.60 1.60 1.60
-    // > begun random: loss 0.0000, w of x[0] 0.62 1.33 -1.66 0.74
+    // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00
+    // > begun equal: loss 0.1822, w of x[0] 1.60 1.60
+    // > begun random: loss 0.0000, w of x[0] 0.62 1.33
     const samba_init random = { SAMBA_INIT_NORMAL, .scale = 1 };
     learn_xor("begun at 0", (samba_init){ .value = 0 }, 4, 0);
     learn_xor("begun equal", (samba_init){ .value = 0.5f }, 4, 0);

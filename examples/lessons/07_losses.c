@@ -19,15 +19,11 @@ static void print(const char *name, samba_tensor *t)
     printf("\n");
 }
 
-// The cross-entropy of scores (3), if this class is the right one. Each call names two new tensors.
-static double loss_of(const float *scores, int32_t right)
+// The cross-entropy of x, a batch of one row of scores, if class 0 is the right one.
+static double loss_of(samba_tensor *x, samba_tensor *class_0, const float scores[3])
 {
-    static char names[2] = "A";
-    samba_tensor *x = samba_reshape(row(names, scores, 3), SAMBA_SHAPE(1, 3));
-    names[0]++;
-    samba_tensor *t = samba_from_data_copy(s, names, SAMBA_I32, SAMBA_SHAPE(1), &right);
-    names[0]++;
-    return (double)samba_read(samba_cross_entropy(x, t))[0];
+    samba_write(x, scores);
+    return (double)samba_read(samba_cross_entropy(x, class_0))[0];
 }
 
 int main(int argc, char **argv)
@@ -36,15 +32,16 @@ int main(int argc, char **argv)
     samba_set_tracing(s, false);                            // compute at once
 
     // 1. To predict a number is called regression. Its usual loss is the mean squared error, mse
-    //    (lesson 3). An error of 10 costs 100 times as much as one of 1, so a single odd target
-    //    rules the loss. Where that does harm, take the mean of |error|: the slope for each of N
-    //    errors is 1/N or -1/N, however large it is. A single answer to all targets has the least
-    //    mse if it is their mean, and the least |error| if it is their median.
+    //    (lesson 3). A sum has slopes that grow with the batch, and wants a smaller lr. An error of
+    //    10 costs 100 times as much as one of 1: a single odd target rules the loss. Where that
+    //    does harm, take the mean of |error|: the slope of an error is 1/N or -1/N at any size.
     // > errors 1, 1, 10: mse: 34.0000
+    // > their sum: 102.0000
     // > mean of |error|: 4.0000
     const float zeros[3] = { 0, 0, 0 }, odd[3] = { 1, 1, 10 };
     samba_tensor *off = row("off", odd, 3), *exact = row("exact", zeros, 3);
     print("errors 1, 1, 10: mse", samba_mse(off, exact, SAMBA_REDUCE_MEAN));
+    print("their sum", samba_mse(off, exact, SAMBA_REDUCE_SUM));
     print("mean of |error|", samba_mean(samba_abs(off), SAMBA_ALL_AXES, false));
 
     // 2. To choose one of n classes is classification. The net gives each class a score, also
@@ -72,32 +69,36 @@ int main(int argc, char **argv)
     print("less the largest", samba_div(power, samba_sum(power, SAMBA_AXES(0), true)));
 
     // 4. The loss is -log(probability of the right class), the cross-entropy; for a batch, the
-    //    mean. It is 0 if the net is sure and right, and unbounded if it is sure and wrong. If n
-    //    classes are equally frequent, a net that knows nothing gives each 1/n; its loss is log n,
-    //    base e. Far above that is worse than no knowledge. Why not count right answers? A count is
-    //    a step: its slope is 0, so it can judge, not teach. It may stay as the loss falls.
+    //    mean. It is 0 if the net is sure and right, and unbounded if it is sure and wrong. Why the
+    //    log? That all answers are right has the product of their probabilities; so -log is a sum.
+    //    If n classes are equally frequent, a net that knows nothing gives each 1/n; its loss is
+    //    log n, base e. Far above that is worse than no knowledge.
     // > -log p for p = 0.9, 0.5, 0.1, 0.001: 0.1054 0.6931 2.3026 6.9078
     // > three equal scores: 1.0986
     const float p[4] = { 0.9f, 0.5f, 0.1f, 0.001f };
     print("-log p for p = 0.9, 0.5, 0.1, 0.001", samba_neg(samba_log(row("p", p, 4))));
-    printf("three equal scores: %.4f\n", loss_of(zeros, 0));
+    samba_tensor *class_0 = samba_zeros(s, "class 0", SAMBA_I32, SAMBA_SHAPE(1));
+    samba_tensor *z = samba_zeros(s, "z", SAMBA_F32, SAMBA_SHAPE(1, 3));
+    printf("three equal scores: %.4f\n", loss_of(z, class_0, zeros));
 
     // 5. Its gradient for the scores is short: probability - 1 for the right class, probability for
     //    the others. Its sum is 0: what one class gains, others lose. Here are the central
     //    differences of lesson 3 for scores 1, 2, 3, if class 0 is right; compare step 2.
+    //    (A count of right answers has no such slope: it is a step. It can judge, not teach.)
     // > gradient: -0.91 0.24 0.67
     printf("gradient:");
     for (int i = 0; i < 3; i++) {
         float more[3] = { 1, 2, 3 }, less[3] = { 1, 2, 3 };
         more[i] += 0.0625f;
         less[i] -= 0.0625f;
-        printf(" %.2f%s", (loss_of(more, 0) - loss_of(less, 0)) * 8, i < 2 ? "" : "\n");
+        const double up = loss_of(z, class_0, more), down = loss_of(z, class_0, less);
+        printf(" %.2f%s", (up - down) / 0.125, i < 2 ? "" : "\n");
     }
 
-    // 6. Two classes need one score: the sigmoid y (lesson 5) is the softmax of it and 0. Why not
-    //    take mse? If the target is 1 and the score very low, its slope 2 (y - 1) y (1 - y) is
-    //    almost 0: sure, wrong, and it hardly learns. That of cross-entropy, -log y, is y - 1,
-    //    almost -1. So errors that are large are mended first.
+    // 6. Two classes need one score: the sigmoid y (lesson 5) is the softmax of it and 0. (If more
+    //    than one class can be right, each takes a sigmoid of its own.) Why not mse? If the target
+    //    is 1 and the score very low, its slope 2 (y - 1) y (1 - y) is almost 0: sure, wrong, and
+    //    it hardly learns. That of cross-entropy, -log y, is y - 1, almost -1.
     // > score -8, -4, 0, 4, 8, slope of mse: -0.0007 -0.0347 -0.2500 -0.0006 -0.0000
     // > slope of cross-entropy: -0.9997 -0.9820 -0.5000 -0.0180 -0.0003
     const float axis[5] = { -8, -4, 0, 4, 8 };              // error: y - 1
@@ -114,7 +115,6 @@ int main(int argc, char **argv)
 
     // Exercises 07a, 07b and 07c (make learn) are softmax, cross-entropy, and their gradient. Then:
     //   Two classes have scores 0 and 3. What is the loss if the second is right? Add 5 to both.
-    //   Why is -log p of the right class enough, though the other probabilities matter, too?
     //   A net with 10 classes begins with loss 9. What is wrong? (Log 10 is 2.3.)
     return samba_close(s);
 }
