@@ -11,8 +11,10 @@ typedef struct replica {
     int first, rows;                    // of the batch
 } replica;
 static const float number[WIDE] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-// 1. A replica is the whole net (each machine must have room for it), in a session of its own, for
-//    some rows of the batch. All begin with the same weights, which depend on seed and names alone.
+// 1. A replica is the whole net, in a session of its own, for some rows of the batch. All begin
+//    with the same weights, which depend on seed and names alone. Each machine must have room for
+//    it. A net too large is itself divided: layers here and there (a pipeline), parts of each
+//    matrix, or weights and momentum, of which each machine keeps a part and fetches the others.
 static replica open_replica(int first, int rows)
 {
     samba_session *s = samba_open(NULL);
@@ -26,8 +28,8 @@ static replica open_replica(int first, int rows)
     samba_parameters(s, r.w, PARAMS);
     return r;
 }
-// Its rows of the batch: is the first number larger than the second? Replicas need nothing of each
-// other yet: each could have a thread, or a machine, of its own. Then all wait for the slowest.
+// Its rows, which no other has: is the first number larger than the second? Each replica could have
+// a machine of its own; all wait for the slowest, and if one dies, go back to a checkpoint.
 static void forward_and_backward(replica *r, int step)
 {
     float x[ROWS][IN], y[ROWS];
@@ -41,13 +43,10 @@ static void forward_and_backward(replica *r, int step)
     samba_write(r->y, y);
     samba_run(r->s, SAMBA_FWD | SAMBA_BCKWD);
 }
-// 2. All-reduce: each gradient becomes the mean over all replicas. Returns how many numbers a
-//    replica sends: one for each parameter, 8 x 4 + 8 and 8 + 1 (in a ring of many: less than two
-//    for each). More rows take longer to compute, but not to send: so large batches are worth it.
-//    tools/include/samba/parallel.h does it in threads, its sums in a fixed order.
-static int all_reduce(replica r[2], double share0, double share1)
+// 2. All-reduce: each gradient becomes the mean over all replicas, here of two. A replica sends one
+//    number for each parameter, 8 x 4 + 8 + 8 + 1 = 49 (in a ring of N: 2 (N - 1) / N for each).
+static void all_reduce(replica r[2], double share0, double share1)  // samba/parallel.h: of any N
 {
-    int n = 0;
     for (int p = 0; p < PARAMS; p++) {
         samba_tensor *g0 = samba_sn_grad(r[0].w[p]), *g1 = samba_sn_grad(r[1].w[p]);
         float mean[WIDE * IN];
@@ -55,9 +54,7 @@ static int all_reduce(replica r[2], double share0, double share1)
             mean[i] = (float)(share0 * (double)samba_read(g0)[i] + share1 * samba_read(g1)[i]);
         samba_write(g0, mean);
         samba_write(g1, mean);
-        n += (int)samba_count(&g0->shape);
     }
-    return n;
 }
 static void show(const char *name, const replica *r, picture *p)
 {
@@ -75,23 +72,22 @@ int main(int argc, char **argv)
                              "The mean of both halves lies on the gradient of the whole batch.");
     picture_axes(&p, -0.5, WIDE - 0.5, -0.25, 0.75, "weight (line: the whole batch)", "gradient");
     // 3. The gradient of a mean over rows is the mean of the rows' gradients: the whole batch's is
-    //    the mean of its halves'. A half errs more; if a batch is larger, try a larger rate.
+    //    the mean of its halves'. A half errs more. So N replicas often take a batch N times as
+    //    large, and it may step further: try up to N times the rate, after a warmup (lesson 16).
     // > 0...15   -0.112  0.261  0.497  0.570  0.245  0.242  0.272  0.415
     // > 16...31   0.046  0.220  0.510  0.616  0.352  0.218  0.277  0.315
-    // > each sends 49 numbers
     // > mean     -0.033  0.240  0.503  0.593  0.298  0.230  0.274  0.365
     // > whole    -0.033  0.240  0.503  0.593  0.298  0.230  0.274  0.365
     forward_and_backward(&whole, 0);
     for (int i = 0; i < 2; i++) forward_and_backward(&half[i], 0);
     show("0...15", &half[0], &p);
     show("16...31", &half[1], &p);
-    printf("each sends %d numbers\n", all_reduce(half, 0.5, 0.5));
+    all_reduce(half, 0.5, 0.5);
     show("mean", &half[0], &p);
     picture_line(&p, number, samba_read(samba_sn_grad(whole.w[2])), WIDE, NULL);
     picture_close(&p);
     show("whole", &whole, &p);
-    // 4. Of 24 and 8 rows the plain mean is wrong: each of the 8 would count like three others.
-    //    So weigh gradients by rows: 24/32 and 8/32.
+    // 4. Of 24 and 8 rows, the plain mean counts each of the 8 like three others. So weigh by rows:
     // > plain     0.115  0.254  0.540  0.667  0.340  0.306  0.353  0.309
     // > by rows  -0.033  0.240  0.503  0.593  0.298  0.230  0.274  0.365
     for (int by_rows = 0; by_rows < 2; by_rows++) {
@@ -99,9 +95,8 @@ int main(int argc, char **argv)
         all_reduce(part, by_rows ? 0.75 : 0.5, by_rows ? 0.25 : 0.5);
         show(by_rows ? "by rows" : "plain", &part[0], &p);
     }
-    // 5. All make the same step, as gradient and momentum are the same: replicas stay equal, to the
-    //    bit. (Clip after the mean: before it, norms differ.) The whole batch may differ in last
-    //    digits: its sums are rounded in another order. The first weight after 50 steps:
+    // 5. All make the same step and stay equal, to the bit. (Clip after the mean: before it, norms
+    //    differ.) The whole batch may differ in last digits: its sums are rounded in another order.
     // > replicas 0.176271781 0.176271781, whole 0.176271722
     for (int step = 0; step < STEPS; step++) {
         forward_and_backward(&whole, step);
@@ -112,9 +107,14 @@ int main(int argc, char **argv)
     }
     printf("replicas %.9g %.9g, whole %.9g\n", (double)samba_read(half[0].w[0])[0],
            (double)samba_read(half[1].w[0])[0], (double)samba_read(whole.w[0])[0]);
-    // Exercise 20a: the mean over replicas with unequal parts. Then answer:
-    //   Replicas begin with different weights. What goes wrong, though gradients are averaged?
-    //   Why must the order in which gradients are added not depend on who is ready first?
+    // 6. How much faster? If a step computes for 8 s, and sends half a gigabyte, 124 million
+    //    floats, at 1.25 gigabytes a second, 32 replicas are 8 times as fast: they send no less.
+    //    More rows for each take longer to compute, not to send: large batches are worth it.
+    // > replicas, seconds: 1 8.0, 2 4.4, 4 2.6, 8 1.7, 16 1.2, 32 1.0
+    printf("replicas, seconds:");
+    for (int n = 1; n <= 32; n *= 2)
+        printf(" %d %.1f%s", n, 8.0 / n + 0.5 * 2 * (n - 1) / n / 1.25, n < 32 ? "," : "\n");
+    // Exercise 20a: the mean over unequal parts. What goes wrong if first weights differ?
     for (int i = 0; i < 4; i++) samba_close(i < 2 ? half[i].s : part[i - 2].s);
     return samba_close(whole.s);
 }
