@@ -77,9 +77,9 @@ int main(int argc, char **argv)
     // > plain: train 0.066 0.043 0.025 0.000 0.002, test 0.024 0.027 0.045 0.066 0.072
     learn("plain", 0, 0, &few, &test, losses[0], answers[0]);
     // 2. So nobody judges a net by what it has learned from. A part of the examples, often a tenth,
-    //    is kept apart, the test set. Who chooses by it, when to stop or how wide a layer is, fits
-    //    it, too; so one chooses by a third set, for validation, and the test comes last. An
-    //    example that is in two of the sets makes a net look better than it is.
+    //    is kept apart, the test set: so many that others would give about the same loss. Who
+    //    chooses by it, when to stop or how wide a layer is, fits it, too. So one chooses by a
+    //    third set, for validation, and the test comes last. No example may be in two of the sets.
     // 3. Dropout: in each training step, each neuron of a layer is left out with probability p,
     //    0.3 here, so that none relies on a single other one. What the rest give is multiplied by
     //    1 / (1 - p): sums stay the same on average. When the net is used (eval), all neurons take

@@ -67,8 +67,8 @@ int main(int argc, char **argv)
     // 1. A net of 12 layers with relu. If all weights are half as large as is right, each layer
     //    halves what goes forward, and also the gradient that comes back (dx = dy W, lesson 6). The
     //    gradient of a weight is dy^T x: the layers before halved x, those behind halved dy, all 11
-    //    but its own: 2^-11, about 1/2000. It vanishes, and here the net learns no more than the
-    //    mean of the targets, as the neuron did with XOR (lesson 5).
+    //    but its own: 2^-11, about 1/2000. It vanishes, and the net learns the mean of the targets,
+    //    here no more, as the neuron did with XOR (lesson 5).
     // 2. If weights are twice too large, values explode: the sigmoid saturates, sure of each
     //    answer, wrong in 6 of 16 (loss 0.375), and its slope is 0. The deeper, the worse. Printed
     //    are the largest first gradient in layer 0, and the losses of steps 0, 200 and 400:
@@ -85,9 +85,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 6; i++) learn(times[i % 3], i >= 3, losses[i]);
     // 4. By hand, for two rows, one 100 times the other: both become the same. Each row is for
     //    itself, in training and in use. (BatchNorm takes means of columns: an answer depends on
-    //    the others in its batch, and for use means must be stored.) After it, each column has a
-    //    weight, first 1, and a bias, first 0: it may learn another scale. Without them each relu
-    //    would see about half of its inputs below 0, needed or not.
+    //    the others in its batch, and means must be stored for use. RMSNorm subtracts no mean.)
+    //    After it, each column has a weight, first 1, and a bias, first 0: it may learn another
+    //    scale. Without them each relu would see about half of its inputs below 0.
     // > by hand: -0.926 -0.463 1.389 -0.926 -0.463 1.389
     // > samba: -0.926 -0.463 1.389 -0.926 -0.463 1.389
     const float rows[6] = { 1, 2, 6, 100, 200, 600 };

@@ -127,9 +127,9 @@ static inline int picture_series(picture *p, const char *class, const char *name
 {
     int s = p->series++ % 4;
     if (!name) return s;
-    fprintf(p->file, "<path class=\"%s s%d\" d=\"M%d,-18%s\"/>\n", class, s, 30 + 104 * s,
+    fprintf(p->file, "<path class=\"%s s%d\" d=\"M%d,-18%s\"/>\n", class, s, 30 + 112 * s,
             *class == 'l' ? "h20" : picture_dot[s]);
-    picture_at(p, 54 + 104 * s - 10 * (*class == 'd'), -14, "start", name);
+    picture_at(p, 54 + 112 * s - 10 * (*class == 'd'), -14, "start", name);
     return s;
 }
 

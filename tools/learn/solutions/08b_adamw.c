@@ -3,7 +3,7 @@
 // Hint 3: float mean = m[i] / (1 - powf(o->beta1, t)), size = sqrtf(v[i] / (1 - powf(o->beta2,
 //   t))); then one statement for w[i].
 // Why: In step 1, m^ = g and v^ = g g, so every weight moves by lr, however small its gradient
-//   is: this is why Adam needs a warmup. Without the correction, with beta1 = 0.9 and beta2 =
+//   is: one reason why lr is often small at first (lesson 16). Without the correction, with 0.9 and
 //   0.999, the first step would be 0.1 g / (0.032 |g|) = 3.2 lr, three times too long.
 // Another way: Correct lr instead: lr sqrt(1 - beta2^t) / (1 - beta1^t), as the paper proposes for
 //   speed. eps then means something a little different, and the bits differ.
