@@ -188,7 +188,8 @@ static void scores(const char *what, const float *score, int n, float temperatur
     int last = 0, stays[MOST];
     judge_case(what);
     for (int i = 0; i < n; i++)
-        if (remains(score, n, k, i, RIGHT) && (temperature != 0 || score[i] >= score[last])) last = i;
+        if (remains(score, n, k, i, RIGHT) && (temperature != 0 || score[i] >= score[last]))
+            last = i;
     for (int i = 0; i < DRAWS; i++) {
         int token = draw(score, n, temperature, k, number(i));
         got[i] = (float)token;
