@@ -192,7 +192,7 @@ int main(void)
 {
     judge_begin();
     matrix("three rows of 2: all scales, then all numbers",
-           (const float[]){ -20, 50, 0.25f, 100, 3, -2.5f }, 3, 2);
+           (const float[]){ -20, 50, 0.25f, 100, 3, 2.5f }, 3, 2);
     matrix("a row: its scale, then its numbers",
            (const float[]){ 2.9f, 127, -2.5f, 2.5f, -64.4f, 3.25f }, 1, 6);
     matrix("a row whose largest is negative", (const float[]){ 5, 100, -254, 20 }, 1, 4);
