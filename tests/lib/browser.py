@@ -2,16 +2,22 @@
 import base64
 import json
 import os
+import pathlib
 import subprocess
 import tempfile
 import time
+
+BUILD = pathlib.Path(__file__).resolve().parents[2] / 'build'
 
 
 class Browser:
     """with Browser('chromium', url) as page: page.evaluate('document.title')"""
 
     def __init__(self, program, url, width=1280, height=900, dark=False):
-        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        # Its profile and what it writes to TMPDIR, in which it makes sockets: their paths are short. A test that is killed leaves it to make clean.
+        BUILD.mkdir(exist_ok=True)
+        self.folder = tempfile.TemporaryDirectory(prefix='browser-', dir=BUILD,
+                                                  ignore_cleanup_errors=True)
         commands_out, self.commands = os.pipe()
         self.answers, answers_in = os.pipe()
         # Chromium reads from 3 and writes to 4, whatever these two are here.
@@ -22,7 +28,8 @@ class Browser:
             ['bash' if commands_out > 9 or answers_in > 9 else 'sh', '-c', redirect, 'sh', program,
              '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
              '--no-first-run', '--remote-debugging-pipe', '--user-data-dir=' + self.folder.name],
-            close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            env=dict(os.environ, TMPDIR=os.path.relpath(self.folder.name)), close_fds=False,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(commands_out)
         os.close(answers_in)
         self.number, self.rest, self.session, self.events = 0, b'', None, []
