@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """view_page.py PAGE [EXPECTED]: the data of a page that tools/samba view wrote, proved: values have
-the statistics that are said, memory adds up, attention's probabilities give what the op made, and
+the statistics that are said and are made of what their nodes read, memory adds up, attention's probabilities give what the op made, and
 gradients of what layers make give those of their parameters. EXPECTED, lines of a tensor's name and
 its first values, is what the page shows of the last step. Prints a summary."""
 import base64, html.parser, json, math, struct, sys
@@ -37,6 +37,7 @@ class Page:
         self.scripts = Scripts(open(path, encoding='utf-8').read())
         self.data = json.loads(self.scripts.by_id['data'])
         self.tensors, self.nodes = self.data['tensors'], self.data['nodes']
+        self.halves = any(t['dtype'] in ('bf16', 'f16') for t in self.tensors)
 
     def block(self, number, dtype):
         raw = base64.b64decode(self.scripts.by_id[f'v{number}'])
@@ -93,6 +94,78 @@ def prove_statistics(page):
         for name, want in ('min', min(f)), ('max', max(f)), ('mean', mean), ('std', std):
             assert close(s[name], want, scale), (t['name'], name, s[name], want)
     return whole
+
+
+# ---- What nodes make ----------------------------------------------------------------------------
+ELEMENTWISE = {
+    'add': lambda a, b: a + b, 'sub': lambda a, b: a - b, 'mul': lambda a, b: a * b,
+    'div': lambda a, b: a / b, 'neg': lambda a: -a, 'relu': lambda a: max(a, 0.0),
+    'abs': abs, 'tanh': math.tanh, 'exp': math.exp, 'log': math.log, 'sqrt': math.sqrt,
+    'sigmoid': lambda a: 1 / (1 + math.exp(-a)), 'maximum': max, 'minimum': min,
+}
+
+
+def stretched(shape, to, at):
+    """Where element `at` of shape `to` is in what is broadcast to it."""
+    place, step = 0, 1
+    for d in range(1, len(to) + 1):
+        if d <= len(shape) and shape[-d] > 1:
+            place += at % to[-d] * step
+            step *= shape[-d]
+        at //= to[-d]
+    return place
+
+
+def made_by(page, n, at):
+    """A function from an element's index to its value and to how large what it sums is, from what
+    node n, number `at`, reads; None: it is not known, or not all of that is kept."""
+    t, op = page.tensors, n['op']
+    held = [page.held(i, at, 0) if i >= 0 else None for i in n['in']]
+    shape = [t[i]['shape'] if i >= 0 else [] for i in n['in']]
+    to = t[n['out'][0]]['shape']
+    if None in held or any(t[i]['dtype'] != 'f32' for i in n['in'] + n['out']):
+        return None
+    if op in ELEMENTWISE:
+        def one(e):
+            of = [v[stretched(s, to, e)] for v, s in zip(held, shape)]
+            return ELEMENTWISE[op](*of), max(map(abs, of))
+        return one
+    if op == 'scale':
+        return lambda e: (held[0][e] * n['attr']['factor'], 0.0)
+    if op == 'affine':
+        x, w, rows, cols = held[0], held[1], shape[1][0], shape[1][1]
+
+        def product(e):
+            r, o = divmod(e, rows)
+            terms = [x[r * cols + k] * w[o * cols + k] for k in range(cols)]
+            terms += [held[2][o]] if len(held) > 2 else []
+            return math.fsum(terms), math.fsum(map(abs, terms))
+        return product
+    return None
+
+
+def prove_values(page):
+    """What nodes of the forward pass make is made of what they read. Returns of how many."""
+    proved = 0
+    for at, n in enumerate(page.nodes):
+        t = page.tensors[n['out'][0]] if n['out'] and n['out'][0] >= 0 else None
+        made = [s for s in page.data['snapshots'] if t and s['tensor'] == n['out'][0]
+                and s['node'] == at and s['step'] == 0 and s.get('microbatch', 0) == 0]
+        value = made_by(page, n, at) if n['kind'] == 'forward' and made else None
+        if not value or 'block' not in made[0]:
+            continue
+        block = page.block(made[0]['block'], t['dtype'])
+        # Halves are rounded: where anything on the page is one, f32 may hold what was rounded.
+        rough = 1e-2 if page.halves else 2e-5
+        for e in sorted({*range(min(64, len(block))), *range(0, len(block), len(block) // 200 + 1)}):
+            try:
+                want, scale = value(e)
+            except (ValueError, OverflowError, ZeroDivisionError):
+                continue                        # log of a negative number
+            fits = abs(block[e] - want) <= rough * max(abs(want), scale) + 1e-30
+            assert fits or not math.isfinite(want), (n['name'], n['op'], e, block[e], want)
+        proved += 1
+    return proved
 
 
 def prove_gradients(page):
@@ -237,9 +310,10 @@ def main():
     prove_costs(page)
     prove_losses(page)
     attended, gradients = prove_attention(page), prove_gradients(page)
+    values = prove_values(page)
     right = compare(page, sys.argv[2]) if len(sys.argv) > 2 else 0
     print(f'{len(page.nodes)} nodes, {len(d["snapshots"])} snapshots, {whole} whole, '
-          f'{right} as read, {len(d["rewrites"])} rewrites, '
+          f'{values} made of what is read, {right} as read, {len(d["rewrites"])} rewrites, '
           f'{attended} of {len(d["attention"])} attentions proved, {gradients} gradients proved')
 
 

@@ -3,6 +3,7 @@
 The values are random but of the right shape; what the page shows is compared with them."""
 import array
 import base64
+import itertools
 import json
 import math
 import pathlib
@@ -157,7 +158,26 @@ class Net:
                       'owner': 'packed weights'})
         pools = [dict(name='arena', bytes=top), dict(name='parameters', bytes=own),
                  dict(name='scratch', bytes=4096)]
-        return dict(promised=top + own + 4096, pools=pools, spans=spans)
+        peak = self.fill_gaps(spans, top)
+        return dict(promised=top + own + 4096, peak=peak, pools=pools, spans=spans)
+
+    def fill_gaps(self, spans, top):
+        """At the first node at which the most is alive all bytes of the arena get an owner."""
+        grows = [0] * (len(self.nodes) + 1)
+        for s in spans:
+            if s['pool'] == 0:
+                grows[s['from']] += s['bytes']
+                grows[s['to'] + 1] -= s['bytes']
+        sums = list(itertools.accumulate(grows))
+        peak, at = sums.index(max(sums)), 0
+        live = [(s['offset'], s['bytes']) for s in spans
+                if s['pool'] == 0 and s['from'] <= peak <= s['to']]
+        for offset, size in sorted(live) + [(top, 0)]:
+            if offset > at:
+                spans.append({'pool': 0, 'offset': at, 'bytes': offset - at, 'from': peak,
+                              'to': peak, 'owner': 'free at the peak'})
+            at = offset + size
+        return peak
 
     def data(self, **more):
         memory = self.memory()

@@ -146,15 +146,17 @@ function planCsv() {
 function paintOwners() {
     const rows = owners(plan.at), sumOf = list => list.reduce((sum, row) => sum + row.bytes, 0);
     const sum = sumOf(rows), free = sumOf(rows.filter(row => !row.span)), { promised } = plan;
-    const same = promised === undefined || sum === promised;
-    const where = plan.at === plan.peak ? 'Owned at the peak, ' : 'Owned at node ';
+    const same = promised === undefined || sum === promised, peak = plan.at === plan.peak;
     const inBytes = n => n === undefined ? '–' : whole(n) + ' B';
-    put($('plan-sum'), facts([[where + plan.at, inBytes(sum - free)], ['Free then', inBytes(free)],
+    const verdict = !same ?
+        `✗ The sum is ${whole(sum)} bytes, the promise ${whole(promised)}.` :
+        peak && free ? `✗ At the peak ${whole(free)} bytes have no owner.` :
+            '✓ The sum is what samba promised, byte for byte.';
+    put($('plan-sum'), facts([[(peak ? 'Owned at the peak, ' : 'Owned at node ') + plan.at,
+                               inBytes(sum - free)], ['Free then', inBytes(free)],
                               ['Sum', inBytes(sum)], ['Promised', inBytes(promised)]],
                              { class: 'facts sum' }),
-        el('p', { class: same ? 'good' : 'warning', id: 'plan-verdict' }, same ?
-            '✓ The sum is what samba promised, byte for byte.' :
-            `✗ The sum is ${whole(sum)} bytes, the promise ${whole(promised)}.`));
+        el('p', { class: verdict[0] === '✓' ? 'good' : 'warning', id: 'plan-verdict' }, verdict));
     paintOwnersTable(rows.sort((a, b) => b.bytes - a.bytes));
 }
 
