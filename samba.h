@@ -22607,27 +22607,132 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     *bytes += moved;
 }
 
-/* Which symbol is the gradient of which. A sum that goes on in place is one where it ends. Of equal
-   calls that became one, each has a part of the gradient: then none is named. */
+/* Does t compute what a rewrite took from what it reads, such as scale(x, 1)? Then the gradient of
+   that includes the one of t. */
+SAMBA__FN bool samba__came_from_input(samba_tensor *t)
+{
+    const samba_tensor *same = samba__final(t);
+    const samba__node *n = t->node;
+    while (n) {
+        for (int32_t k = 0; k < n->n_in; k++)
+            if (n->in[k] && samba__final(n->in[k]) == same) return true;
+        n = n->n_in == 1 ? n->in[0]->node : NULL; /* permute(permute(x)) */
+    }
+    return false;
+}
+
+/* A place that holds a gradient; what `permute` made of it is it, or what expand would make. */
+typedef struct samba__held {
+    const samba__place *place;
+    const samba__node *permute; /* or NULL */
+} samba__held;
+
+/* What is asked of c->flows. */
+typedef struct samba__flows {
+    int32_t *last;  /* by place: 1 + the id of the last tensor in it; 0: a leaf */
+    int32_t *first; /* by id of what values became: 1 + the first flow; 0: none */
+    int32_t *next;  /* by flow: 1 + the next one of the same; 0: none */
+    bool *passed;   /* by id: see samba__find_passed */
+} samba__flows;
+
+/* Finds where gradient dx is. `last` has 1 + the id of the last tensor in each place. Returns why
+   it is nowhere, or NULL. */
+SAMBA__FN const char *samba__find_held(const samba__compilation *c, const samba__plan *p,
+                                       const int32_t *last, samba_tensor *dx, samba__held *h)
+{
+    samba_tensor *t = samba__final(dx);
+    const samba__node *n = p->place_of[t->id] < 0 ? samba__producer_of(c, t) : NULL;
+    bool permuted = n && samba__is(n->op, SAMBA__OP_permute);
+    if (n && (permuted || samba__is(n->op, SAMBA__OP_expand))) t = samba__final(n->in[0]);
+    int32_t b = p->place_of[t->id];
+    if (b < 0) return "another op computes it on its way";
+    if (last[b] && last[b] != t->id + 1) return "a sum goes on in its place";
+    h->place = &p->places[b];
+    h->permute = permuted ? n : NULL;
+    return NULL;
+}
+
+/* Finds values that a traced op no longer reads, as a rewrite lets it read what they are made of:
+   a change of such a value changes less than what was traced says. */
+SAMBA__FN void samba__find_passed(const samba__compilation *c, bool *passed)
+{
+    for (int32_t i = 0; i < c->first_generated; i++) {
+        const samba__node *n = c->session->nodes[i];
+        const samba_tensor *y = samba__final(n->out[0]);
+        const samba__node *now = samba__producer_of(c, y);
+        bool gone = y != n->out[0];
+        bool asked = gone ? samba__came_from_input(n->out[0]) : now != NULL;
+        for (int32_t k = 0; asked && k < n->n_in; k++) {
+            const samba_tensor *x = samba__final(n->in[k]);
+            bool read = !x || x == y;
+            for (int32_t j = 0; now && !gone && j < now->n_in; j++)
+                read = read || now->in[j] == x;
+            if (!read) passed[x->id] = true;
+        }
+    }
+}
+
+/* The gradient of a value that is of `flow` and those that `next` leads to: of equal calls that
+   became one, each has a part of it. */
+SAMBA__FN void samba__log_gradient(FILE *f, const samba__compilation *c, const samba__plan *p,
+                                   const samba__flows *flows, int32_t flow)
+{
+    enum { MOST = 8 };
+
+    samba__held held[MOST];
+    const samba_tensor *x = samba__final(c->flows[flow].named);
+    const int32_t *next = flows->next;
+    int32_t n = 0, a = p->place_of[x->id];
+    const char *why = flows->passed[x->id] ? "some ops read what it is made of" : NULL;
+    bool several = next[flow] > 0;
+    fprintf(f, "gradient of %s (symbol %d) is ", p->places[a].name, p->places[a].index);
+    for (int32_t i = flow; i >= 0 && !why; i = next[i] - 1) {
+        if (several && samba__came_from_input(c->flows[i].named)) continue;
+        if (n == MOST)
+            why = "too many equal calls became one";
+        else
+            why = samba__find_held(c, p, flows->last, c->flows[i].source, &held[n++]);
+    }
+    if (why) fprintf(f, "not kept: %s", why);
+    for (int32_t i = 0; i < n && !why; i++) {
+        const samba__node *m = held[i].permute;
+        fprintf(f, "%s%s (symbol %d)", i ? " + " : "", held[i].place->name, held[i].place->index);
+        for (int32_t k = 0; m && k < m->n_attr; k++)
+            fprintf(f, "%s%d", k ? "," : " by axes ", m->attr[k]);
+    }
+    fprintf(f, "\n");
+}
+
+SAMBA__FN bool samba__read_flows(const samba__compilation *c, const samba__plan *p,
+                                 samba__flows *flows)
+{
+    flows->last = (int32_t *)samba__temp(c->session, p->n_places, sizeof *flows->last);
+    flows->first = (int32_t *)samba__temp(c->session, c->n_tensors, sizeof *flows->first);
+    flows->next = (int32_t *)samba__temp(c->session, c->n_flows, sizeof *flows->next);
+    flows->passed = (bool *)samba__temp(c->session, c->n_tensors, sizeof *flows->passed);
+    if (!flows->last || !flows->first || !flows->next || !flows->passed) return false;
+    for (int32_t i = 0; i < c->n_nodes; i++)
+        for (int32_t o = 0; o < c->nodes[i]->n_out; o++)
+            flows->last[p->place_of[c->nodes[i]->out[o]->id]] = c->nodes[i]->out[o]->id + 1;
+    for (int32_t i = c->n_flows - 1; i >= 0; i--) {
+        int32_t *head = &flows->first[samba__final(c->flows[i].named)->id];
+        flows->next[i] = *head;
+        *head = i + 1;
+    }
+    samba__find_passed(c, flows->passed);
+    return true;
+}
+
+/* Which symbol is the gradient of which, where the memory of both is theirs to the end. */
 SAMBA__FN void samba__log_gradients(FILE *f, const samba__compilation *c, const samba__plan *p)
 {
-    int32_t *last = (int32_t *)samba__temp(c->session, p->n_places + c->n_tensors, sizeof *last);
-    int32_t *parts = last ? last + p->n_places : NULL;
-    for (int32_t i = 0; last && i < c->n_flows; i++)
-        parts[samba__final(c->flows[i].named)->id]++;
-    for (int32_t i = 0; last && i < c->n_nodes; i++) {
-        const samba__node *n = c->nodes[i];
-        for (int32_t o = 0; o < n->n_out; o++)
-            last[p->place_of[n->out[o]->id]] = n->out[o]->id + 1;
-    }
-    for (int32_t i = 0; last && i < c->n_flows; i++) {
+    samba__flows flows;
+    if (!c->n_flows || !samba__read_flows(c, p, &flows)) return;
+    for (int32_t i = 0; i < c->n_flows; i++) {
         const samba_tensor *x = samba__final(c->flows[i].named);
-        const samba_tensor *dx = samba__final(c->flows[i].source);
-        int32_t a = p->place_of[x->id], b = p->place_of[dx->id];
-        if (parts[x->id] > 1 || a < 0 || b < 0 || (last[b] && last[b] != dx->id + 1)) continue;
-        if (x->role != SAMBA__WEIGHT && last[a] != x->id + 1) continue;
-        fprintf(f, "gradient of %s (symbol %d) is %s (symbol %d)\n", p->places[a].name,
-                p->places[a].index, p->places[b].name, p->places[b].index);
+        int32_t a = p->place_of[x->id];
+        bool kept = a >= 0 && (x->role == SAMBA__WEIGHT || flows.last[a] == x->id + 1);
+        if (kept && flows.first[x->id] == i + 1) samba__log_gradient(f, c, p, &flows, i);
     }
 }
 

@@ -14,7 +14,8 @@ class Browser:
     """with Browser('chromium', url) as page: page.evaluate('document.title')"""
 
     def __init__(self, program, url, width=1280, height=900, dark=False):
-        # Its profile and what it writes to TMPDIR, in which it makes sockets: their paths are short. A test that is killed leaves it to make clean.
+        # Its profile, and its TMPDIR: relative, as paths of sockets must be short. What a test
+        # leaves that is killed goes with make clean.
         BUILD.mkdir(exist_ok=True)
         self.folder = tempfile.TemporaryDirectory(prefix='browser-', dir=BUILD,
                                                   ignore_cleanup_errors=True)

@@ -21,6 +21,10 @@ typedef struct run {
     double step;
     double moved;                   // how far, along `along`
     bool done;
+    bool *shapes;                   // of each tensor: is it the changed one, in whatever shape? Only
+                                    // if that is a view: others may read the memory as well
+    float *was;                     // what such a node reads otherwise
+    bool mixed;                     // a node reads both it and what it is a view of
     double loss;                    // the sum of all
 } run;
 
@@ -43,6 +47,27 @@ static void keep(run *r, int32_t tensor, const void *data)
     if (r->held[tensor]) load_numbers(r->held[tensor], data, spec->dtype, 0, n);
 }
 
+// A view is changed for those that read it, one after another.
+static void change_view(run *r, const node *n, const samba_args *args, bool begins)
+{
+    for (int32_t k = 0; k < n->n_in; k++) {
+        if (n->in[k] < 0 || !r->shapes[n->in[k]]) continue;
+        float *x = (float *)(uintptr_t)args->in[k];
+        size_t size = (size_t)samba_count(&args->in_spec[k].shape) * sizeof *x;
+        bool taken = false;         // by a result that lies there now
+        for (int32_t o = 0; o < n->n_out; o++) taken = taken || args->out[o] == x;
+        for (int32_t j = 0; j < n->n_in; j++)
+            r->mixed = r->mixed || (args->in[j] == x && !r->shapes[n->in[j]]);
+        if (begins) {
+            double moved = r->moved;
+            memcpy(r->was, x, size);
+            change(r, x, samba_count(&args->in_spec[k].shape));
+            if (moved != 0.0) r->moved = moved;         // once is enough
+        } else if (!taken) memcpy(x, r->was, size);
+        return;
+    }
+}
+
 // Of microbatches the first is changed; what parameters' gradients hold is complete in the last.
 static void watch(int32_t i, const char *name, const samba_op *op, const samba_args *args,
                   bool begins, void *user)
@@ -52,13 +77,15 @@ static void watch(int32_t i, const char *name, const samba_op *op, const samba_a
     bool first = args->microbatch == 0, leaf = r->node < 0;
     (void)name;
     (void)op;
+    if (r->shapes && first && !is_view(&r->m, i) && strcmp(kind_of(&r->m, i), "forward") == 0)
+        change_view(r, n, args, begins);
     for (int32_t k = 0; begins && leaf && first && !r->done && k < n->n_in; k++)
         if (n->in[k] == r->tensor && args->in[k])
             change(r, (float *)(uintptr_t)args->in[k], samba_count(&args->in_spec[k].shape));
     for (int32_t o = 0; !begins && o < n->n_out; o++) {
         int32_t t = n->out[o];
         if (t < 0 || !args->out[o]) continue;
-        if (i == r->node && t == r->tensor && first && !r->done)
+        if (i == r->node && t == r->tensor && first && !r->done && !r->shapes)
             change(r, args->out[o], samba_count(&args->out_spec[o].shape));
         bool complete = first || r->m.symbols[t].role == SAMBA_ROLE_GRADIENT;
         if (r->held && complete) keep(r, t, args->out[o]);
@@ -78,6 +105,21 @@ static void sum_losses(run *r)
     }
 }
 
+// Of a view, what has its values in another shape. False: no memory.
+static bool find_shapes(run *r)
+{
+    const model *m = &r->m;
+    const symbol *s = &m->symbols[r->tensor];
+    if (s->view_of < 0) return true;
+    r->shapes = calloc((size_t)m->pef.n_symbols + 1, sizeof *r->shapes);
+    r->was = malloc((size_t)samba_count(&s->spec.shape) * sizeof *r->was);
+    if (!r->shapes || !r->was) return false;
+    r->shapes[r->tensor] = true;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++)
+        if (is_view(m, i) && r->shapes[m->nodes[i].in[0]]) r->shapes[m->nodes[i].out[0]] = true;
+    return true;
+}
+
 // Opened anew each time, so that all begin alike. keeps: all that is made is held.
 static bool do_run(run *r, const char *path, bool keeps)
 {
@@ -88,6 +130,7 @@ static bool do_run(run *r, const char *path, bool keeps)
     bool fine = open_model(&r->m, path, &how, &why) && give_values(&r->m, NULL, 0, &why)
         && find_log(&r->m, NULL, &why);
     r->held = fine && keeps ? calloc((size_t)r->m.pef.n_symbols + 1, sizeof *r->held) : NULL;
+    if (fine && r->tensor >= 0) fine = find_shapes(r);
     if (fine) samba_on_node(r->m.session, watch, r);
     fine = fine && run_model(&r->m, &why);
     if (fine) sum_losses(r);
@@ -99,12 +142,15 @@ static void end_run(run *r)
 {
     for (int32_t i = 0; r->held && i < r->m.pef.n_symbols; i++) free(r->held[i]);
     free(r->held);
+    free(r->shapes);
+    free(r->was);
     close_model(&r->m);
 }
 
-typedef enum verdict { PROVED, TOO_SMALL, WRONG } verdict;
+typedef enum verdict { PROVED, UNSEEN, WRONG } verdict;
 
-/* Steps of several lengths, as there are kinks, curves and roundings: one of them must fit. */
+/* Steps of several lengths, as there are kinks, curves and roundings: one of them must fit. NAN: a
+   change of the tensor alone cannot be made. */
 static double error_along(const char *path, int32_t tensor, int32_t node, const float *along,
                           double length2, double loss)
 {
@@ -114,7 +160,9 @@ static double error_along(const char *path, int32_t tensor, int32_t node, const 
         for (int sign = 1; sign >= -1; sign -= 2) {
             run r = { .tensor = tensor, .node = node, .along = along };
             r.step = sign * part * fmax(0.1, fabs(loss)) / length2;
-            if (do_run(&r, path, false)) {
+            bool fine = do_run(&r, path, false);
+            if (r.mixed) best = NAN;
+            if (fine) {
                 moved += sign * r.moved;
                 changed += sign * r.loss;
             }
@@ -122,6 +170,7 @@ static double error_along(const char *path, int32_t tensor, int32_t node, const 
         }
         double error = fabs(changed / moved - 1.0);
         if (error < best) best = error;
+        if (isnan(best)) break;
     }
     return best;
 }
@@ -140,7 +189,7 @@ static verdict judge(const char *path, int32_t tensor, int32_t node, const float
     bool small = !along || most < 1e-7 * fmax(0.1, fabs(loss));
     double error = small ? 0.0 : error_along(path, tensor, node, along, length2, loss);
     free(along);
-    if (small) return TOO_SMALL;
+    if (small || isnan(error)) return UNSEEN;
     return error < 0.06 ? PROVED : WRONG;
 }
 
@@ -154,27 +203,46 @@ static int32_t maker_of(const model *m, int32_t tensor)
     return -1;
 }
 
+// The gradient of a tensor; NULL: it is not known, or no memory.
+static float *sum_of_parts(const run *r, const gradient *g, int32_t tensor)
+{
+    int64_t n = samba_count(&r->m.symbols[tensor].spec.shape);
+    bool held = g->n > 0;
+    for (int32_t k = 0; k < g->n; k++) held = held && r->held[g->parts[k].tensor];
+    float *sum = held ? calloc((size_t)n + 1, sizeof *sum) : NULL;
+    for (int32_t k = 0; sum && k < g->n; k++)
+        for (int64_t e = 0; e < n; e++)
+            sum[e] += r->held[g->parts[k].tensor][element_of_part(&r->m, &g->parts[k], tensor, e)];
+    return sum;
+}
+
 // Prints how many are proved, and the names of those that are wrong. False: some are.
 static bool judge_model(const char *path)
 {
     run r = { .tensor = -1, .node = -1 };
     int32_t count[3] = { 0, 0, 0 };
     bool fine = do_run(&r, path, true);
-    int32_t *grad = fine ? find_gradients(&r.m) : NULL;
+    gradient *grad = fine ? find_gradients(&r.m) : NULL;
     for (int32_t i = 0; grad && i < r.m.pef.n_symbols; i++) {
         const symbol *s = &r.m.symbols[i];
-        const float *g = grad[i] < 0 ? NULL : r.held[grad[i]];
-        if (!g || s->spec.dtype != SAMBA_F32) continue;     // roundings of halves are larger
+        if (s->spec.dtype != SAMBA_F32) continue;           // roundings of halves are larger
+        float *g = sum_of_parts(&r, &grad[i], i);
+        if (!g) continue;
         int64_t n = samba_count(&s->spec.shape);
         int32_t node = maker_of(&r.m, i);
         verdict v = judge(path, i, node, g, n, false, r.loss);
         if (v == PROVED) v = judge(path, i, node, g, n, true, r.loss);
         count[v]++;
-        if (v == WRONG) printf("%s: %s is not the gradient of %s\n", path, r.m.symbols[grad[i]].name,
-                               s->name);
+        bool made = single_part(&r.m, &grad[i], i) < 0;
+        const part *first = &grad[i].parts[0];
+        if (v == WRONG) printf("%s: %s is not the gradient of %s\n", path,
+                               r.m.symbols[first->tensor].name, s->name);
+        else if (v == PROVED && made) printf("%s: the gradient of %s (%d) is made of %d\n", path,
+                                             s->name, i, grad[i].n);
+        free(g);
     }
-    printf("%s: %d gradients are proved, %d are too small, %d are wrong\n", path, count[PROVED],
-           count[TOO_SMALL], count[WRONG]);
+    printf("%s: %d gradients are proved, %d cannot be seen, %d are wrong\n", path, count[PROVED],
+           count[UNSEEN], count[WRONG]);
     free(grad);
     end_run(&r);
     return fine && count[WRONG] == 0;

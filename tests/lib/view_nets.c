@@ -205,7 +205,26 @@ static void two_losses(samba_session *s, samba_program *p)
     p->n_optims = 2;
 }
 
+// What the compiler leaves out or joins: gradients of means and sums, which are stretched; a
+// permutation that a product reads through, and two that undo each other; factors of 1; what is
+// negated twice; three equal calls.
+static void folded(samba_session *s, samba_program *p)
+{
+    samba_tensor *a = samba_linear(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 6)), "a", 6);
+    samba_tensor *t = samba_tanh(a), *turned = samba_permute(t, SAMBA_SHAPE(1, 0));
+    samba_tensor *b = samba_matmul(turned, samba_linear(t, "b", 5));
+    samba_tensor *back = samba_permute(samba_sigmoid(turned), SAMBA_SHAPE(1, 0));
+    samba_tensor *same = samba_neg(samba_neg(samba_scale(samba_permute(turned, SAMBA_SHAPE(1, 0)), 1)));
+    samba_tensor *thrice = samba_mul(samba_exp(same), samba_add(samba_exp(t), samba_exp(same)));
+    samba_tensor *rows = samba_mean(samba_mul(back, back), SAMBA_SHAPE(1), false);
+    samba_tensor *columns = samba_sum(samba_sigmoid(samba_mul(thrice, t)), SAMBA_SHAPE(0), true);
+    samba_tensor *c = samba_mean(samba_mul(samba_linear(columns, "c", 4), rows), SAMBA_ALL_AXES, false);
+    p->loss = samba_name(samba_add(c, samba_mean(samba_mul(b, b), SAMBA_ALL_AXES, false)), "loss");
+    p->optim.kind = SAMBA_SGD;
+}
+
 static const device_net more_nets[] = {
+    { "folded", folded, false },
     { "tied", tied, false },             { "read_often", read_often, false },
     { "two_losses", two_losses, false }, { "whole", whole, false },
     { "straight", straight, false },     { "crossed", crossed, false },

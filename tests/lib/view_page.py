@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """view_page.py PAGE [EXPECTED]: the data of a page that tools/samba view wrote, proved: values have
-the statistics that are said and are made of what their nodes read, memory adds up, attention's probabilities give what the op made, and
-gradients of what layers make give those of their parameters. EXPECTED, lines of a tensor's name and
-its first values, is what the page shows of the last step. Prints a summary."""
+the statistics that are said and are made of what their nodes read, memory adds up, attention's
+probabilities give what the op made, and gradients of what layers make give those of their
+parameters. EXPECTED, lines of a tensor's name and its first values, is what the page shows of the
+last step. Prints a summary."""
 import base64, html.parser, json, math, struct, sys
 
 FLOATS = ('f32', 'bf16', 'f16')
@@ -157,7 +158,8 @@ def prove_values(page):
         block = page.block(made[0]['block'], t['dtype'])
         # Halves are rounded: where anything on the page is one, f32 may hold what was rounded.
         rough = 1e-2 if page.halves else 2e-5
-        for e in sorted({*range(min(64, len(block))), *range(0, len(block), len(block) // 200 + 1)}):
+        n = len(block)
+        for e in sorted({*range(min(64, n)), *range(0, n, n // 200 + 1)}):
             try:
                 want, scale = value(e)
             except (ValueError, OverflowError, ZeroDivisionError):

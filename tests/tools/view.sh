@@ -87,7 +87,7 @@ gradients() {   # those of three layers, by dW = dy^T x
 }
 check 'gradients of what layers make are known' gradients
 trained='mlp_sgd transformer conv_train microbatches dropped spatial in_products recomputed words
-    tied read_often two_losses equal_parts'
+    tied read_often two_losses equal_parts folded'
 differences() {
     set --
     for net in $trained; do set -- "$@" $out/$net.ckpt; done
@@ -96,9 +96,17 @@ differences() {
 check 'gradients are what central differences say' differences
 known() { grep "$1.ckpt: $2 gradients are proved" $out/gradients.txt; }
 check 'of all that one layer of GPT makes' known tied 39
-check 'of what two losses need' known two_losses 11
-check 'a half of a gradient is none' known equal_parts 7
-check 'where equal calls are one, it is not known' known read_often 20
+check 'of what two losses need, one of them a mean' known two_losses 12
+check 'where equal calls and their gradients became one' known equal_parts 8
+check 'and where only the calls did' known read_often 22
+check 'of what is stretched, permuted and left out' known folded 22
+made() { [ "$(grep -c "folded.ckpt: the gradient of .* is made of" $out/gradients.txt)" = 5 ]; }
+check 'five of them are made of others' made
+why() { grep -q "\"name\":\"$2\".*\"no_grad\":\"$3" $out/"$1".html; }
+check 'what a product reads past has none' why folded permute_2 'Its gradient is not kept: some ops'
+check 'nor has what no parameter is before' why mlp_sgd x 'No gradient goes through it'
+check 'what a step took on its way is not kept' \
+    why in_products fc1__weight 'Its gradient is not kept: another op'
 without_log() {     # the graph alone tells fewer
     mkdir -p $out/alone && cp $out/tied.ckpt $out/alone/ && $out/grads $out/alone/tied.ckpt
 }

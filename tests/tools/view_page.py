@@ -3,8 +3,10 @@
 FILE is a page of the tool, KIND one of view_data.py (res_ffn ...). AXE is axe.min.js, or - if it is
 not there. --shots: all views are drawn, too, and what can be open in that of the graph is judged. A
 line for each page tells what was measured; the last line is "N passed, N failed"."""
+import array
 import base64
 import html
+import itertools
 import json
 import math
 import pathlib
@@ -19,7 +21,8 @@ from browser import Browser
 BROWSER, AXE, *WORDS = sys.argv[1:]
 SHOTS = pathlib.Path(WORDS[1]) if WORDS[0] == '--shots' else None
 PAGES = WORDS[2:] if SHOTS else WORDS
-CONTRAST = (pathlib.Path(__file__).parents[1] / 'lib/contrast.js').read_text()
+LIB = pathlib.Path(__file__).parents[1] / 'lib'
+CONTRAST, CONTROLS = (LIB / 'contrast.js').read_text(), (LIB / 'controls.js').read_text()
 SIZES = ((1280, 900), (390, 844))
 # What a page must have at least: one that has lost it would pass with nothing looked at.
 USUAL = {'views': 'overview graph memory cost', 'nodes': 2, 'clicks': 20}
@@ -100,6 +103,29 @@ def quickest(measure, limit):
     return best
 
 
+def stretched(shape, to, at):
+    """Where element `at` of shape `to` is in what is broadcast to it."""
+    place, step = 0, 1
+    for d in range(1, len(to) + 1):
+        if d <= len(shape) and shape[-d] > 1:
+            place += at % to[-d] * step
+            step *= shape[-d]
+        at //= to[-d]
+    return place
+
+
+def decoded(name, page, data, blocks):
+    """The page reads the values of each block as they are in the file."""
+    right = page.evaluate("""snapshots.filter(one => one.block >= 0).map(one => {
+        const values = block(one.block, INTEGERS.has(tensors[one.tensor].dtype));
+        return new Uint32Array(values.buffer).reduce((sum, word) => (sum + word) % 4294967296, 0);
+    })""")
+    sums = {number: sum(array.array('I', base64.b64decode(text))) % 2 ** 32
+            for number, text in blocks.items()}
+    wanted = [sums[str(one['block'])] for one in data['snapshots'] if 'block' in one]
+    check(name + ': the values of all blocks', right == wanted)
+
+
 # ---- Opening ------------------------------------------------------------------------------------
 def reload(page, file):
     page.call('Page.navigate', url='about:blank')
@@ -174,6 +200,47 @@ def search(name, page, data):
     return slowest
 
 
+def shows_gradient(what, page, data, blocks, one):
+    """Beside the values of the chosen tensor are those of its gradient, of this step."""
+    tensor = data['tensors'][one['tensor']]
+    said = page.evaluate('($("no-gradient") || {}).textContent || ""')
+    check(what + ', or says why it has no gradient', said == tensor.get('no_grad', ''), said)
+    parts = tensor.get('grads', [])
+    if 'grad' in tensor:
+        parts = [{'tensor': tensor['grad']}]
+    if not parts:
+        return
+    row = page.evaluate("""Array.from(document.querySelectorAll(
+        '#values .one:nth-child(2) tbody tr:first-child td'), cell => cell.textContent)""")
+    right = any(all(map(same, row, values))
+                for values in gradients(data, blocks, one, parts, len(row)))
+    check(what + ', and its gradient', row and right, row)
+    told = page.evaluate('document.querySelector(".links").textContent')
+    wanted = ['; its gradient is '] + [data['tensors'][part['tensor']]['name'] for part in parts]
+    check(what + ', whose name is told', all(one in told for one in wanted), told)
+
+
+def gradients(data, blocks, one, parts, n):
+    """What the first n elements of a gradient may be in a step: what is kept of each part, as it is
+    after one node or another, summed."""
+    shape, held = data['tensors'][one['tensor']]['shape'], []
+    for part in parts:
+        from_shape = data['tensors'][part['tensor']]['shape']
+        axes, size = part.get('axes'), math.prod(shape)
+        places = list(range(n))
+        if axes:
+            steps = [math.prod(from_shape[axis + 1:]) for axis in axes]
+            places = [sum(e // math.prod(shape[d + 1:]) % shape[d] * steps[d]
+                          for d in range(len(shape))) for e in range(n)]
+        elif math.prod(from_shape) != size:
+            places = [stretched(from_shape, shape, e) for e in range(n)]
+        kept = [block_values(data, blocks, s) for s in data['snapshots']
+                if s['tensor'] == part['tensor'] and s['step'] == one['step'] and 'block' in s]
+        held.append([[values[e] for e in places] for values in kept if len(values) > max(places)])
+    return [[struct.unpack('f', struct.pack('f', sum(of)))[0] for of in zip(*choice)]
+            for choice in itertools.product(*held)]
+
+
 def clicks(name, page, data, blocks, least):
     """Clicks with the mouse on nodes of the graph and on a tensor of each: its statistics and first
     values are those of the run. Returns how many."""
@@ -199,6 +266,7 @@ def clicks(name, page, data, blocks, least):
         values = block_values(data, blocks, one)[:len(row)]
         right = row and len(values) == len(row) and all(map(same, row, values))
         check(what + ', value by value', right, (row, values))
+        shows_gradient(what, page, data, blocks, one)
         done += 1
     check('%s: %d clicks' % (name, least), done >= least, done)
     return done
@@ -238,6 +306,10 @@ def peak(name, page, data):
             owners(%d).reduce((sum, row) => sum + row.bytes, 0)]""" % node)
         right = verdict.startswith('✓') and total == data['memory']['promised']
         check('%s: sum and promise at node %d' % (name, node), right, (verdict, total))
+    own = sum(one['bytes'] for one in data['memory']['spans'] if one['from'] <= peak <= one['to'])
+    owned, free = page.evaluate("""change({node: %d}), owners(%d).reduce(
+        (sums, row) => (sums[row.span ? 0 : 1] += row.bytes, sums), [0, 0])""" % (peak, peak))
+    check(name + ': at the peak every byte has an owner', (owned, free) == (own, 0), (owned, free))
 
 
 def special(name, page, data):
@@ -284,7 +356,8 @@ STATES = {
 }
 
 def judge(what, page):
-    """axe, contrast, and that nothing sticks out; returns how many rules are broken."""
+    """axe, contrast, names and keys, and that nothing sticks out; returns how many rules of axe
+    are broken."""
     page.evaluate("""new Promise(done => requestAnimationFrame(() => setTimeout(done)))
         .then(() => Promise.allSettled(document.getAnimations().map(one => one.finished)))
         .then(() => 0)""")                  # transitions of colours end
@@ -293,8 +366,9 @@ def judge(what, page):
             one.nodes[0].html.slice(0, 200),
             one.nodes[0].any.map(why => why.message).join(' ').slice(0, 200)]))""")
     check(what + ': axe', not found, found)
-    pale = page.evaluate(CONTRAST)
+    pale, unusable = page.evaluate(CONTRAST), page.evaluate(CONTROLS)
     check(what + ': contrast', not pale, pale)
+    check(what + ': controls have names, and keys reach what scrolls', not unusable, unusable)
     over = page.evaluate('''[document.documentElement.scrollWidth - innerWidth,
         innerWidth < 1000 ? 0 : document.documentElement.scrollHeight - innerHeight]''')
     check(what + ': nothing sticks out at the right, or on a wide screen below', max(over) <= 0,
@@ -346,6 +420,7 @@ def whole(name, file):
             slowest = search(name, page, data)
             clicked = clicks(name, page, data, blocks, least)
             keyboard(name, page, data)
+        decoded(name, page, data, blocks)
         peak(name, page, data)
         special(name, page, data)
         judged, broken = looks(name, page, file, views)

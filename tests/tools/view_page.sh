@@ -25,13 +25,13 @@ real() {
     parts=$(ls tools/cli/view/*.c tools/cli/util/*.c | grep -v fused.c)
     $CC $flags -o $out/tool tools/cli/view.c $parts $out/samba.o -lm -pthread &&
         $CC $flags -o $out/nets tests/lib/view_nets.c $parts $out/samba.o -lm -pthread &&
-        $out/nets $out && for net in mlp_sgd conv_train transformer; do
+        $out/nets $out && for net in mlp_sgd conv_train transformer folded; do
             $out/tool view $out/$net.ckpt -o $out/tool_$net.html --runs 1 --steps 2 || return 1
         done
 }
 check 'pages of the tool' real
 check 'the page in a browser' python3 tests/tools/view_page.py "$browser" "$axe" \
     res_ffn transformer large hostile $out/tool_mlp_sgd.html $out/tool_conv_train.html \
-    $out/tool_transformer.html
+    $out/tool_transformer.html $out/tool_folded.html
 cat $log
 finish

@@ -136,7 +136,26 @@ static bool is_leaf(const symbol *s)
         || s->role == SAMBA_ROLE_ARGIN || s->role == SAMBA_ROLE_CONSTANT;
 }
 
-static void write_tensor(FILE *to, const model *m, const readers *r, int32_t i, int32_t grad)
+// "grad" is one tensor, "grads" what the gradient is the sum of.
+static void write_gradient(FILE *to, const model *m, const gradient *g, int32_t i)
+{
+    int32_t single = single_part(m, g, i);
+    if (single >= 0) fprintf(to, ",\"grad\":%d", single);
+    if (g->n > 0 && single < 0) fputs(",\"grads\":[", to);
+    for (int32_t k = 0; single < 0 && k < g->n; k++) {
+        const part *p = &g->parts[k];
+        fprintf(to, "%s{\"tensor\":%d", k ? "," : "", p->tensor);
+        if (p->n_axes) fputs(",\"axes\":", to);
+        if (p->n_axes) write_indices(to, p->axes, p->n_axes);
+        fputc('}', to);
+    }
+    if (g->n > 0 && single < 0) fputc(']', to);
+    if (g->n > 0 || !g->why) return;
+    fputc(',', to);
+    write_field(to, "no_grad", g->why);
+}
+
+static void write_tensor(FILE *to, const model *m, const readers *r, int32_t i, const gradient *g)
 {
     const symbol *s = &m->symbols[i];
     fputs(i ? ",\n{" : "{", to);
@@ -145,7 +164,7 @@ static void write_tensor(FILE *to, const model *m, const readers *r, int32_t i, 
             samba_dtype_name(s->spec.dtype));
     write_shape(to, &s->spec.shape);
     fprintf(to, ",\"bytes\":%" PRIu64, s->size);
-    if (grad >= 0) fprintf(to, ",\"grad\":%d", grad);
+    write_gradient(to, m, g, i);
     if (s->view_of >= 0) fprintf(to, ",\"view_of\":%d", s->view_of);
     if (s->batch_dim >= 0) fprintf(to, ",\"batch_dim\":%d", s->batch_dim);
     fprintf(to, ",\"place\":{\"pool\":%d,\"offset\":%" PRIu64 "},\"made\":%d", s->region, s->offset,
@@ -159,9 +178,9 @@ static void write_tensors(FILE *to, const model *m)
 {
     readers r = { NULL, NULL, NULL };
     fputs("\"tensors\":[", to);
-    int32_t *grads = find_gradients(m);
+    gradient *grads = find_gradients(m);
     bool fine = find_readers(&r, m) && grads;
-    for (int32_t i = 0; fine && i < m->pef.n_symbols; i++) write_tensor(to, m, &r, i, grads[i]);
+    for (int32_t i = 0; fine && i < m->pef.n_symbols; i++) write_tensor(to, m, &r, i, &grads[i]);
     fputs("],\n", to);
     free_readers(&r);
     free(grads);

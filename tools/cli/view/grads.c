@@ -1,5 +1,7 @@
 /* Which tensor is the gradient of which. The compiler knows, and its log has a line for each:
        gradient of NAME (symbol 12) is NAME (symbol 34)
+       gradient of NAME (symbol 12) is NAME (symbol 34) by axes 1,0 + NAME (symbol 35)
+       gradient of NAME (symbol 12) is not kept: WHY
    Without a log it is told from the graph. The gradient of what an op makes is what its backward op
    reads beside what the op itself reads and makes:
        y = tanh(x)         dx = tanh_backward(dy, y)
@@ -12,6 +14,7 @@
    forward node, which the compiler has made of two equal ones: then each dy is a part. If the
    backward pass of two was equal as well, it adds a tensor to itself: then nothing is said at all. */
 #include "grads.h"
+#include "capture.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +22,8 @@ enum { UNKNOWN = -1, SEVERAL = -2 };
 
 typedef struct search {
     const model *m;
-    int32_t *grad;          // the result
+    gradient *found;        // the result
+    int32_t *grad;          // of each tensor the one that is its gradient
     int32_t *readers;       // of each tensor: how many forward nodes read it, views aside
 } search;
 
@@ -153,39 +157,100 @@ static void find_pairs(search *s)
 
 // ---- The log ------------------------------------------------------------------------------------
 
-// The symbol that "NAME (symbol 12)" at p names, where `behind` is what stands behind it; -1: none.
-static int32_t read_symbol(const model *m, const char *p, const char *behind, const char **end)
+// The symbol that "NAME (symbol 12)" at *at names, and goes behind it; -1: none.
+static int32_t read_symbol(const model *m, const char **at)
 {
     static const char mark[] = " (symbol ";
-    for (const char *at = strstr(p, mark); at; at = strstr(at + 1, mark)) {
+    for (const char *p = strstr(*at, mark); p; p = strstr(p + 1, mark)) {
         char *rest;
-        long i = strtol(at + strlen(mark), &rest, 10);
-        size_t length = (size_t)(at - p);
-        if (i < 0 || i >= m->pef.n_symbols) continue;
+        long i = strtol(p + strlen(mark), &rest, 10);
+        size_t length = (size_t)(p - *at);
+        if (i < 0 || i >= m->pef.n_symbols || *rest != ')') continue;
         const char *name = m->symbols[i].name;
-        bool same = *name == 0 || (strlen(name) == length && strncmp(name, p, length) == 0);
-        if (!same || strncmp(rest, behind, strlen(behind)) != 0) continue;
-        *end = rest + strlen(behind);
+        bool same = *name == 0 || (strlen(name) == length && strncmp(name, *at, length) == 0);
+        if (!same) continue;
+        *at = rest + 1;
         return (int32_t)i;
     }
     return -1;
 }
 
-// False: the log has no such line. If it has two of a tensor, each may be a part of its gradient.
+// Goes behind the text, if it stands there.
+static bool skip(const char **at, const char *text)
+{
+    bool there = strncmp(*at, text, strlen(text)) == 0;
+    if (there) *at += strlen(text);
+    return there;
+}
+
+// Can the part be permuted, or stretched, to the shape of the tensor?
+static bool part_fits(const model *m, const part *p, int32_t tensor)
+{
+    const samba_shape *x = &m->symbols[tensor].spec.shape, *from = &m->symbols[p->tensor].spec.shape;
+    bool fits = p->n_axes ? p->n_axes == x->ndim && from->ndim == x->ndim : from->ndim <= x->ndim;
+    if (!p->n_axes && count_of(m, p->tensor) == count_of(m, tensor)) return true;
+    for (int32_t d = 0; fits && d < from->ndim; d++) {
+        int32_t to = x->dim[x->ndim - from->ndim + d];
+        if (p->n_axes) fits = p->axes[d] < from->ndim && to == from->dim[p->axes[d]];
+        else fits = from->dim[d] == 1 || from->dim[d] == to;
+    }
+    return fits;
+}
+
+static bool read_axes(part *q, const char **p)
+{
+    for (bool more = skip(p, " by axes "); more; more = skip(p, ",")) {
+        char *end;
+        long axis = strtol(*p, &end, 10);
+        if (end == *p || q->n_axes == SAMBA_MAX_DIMS || axis < 0 || axis >= SAMBA_MAX_DIMS)
+            return false;
+        *p = end;
+        q->axes[q->n_axes++] = (int32_t)axis;
+    }
+    return true;
+}
+
+// The sum that stands at p, to the end of its line. False: it is none.
+static bool read_sum(const model *m, gradient *g, int32_t tensor, const char *p)
+{
+    do {
+        part *q = &g->parts[g->n++];
+        memset(q, 0, sizeof *q);
+        q->tensor = read_symbol(m, &p);
+        if (q->tensor < 0 || !read_axes(q, &p) || !part_fits(m, q, tensor)) return false;
+    } while (g->n < MOST_PARTS && skip(&p, " + "));
+    return *p == '\n';
+}
+
+static const char *why_not_kept(const char *p)
+{
+    if (skip(&p, "a sum goes on in its place\n"))
+        return "Its gradient is not kept: more is added to it in its place.";
+    if (skip(&p, "another op computes it on its way\n"))
+        return "Its gradient is not kept: another op computes it on its way, and does not write it.";
+    if (skip(&p, "too many equal calls became one\n"))
+        return "Its gradient is not kept: many equal calls became one, and each has a part of it.";
+    if (skip(&p, "some ops read what it is made of\n"))
+        return "Its gradient is not kept: some ops read what it is made of, and not it.";
+    return "Its gradient is not kept.";
+}
+
+// False: the log has no such line.
 static bool read_gradients(search *s)
 {
-    static const char begin[] = "\ngradient of ";
     const model *m = s->m;
     bool any = false;
     for (const char *at = m->log; at; any = true) {
-        at = strstr(at, begin);
+        at = strstr(at, "\ngradient of ");
         if (!at) break;
-        at += strlen(begin);
-        int32_t x = read_symbol(m, at, ") is ", &at);
-        int32_t dx = x < 0 ? -1 : read_symbol(m, at, ")\n", &at);
-        if (dx < 0 || count_of(m, x) != count_of(m, dx)) continue;
-        at--;       // at the end of the line
-        if (m->symbols[x].gradient < 0) s->grad[x] = s->grad[x] == UNKNOWN ? dx : SEVERAL;
+        at += strlen("\ngradient of ");
+        const char *p = at;
+        int32_t x = read_symbol(m, &p);
+        if (x < 0 || m->symbols[x].gradient >= 0 || !skip(&p, " is ")) continue;
+        gradient *g = &s->found[x];
+        if (skip(&p, "not kept: ")) g->why = why_not_kept(p);
+        else if (!read_sum(m, g, x, p)) g->n = 0;
+        s->grad[x] = single_part(m, g, x);
     }
     return any;
 }
@@ -206,18 +271,72 @@ static void share_with_views(search *s)
         if (is_kind(m, i, "forward")) hand_on(s, i, false);
 }
 
-int32_t *find_gradients(const model *m)
+// Why a tensor has none that is known; NULL: nobody would ask.
+static const char *why_none(const search *s, int32_t i, bool told)
+{
+    const symbol *x = &s->m->symbols[i];
+    bool asked = x->role == SAMBA_ROLE_INPUT || x->role == SAMBA_ROLE_OUTPUT
+        || x->role == SAMBA_ROLE_TEMPORARY || x->role == SAMBA_ROLE_WEIGHT;
+    if (!asked || !is_float_type(x->spec.dtype) || s->readers[i] == 0) return NULL;
+    if (!told) return "Its gradient is not known: the log that the compiler wrote is not there.";
+    if (x->view_of >= 0) return "It is a view: what it is a view of may have a gradient.";
+    return "No gradient goes through it: no parameter that trains is before it, or the loss does not "
+           "depend on it.";
+}
+
+static bool has_backward(const model *m)
+{
+    for (int32_t i = 0; i < m->pef.n_nodes; i++)
+        if (is_kind(m, i, "backward")) return true;
+    return false;
+}
+
+static void find_all(search *s, int32_t n)
+{
+    const model *m = s->m;
+    for (int32_t i = 0; i < n; i++) s->grad[i] = m->symbols[i].gradient;
+    count_readers(s);
+    bool told = read_gradients(s), backward = has_backward(m);
+    if (told) share_with_views(s);
+    else if (!has_doubles(m)) find_pairs(s);
+    for (int32_t i = 0; i < n; i++) {
+        gradient *g = &s->found[i];
+        if (s->grad[i] >= 0) {
+            g->n = 1;
+            g->parts[0] = (part){ .tensor = s->grad[i] };
+        }
+        if (g->n == 0 && !g->why && backward) g->why = why_none(s, i, told);
+    }
+}
+
+gradient *find_gradients(const model *m)
 {
     size_t n = (size_t)m->pef.n_symbols + 1;
-    search s = { m, malloc(n * sizeof *s.grad), calloc(n, sizeof *s.readers) };
-    for (size_t i = 0; s.grad && i + 1 < n; i++) s.grad[i] = m->symbols[i].gradient;
-    if (s.grad && s.readers) {
-        count_readers(&s);
-        if (read_gradients(&s)) share_with_views(&s);
-        else if (!has_doubles(m)) find_pairs(&s);
-    }
-    for (size_t i = 0; s.grad && i + 1 < n; i++)
-        if (s.grad[i] < 0) s.grad[i] = UNKNOWN;
+    search s = { m, calloc(n, sizeof *s.found), malloc(n * sizeof *s.grad), calloc(n, sizeof *s.readers) };
+    if (s.found && s.grad && s.readers) find_all(&s, m->pef.n_symbols);
+    free(s.grad);
     free(s.readers);
-    return s.grad;
+    return s.found;
+}
+
+int32_t single_part(const model *m, const gradient *g, int32_t tensor)
+{
+    bool single = g->n == 1 && g->parts[0].n_axes == 0;
+    return single && count_of(m, g->parts[0].tensor) == count_of(m, tensor) ? g->parts[0].tensor : -1;
+}
+
+int64_t element_of_part(const model *m, const part *p, int32_t tensor, int64_t element)
+{
+    const samba_shape *x = &m->symbols[tensor].spec.shape, *from = &m->symbols[p->tensor].spec.shape;
+    int64_t at = 0;
+    if (!p->n_axes && count_of(m, p->tensor) == count_of(m, tensor)) return element;
+    for (int32_t d = x->ndim - 1; d >= 0; d--) {
+        int64_t place = element % x->dim[d], step = 1;
+        int32_t axis = p->n_axes ? p->axes[d] : d - (x->ndim - from->ndim);
+        element /= x->dim[d];
+        if (axis < 0 || from->dim[axis] == 1) continue;
+        for (int32_t k = axis + 1; k < from->ndim; k++) step *= from->dim[k];
+        at += place * step;
+    }
+    return at;
 }

@@ -91,6 +91,7 @@ function tensorPart(t) {
     return el('section.tensor', { 'aria-labelledby': 'tensor-title' },
         el('h3.path', { id: 'tensor-title' }, tensorName(t)),
         el('p.note', about.filter(text => text).join(' · ')), tensorLinks(t),
+        tensor.no_grad && el('p.note', { id: 'no-gradient' }, tensor.no_grad),
         one ? tensorHeld(t, one) : el('p.note', 'The run kept nothing of this tensor.'));
 }
 
@@ -99,19 +100,28 @@ function gradientFor(t) {
     return grad >= 0 ? grad : undefined;
 }
 
+// What a gradient is made of, if that is not one tensor element by element: the sum of some that
+// are permuted by axes, or stretched as NumPy does it.
+function partsText(t) {
+    const { grads = [] } = tensors[t], smaller = p => elements(tensors[p]) < elements(tensors[t]);
+    return grads.map(({ tensor: p, axes }, n) => [
+        n ? ' + ' : grads.length > 1 ? '; its gradient is the sum ' : '; its gradient is ',
+        tensorLink(p), axes ? ` with axes ${axes.join(', ')}` : smaller(p) && ', stretched']);
+}
+
 function tensorLinks(t) {
     const uses = readers[t], grad = gradientFor(t), of = gradientOf.get(t);
     return el('p.links', writer[t] >= 0 ? ['made by ', nodeLink(writer[t])] : 'made by no node',
         uses.slice(0, 4).map((i, n) => [n ? ', ' : ', used by ', nodeLink(i)]),
         uses.length > 4 && ` and ${uses.length - 4} more`,
-        grad !== undefined && ['; its gradient is ', tensorLink(grad)],
+        grad !== undefined && ['; its gradient is ', tensorLink(grad)], partsText(t),
         of !== undefined && ['; the gradient of ', tensorLink(of)]);
 }
 
 // What the tensor held in this step; with two files that are compared, what it held in both.
 function tensorHeld(t, one) {
     const row = comparedWith(one), other = row && row.other, grad = gradientFor(t);
-    const its = grad !== undefined && snapshotOf(grad, state.step);
+    const its = grad !== undefined ? snapshotOf(grad, state.step) : countedGradient(t);
     return [broken(one) && el('p.warning', `${nonFinite(one)} of ${whole(elements(tensors[t]))} ` +
                 'values'),
             row && comparedNote(row),

@@ -38,6 +38,46 @@ function valuesPart(t, grad, row) {
     return box;
 }
 
+// The gradient of a tensor that is the sum of others: as many of its first elements as they have.
+function summedGradient(t) {
+    const { grads, shape } = tensors[t];
+    const parts = (grads || []).map(part => ({ ...part, from: tensors[part.tensor].shape,
+                                               held: valuesOf(part.tensor, state.step) }));
+    if (!parts.length || parts.some(part => !part.held)) return null;
+    const n = Math.min(elements(tensors[t]), 1 << 20), sum = new Float32Array(n);
+    for (let i = 0; i < n; i++) {
+        for (const part of parts) {
+            const value = part.held[elementOfPart(part, shape, i)];
+            if (value === undefined) return i ? sum.subarray(0, i) : null;
+            sum[i] += value;
+        }
+    }
+    return sum;
+}
+
+// Where element i of a tensor of this shape is in a part of its gradient.
+function elementOfPart({ axes, from }, shape, i) {
+    const size = dims => dims.reduce((a, b) => a * b, 1);
+    if (!axes && size(from) === size(shape)) return i;
+    let at = 0;
+    for (let d = shape.length - 1; d >= 0; d--) {
+        const axis = axes ? axes[d] : d - (shape.length - from.length);
+        if (axis >= 0 && from[axis] > 1) at += i % shape[d] * size(from.slice(axis + 1));
+        i = Math.floor(i / shape[d]);
+    }
+    return at;
+}
+
+// Its histogram, if all of it is there.
+function countedGradient(t) {
+    const values = summedGradient(t), counts = new Array(32).fill(0);
+    if (!values || values.length < elements(tensors[t]) || !values.every(isFinite)) return null;
+    const low = values.reduce((a, b) => Math.min(a, b));
+    const high = values.reduce((a, b) => Math.max(a, b));
+    for (const v of values) counts[Math.min(31, Math.floor((v - low) / (high - low || 1) * 32))]++;
+    return { histogram: { low, high, counts } };
+}
+
 // What stands side by side: { tensor, title, values, marks }; marks(i): does value i differ?
 function valueSets(t, grad, row) {
     const own = valuesOf(t, state.step), sets = [{ tensor: t, values: own }];
@@ -50,6 +90,9 @@ function valueSets(t, grad, row) {
     if (grad !== undefined) {
         sets[0].title = sets[0].title || 'Value';
         sets.push({ tensor: grad, values: valuesOf(grad, state.step), title: 'Gradient' });
+    } else if (tensors[t].grads) {
+        sets[0].title = sets[0].title || 'Value';
+        sets.push({ tensor: t, values: summedGradient(t), title: 'Gradient' });
     }
     return sets;
 }
