@@ -20,8 +20,8 @@ static void write_sequence(int number, int32_t *token)
 }
 // 1. Attention (lesson 14) in heads: each has queries, keys and values of its own, of D numbers.
 //    One softmax gives one mean of all that a token looks at; H heads can look at H things and keep
-//    the answers apart. More heads cost no more, as H D stays C; but each is narrower. GPT-2 has 12
-//    of 64; here 1, 2 or 4 do about equally well. The shape (B,T,C) becomes (B,H,T,D).
+//    the answers apart. More heads cost no more, as H D stays C; but each is narrower. Here 1, 2 or
+//    4 do about equally well; GPT-2 has 12 of 64. The shape (B,T,C) becomes (B,H,T,D).
 static samba_tensor *heads(samba_tensor *h, const char *name)
 {
     return samba_transpose(samba_reshape(samba_linear(h, name, C), SAMBA_SHAPE(B, T, H, D)), 1, 2);
@@ -34,12 +34,12 @@ static samba_tensor *attention(samba_tensor *h, samba_tensor *mask)
     samba_tensor *y = samba_transpose(samba_matmul(map, v), 1, 2);
     return samba_linear(samba_reshape(y, SAMBA_SHAPE(B, T, C)), "join", C);
 }
-// 2. A transformer: ids become vectors (lesson 12), and each place adds its own, as attention does
-//    not know where tokens stand (lesson 14). Then blocks of two branches. Attention brings a token
-//    means of others; a net of two layers computes with them, for each token alone. Its width is
-//    often 4 C: then it has 8 C^2 weights, attention 4 C^2. Each branch reads h through a LayerNorm
-//    and adds its answer to h, a residual: so a token does not forget itself among means, and
-//    gradients have a way past all branches.
+// 2. A transformer: ids become vectors (lesson 12), and each place adds its own: attention does not
+//    know where tokens stand (lesson 14), so a sorted digit would look like any other. Then blocks,
+//    in GPT-2 12, of two branches. Attention brings a token means of others; a net of two layers
+//    computes with them, for each token alone. It is often 4 C wide: then it has 8 C^2 weights,
+//    attention 4 C^2. Each branch reads h through a LayerNorm and adds its answer to h, a residual:
+//    so a token does not forget itself among means, and gradients have a way past all branches.
 static samba_tensor *transformer(samba_tensor *id, samba_tensor *mask, int blocks, bool residual)
 {
     samba_tensor *place = samba_param(id->session, "place", SAMBA_SHAPE(T, C), (samba_init){ 0 });
@@ -54,8 +54,9 @@ static samba_tensor *transformer(samba_tensor *id, samba_tensor *mask, int block
     return samba_linear(samba_layernorm(h, "norm3"), "guess", V);   // a score for each digit
 }
 // 3. It learns at all places at once: token t guesses token t + 1 from the right ones up to t
-//    (teacher forcing). Labels of -100 do not count: nobody can know an unsorted digit from those
-//    before. In the test it writes digit by digit, the best guess each time, and reads it: greedy.
+//    (teacher forcing); the mask hides the rest. Without it the net copies what it should guess:
+//    the loss is soon near 0, and the test fails. Labels of -100 do not count: nobody can know an
+//    unsorted digit. In the test it writes the best guess each time, and reads it: greedy.
 static samba_session *learn(const char *name, int blocks, bool residual, int steps)
 {
     uint32_t dice = 1;
@@ -69,7 +70,7 @@ static samba_session *learn(const char *name, int blocks, bool residual, int ste
     samba_tensor *guess = transformer(id, mask, blocks, residual);
     samba_tensor *best = samba_argmax(guess, 2, false), *loss = samba_cross_entropy(guess, label);
     samba_compile(s, &(samba_program){ .loss = loss, .outputs = { best, map },
-                                       .optim = { SAMBA_ADAMW, .lr = 0.015f } });
+                                       .optim = { SAMBA_ADAMW, .lr = 0.015f } });  // 0.15 fails
     for (int step = 0; step <= steps; step++) {
         for (int b = 0; b < B; b++) {
             dice = dice * 1664525u + 1013904223u;       // random
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
     picture_cells(&p, samba_read(map) + (8 * H * T + N - 1) * T, N, T, 1);
     picture_close(&p);
     // Exercises 15a, 15b: the order in a block, heads. Then answer:
-    //   It is given all right digits at once. Why is that no cheating? And without the mask?
+    //   In training it is given all right digits at once. Why is that no cheating?
     //   If each of 4 digits is right in 99 of 100 cases, how many sequences are?
     return samba_close(s);
 }

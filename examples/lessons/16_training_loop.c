@@ -9,7 +9,7 @@ enum { B = 32, WARM = 40, STEPS = 400, EVERY = 50, HALF = 200, BROKEN = 120 };
 // 1. The learning rate follows a schedule. It grows from near 0 over the first steps, the warmup: a
 //    large net may not recover from long steps along the gradients of random weights (this small
 //    one would). A hundredth to a tenth of all steps is usual. Then it falls to 0: long steps get
-//    far, short ones settle. Often that is half a cosine; this polynomial is nearly the same.
+//    far, short ones settle. Half a cosine is usual; this is nearly one (a line would do here).
 static double rate(int step)
 {
     double n = STEPS - WARM, k = step - WARM;
@@ -92,8 +92,8 @@ int main(int argc, char **argv)
     // 5. Machines die. A checkpoint has all that later steps depend on: parameters, momentum, and
     //    how often it trained, from which dropout draws its masks. So who restores it gets the same
     //    losses, to the bit; not so if one matrix has no momentum. samba_save renames a new file
-    //    over the old: who dies meanwhile has the old one. If a loss gets NaN, so do weights and
-    //    momentum, for ever: restore, too, and take a lower rate or limit.
+    //    over the old: who dies meanwhile has the old one. Save often: what came after is lost.
+    //    If a loss is NaN, so are weights and momentum: restore, and take a lower rate or limit.
     // > restored: 0.105 0.121 0.067 0.066, all losses as before
     // > less one momentum: 0.107 0.124 0.074 0.072, others
     for (int i = 0; i < 2; i++) {

@@ -69,13 +69,13 @@ int main(int argc, char **argv)
     samba_section part;
     for (int i = 0; samba_describe_section(s, i, &part); i++)
         if (part.types == SAMBA_FWD) printf("%s: %d operations\n", part.graph, (int)part.flops);
-    // 3. It begins with s, and then reads what it wrote. (A longer beginning, a prompt, could be
-    //    read in one run.) What it writes here is the text that it learned by heart, so its scores
-    //    are those of the whole text, to the bit: 0 apart.
+    // 3. It begins with s, and then reads what it wrote. (Most models have a token for the end;
+    //    a longer beginning, a prompt, could be read in one run.) Here it writes what it learned by
+    //    heart; so its scores are those of the whole text, to the bit: 0 apart.
     //    The cache costs memory: in each block a key and a value of C floats for each token, here
-    //    2 x 38 x 16 x 4 bytes. Heads may share: if every 4, with queries of their own, ask the
-    //    same keys and values, a quarter is kept (grouped-query attention). Numbers of 16 bits make
-    //    it half. A window keeps only the last so many tokens; the net no longer sees the others.
+    //    2 x 38 x 16 x 4 bytes. If every 4 heads share keys and values, and have but queries of
+    //    their own, a quarter is kept (grouped-query attention). 16-bit numbers halve it. A window
+    //    keeps the last so many tokens; the net no longer sees the others.
     // > he sells sea shells by the sea shore s
     // > scores apart: 0, bytes of the cache: 4864
     // > of GPT-2's, 12 blocks of 768 numbers, 1024 tokens: 75497472

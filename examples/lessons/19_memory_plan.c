@@ -103,9 +103,9 @@ int main(int argc, char **argv)
     // >   ..cdddddddddddddddddddddddddd.EFFFFF
     // >   abbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...
     show(compile(false, 0), &p);
-    // 3. With a limit, 18000 bytes for all tensors, it drops the activations of the first three
-    //    layers and makes them again when needed: a smaller arena, the same results, 9 more ops
-    //    backward. (Other ways to less: small batches, lesson 16; numbers of 16 bits.)
+    // 3. With a limit, 18000 bytes for all tensors (17000 are refused), it drops the activations of
+    //    the first three layers and makes them again when needed: a smaller arena, equal results, 9
+    //    more ops backward. (Other ways to less: small batches, lesson 16; numbers of 16 bits.)
     // > FWD 13, BCKWD 32, OPT 11, 200193 flops; made 32776, alive 4100, arena 4160, others 13312
     // >   .............nooo............................
     // >   ................qrsssss...ABBBBBBBBB.........

@@ -12,9 +12,9 @@ typedef struct replica {
 } replica;
 static const float number[WIDE] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 // 1. A replica is the whole net, in a session of its own, for some rows of the batch. All begin
-//    with the same weights, which depend on seed and names alone. Each machine must have room for
-//    it. A net too large is itself divided: layers here and there (a pipeline), parts of each
-//    matrix, or weights and momentum, of which each machine keeps a part and fetches the others.
+//    with the same weights, by seed and names; unequal ones would stay unequal. Each machine must
+//    have room for it. A net too large is itself divided: layers here and there (a pipeline), parts
+//    of each matrix, or weights and momentum: each machine keeps a part and fetches the others.
 static replica open_replica(int first, int rows)
 {
     samba_session *s = samba_open(NULL);
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     printf("replicas, seconds:");
     for (int n = 1; n <= 32; n *= 2)
         printf(" %d %.1f%s", n, 8.0 / n + 0.5 * 2 * (n - 1) / n / 1.25, n < 32 ? "," : "\n");
-    // Exercise 20a: the mean over unequal parts. What goes wrong if first weights differ?
+    // Exercise 20a: the mean over unequal parts. Why must no row be in two replicas' parts?
     for (int i = 0; i < 4; i++) samba_close(i < 2 ? half[i].s : part[i - 2].s);
     return samba_close(whole.s);
 }

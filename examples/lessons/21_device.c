@@ -68,13 +68,13 @@ static int live(const void *pef, size_t size, size_t ram)
     // 3. RAM forgets when the power goes, flash does not. But flash must be erased before it is
     //    written, and the power may fail in between: so it saves, if it passes a test, to the older
     //    of two slots, and one whole slot is left. A slot is three pages of 256 bytes for weights,
-    //    then a header, without which it is not read. A checksum: equal bits here and there.
+    //    then a header, without which it is not read. Save seldom: flash bears some 10000 erasures.
     // > bytes of a slot: 1024
     // > checksum: 8764
     // > restored:  100 #########################
     say("bytes of a slot:", (uint32_t)samba_runtime_state_bytes(rt));
     if (!samba_runtime_save(rt, &storage)) return explain(rt);
-    say("checksum:", checksum());
+    say("checksum:", checksum());                       // equal bits here and there
     memset(memory.bytes, 0, sizeof memory);             // the power goes, and comes
     rt = samba_runtime_open(pef, size, memory.bytes, MEMORY, why, sizeof why);
     if (!samba_runtime_restore(rt, &storage)) return explain(rt);
