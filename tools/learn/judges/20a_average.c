@@ -4,8 +4,8 @@
 enum { MOST = 8, BEFORE = 5 }; // BEFORE: what mean holds before
 
 enum {
-    RIGHT, OF_MEANS, OF_NONEMPTY, SUM, NOT_DIVIDED, BY_REPLICAS, MEANS_BY_TOTAL, BY_N, BY_FIRST,
-    AS_FIRST, TWICE, WHOLE, UPSIDE_DOWN, SO_FAR, RUNNING, GOES_ON, IN_LOOP, NOT_ZEROED, LAST, FIRST,
+    RIGHT, OF_MEANS, OF_NONEMPTY, SUM, NOT_DIVIDED, BY_REPLICAS, MEANS_BY_TOTAL, BY_FIRST, AS_FIRST,
+    TWICE, WHOLE, UPSIDE_DOWN, SO_FAR, RUNNING, GOES_ON, IN_LOOP, NOT_ZEROED, LAST, FIRST,
     FIRST_ROWS, FIRST_NUMBER, DIAGONAL, ROWS_OF_NUMBER, NOT_THE_FIRST, NOT_THE_LAST, MOST_ROWS,
     SUBTRACTED
 };
@@ -21,7 +21,8 @@ static const struct {
     { NOT_DIVIDED, "not_divided",
       "this is the sum over all rows: divide by how many rows there are." },
     { BY_REPLICAS, "by_replicas",
-      "the sum over all rows is divided by the number of replicas, not by that of rows." },
+      "the sum over all rows is divided by the number of replicas, or by n; divide it by how "
+      "many rows there are." },
     { WHOLE, "whole_division",
       "rows[r] / total of two ints is a whole number, mostly 0. Make them float first." },
     { NOT_ZEROED, "not_zeroed", "what mean held before is added. Set it to 0 first." },
@@ -34,7 +35,6 @@ static const struct {
       "this is the mean of the means of those that have rows. Weigh each by its rows." },
     { MEANS_BY_TOTAL, "means_by_total",
       "the means are added and divided by all rows. Each is a mean already: times rows[r] first." },
-    { BY_N, "by_n", "it is divided by n, the numbers of a gradient; divide by how many rows." },
     { BY_FIRST, "by_rows_of_first",
       "it is divided by the rows of replica 0 alone; divide by those of all." },
     { AS_FIRST, "rows_as_first",
@@ -80,7 +80,6 @@ static double weight_of(const batch *b, int r, int i, int e)
     case NOT_DIVIDED: return rows;
     case BY_REPLICAS: return rows / b->replicas;
     case MEANS_BY_TOTAL: return 1.0 / total;
-    case BY_N: return rows / b->n;
     case BY_FIRST: return rows / b->rows[0];
     case AS_FIRST: return rows / (b->rows[0] * b->replicas);
     case TWICE: return rows / total / total;
@@ -189,7 +188,7 @@ int main(void)
     static const float a[] = { 1, -2, 0.5f }, b[] = { 4, 0.25f, 3 }, c[] = { -8, 6, 1 };
     static const float d[] = { 2, 5, -7 }, none[] = { NAN, NAN, NAN };
     judge_begin();
-    judged("three replicas with 5, 2 and 4 rows", (batch){ { a, b, c }, { 5, 2, 4 }, 3, 3 });
+    judged("three replicas with 2, 5 and 4 rows", (batch){ { a, b, c }, { 2, 5, 4 }, 3, 3 });
     judged("two replicas with 2 and 6 rows", (batch){ { a, b }, { 2, 6 }, 2, 3 });
     judged("three replicas with 4, 4 and 1 rows", (batch){ { a, b, c }, { 4, 4, 1 }, 3, 3 });
     judged("three replicas, of which one has no rows",
