@@ -30,7 +30,8 @@ static const struct {
     { LARGEST, "largest_number", "the norm is the largest number; it is the root of the squares." },
     { NO_ROOT, "no_root", "the sum of squares is taken for the norm; the norm is its root." },
     { ROOT_OF_SUM, "no_squares",
-      "the numbers are added as they are, so that positive and negative ones cancel. Square them." },
+      "the numbers are added as they are, so that positive and negative ones cancel. Square "
+      "them." },
     { SUM_OF_NORMS, "sum_of_norms",
       "the norms of the tensors are added. Add their squares, and take one root at the end." },
     { SUM_OF_SIZES, "sum_of_sizes",

@@ -32,15 +32,18 @@ static const mistake mistakes[] = {
     { KEEPS_DROPPED, "kept_and_dropped",
       "what should stay is dropped, and the other way round: drop where the number is below p." },
     { SHARE_DROPPED, "one_minus_p_dropped",
-      "values are dropped with probability 1 - p: p is the share that goes, not that which stays." },
+      "values are dropped with probability 1 - p: p is the share that goes, not that which "
+      "stays." },
     { IN_HALVES, "in_halves", "half of the values are dropped, whatever p is: compare with p." },
     { SCALE_BY_P, "one_over_p", "what stays is multiplied by 1 / p. A share of 1 - p stays." },
     { SCALE_DOWN, "scaled_down",
       "what stays is made smaller; it has to make up for what is gone." },
     { SCALE_P, "times_p", "what stays is multiplied by p; it is 1 / (1 - p)." },
-    { SCALE_ROOT, "root_of_share", "a root was taken: of sums of values the factor is 1 / (1 - p)." },
+    { SCALE_ROOT, "root_of_share",
+      "a root was taken: of sums of values the factor is 1 / (1 - p)." },
     { SCALE_PLUS, "one_plus_p",
-      "what stays is multiplied by 1 + p. A share of 1 - p stays, and 1 / (1 - p) makes up for it." },
+      "what stays is multiplied by 1 + p. A share of 1 - p stays, and 1 / (1 - p) makes up for "
+      "it." },
     { SCALE_TWICE, "scaled_twice", "what stays is multiplied by 1 / (1 - p) twice; once." },
     { COUNTED, "counted",
       "the factor comes from how many values happened to stay. It is 1 / (1 - p), which is right "
@@ -137,7 +140,8 @@ enum { UNSCALED = 1, WHOLE, INVERTED, FROM_DROPPED, MASK_TWICE, MASK_ALONE, DIVI
 static const mistake backward_mistakes[] = {
     { UNSCALED, "unscaled_gradient",
       "the gradient of what stayed is passed on without the factor 1 / (1 - p)." },
-    { WHOLE, "whole_gradient", "dropped values get a gradient, too. They had no part in the loss." },
+    { WHOLE, "whole_gradient",
+      "dropped values get a gradient, too. They had no part in the loss." },
     { INVERTED, "one_minus_mask", "dy is multiplied by 1 - mask; it is mask, as x was." },
     { FROM_DROPPED, "gradient_of_dropped",
       "the gradient goes to the dropped values and to no other: it is the other way round." },

@@ -3,11 +3,11 @@
 
 enum { MOST = 16 };
 
-enum { RIGHT, SAMPLE, EPS_OUTSIDE, NO_EPS, UNDIVIDED, MEAN_UNDIVIDED, BY_M, MEAN_BY_M, VARIANCE_BY_M,
-       BY_ROW, RUNNING_GAMMA, DISTANCES, MEAN_DISTANCE, NO_ROOT, ROOT_OF_SUM, MULTIPLIED, RMS,
-       SQUARES_OF_X, NO_MEAN, MEAN_ADDED, NO_DIVISION, NO_GAMMA, NO_BETA, BETA_TOO_EARLY,
-       GAMMA_FOR_BETA, BETA_SUBTRACTED, GAMMA_DIVIDES, ALL_ROWS, BY_COLUMN, CARRIED_MEAN,
-       CARRIED_VARIANCE, CARRIED, ROW_0_READ, NO_LAST, INT_DIVISION };
+enum { RIGHT, SAMPLE, EPS_OUTSIDE, NO_EPS, UNDIVIDED, MEAN_UNDIVIDED, BY_M, MEAN_BY_M,
+       VARIANCE_BY_M, BY_ROW, RUNNING_GAMMA, DISTANCES, MEAN_DISTANCE, NO_ROOT, ROOT_OF_SUM,
+       MULTIPLIED, RMS, SQUARES_OF_X, NO_MEAN, MEAN_ADDED, NO_DIVISION, NO_GAMMA, NO_BETA,
+       BETA_TOO_EARLY, GAMMA_FOR_BETA, BETA_SUBTRACTED, GAMMA_DIVIDES, ALL_ROWS, BY_COLUMN,
+       CARRIED_MEAN, CARRIED_VARIANCE, CARRIED, ROW_0_READ, NO_LAST, INT_DIVISION };
 
 static const struct {
     int e;
@@ -18,8 +18,10 @@ static const struct {
     { NO_EPS, "no_eps", "1e-5 is missing under the root: it counts where distances are small." },
     { UNDIVIDED, "not_divided", "the sum of the squared distances is not divided by n." },
     { MEAN_UNDIVIDED, "mean_not_divided", "the mean is the sum of the row: divide it by n." },
-    { BY_M, "divided_by_m", "mean and variance are divided by m, the number of rows: a row has n." },
-    { MEAN_BY_M, "mean_by_m", "the mean is divided by m, the number of rows: a row has n numbers." },
+    { BY_M, "divided_by_m",
+      "mean and variance are divided by m, the number of rows: a row has n." },
+    { MEAN_BY_M, "mean_by_m",
+      "the mean is divided by m, the number of rows: a row has n numbers." },
     { VARIANCE_BY_M, "variance_by_m",
       "the variance is divided by m, the number of rows: a row has n numbers." },
     { BY_ROW, "by_row",
@@ -44,7 +46,8 @@ static const struct {
     { NO_DIVISION, "no_division", "x - mean is not divided by the root of the variance." },
     { NO_GAMMA, "no_gamma", "gamma is not used." },
     { NO_BETA, "no_beta", "beta is not used." },
-    { BETA_TOO_EARLY, "beta_scaled", "beta is multiplied by gamma, too: multiply first, then add." },
+    { BETA_TOO_EARLY, "beta_scaled",
+      "beta is multiplied by gamma, too: multiply first, then add." },
     { GAMMA_FOR_BETA, "gamma_for_beta", "gamma and beta are exchanged: gamma is the factor." },
     { BETA_SUBTRACTED, "beta_subtracted", "beta is subtracted; add it." },
     { GAMMA_DIVIDES, "gamma_divides", "it is divided by gamma: multiply." },
@@ -70,7 +73,7 @@ typedef struct sums {
     double mean, variance;
 } sums;
 
-// n numbers of x, which are step apart; m is the number of rows, before: what row 0 left in the sums.
+// n numbers of x, which are step apart; m: how many rows; before: what row 0 left in the sums.
 static sums measure(const float *x, int step, int n, int m, sums before, int e)
 {
     double mean = before.mean, variance = before.variance, distances = 0;
@@ -174,7 +177,8 @@ int main(void)
 {
     judge_begin();
     rows("two rows of four", (const float[]){ 1, 2, 3, 6, -10, 0, 4, 5 }, 2, 4, 1e-5);
-    rows("four rows of three", (const float[]){ 1, 4, 3, 2, -6, 1, 7, 0, 0, -1, -2, -7 }, 4, 3, 1e-5);
+    rows("four rows of three", (const float[]){ 1, 4, 3, 2, -6, 1, 7, 0, 0, -1, -2, -7 }, 4, 3,
+         1e-5);
     rows("a row of equal numbers", (const float[]){ 3, 3, 3, 3 }, 1, 4, 1e-5);
     rows("a row of small distances", (const float[]){ 0.001f, 0.002f, 0.003f, 0.004f }, 1, 4, 1e-4);
     rows("10000, 10001, 10002", (const float[]){ 10000, 10001, 10002 }, 1, 3, 1e-3);

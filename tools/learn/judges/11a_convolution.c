@@ -6,10 +6,10 @@ enum { MOST = 256, AROUND = 64, HELD = 1000 };
 // Errors of the kernel, of the image, of what is summed, of sizes and of y.
 enum { RIGHT, FLIPPED, SWAPPED, FIRST_KERNEL, KERNEL_NO_CHANNEL, KERNEL_CHANNEL_0, KERNEL_CO,
        UNCHECKED, WRAPPED, PAST, NO_FIRST, BOUNDS_SWAPPED, CLAMPED, X_STRIDE, X_PLANE, X_CHANNEL_0,
-       X_TRANSPOSED, PAD_ADDED, NO_PAD, CENTERED,
-       NO_BIAS, BIAS_0, BIAS_PER_CHANNEL, BIAS_PER_PRODUCT, FIRST_CHANNEL, LAST_CHANNEL, LAST_PRODUCT,
-       SUM_OF_SUMS, GOES_ON, BREAK, ONE_LESS, MEAN,
-       SIZE_NO_PAD, SIZE_NO_ONE, SIZE_ONE_PAD, SIZE_SAME, Y_STRIDE, Y_TRANSPOSED, Y_CHANNELS_LAST };
+       X_TRANSPOSED, PAD_ADDED, NO_PAD, CENTERED, NO_BIAS, BIAS_0, BIAS_PER_CHANNEL,
+       BIAS_PER_PRODUCT, FIRST_CHANNEL, LAST_CHANNEL, LAST_PRODUCT, SUM_OF_SUMS, GOES_ON, BREAK,
+       ONE_LESS, MEAN, SIZE_NO_PAD, SIZE_NO_ONE, SIZE_ONE_PAD, SIZE_SAME, Y_STRIDE, Y_TRANSPOSED,
+       Y_CHANNELS_LAST };
 
 static const struct {
     int e;
@@ -48,15 +48,18 @@ static const struct {
       "the kernel is centered, by s / 2 rows and columns. How far before (i,j) it begins is pad." },
     { NO_BIAS, "no_bias", "the bias is missing." },
     { BIAS_0, "bias_0", "all outputs have bias 0; output o has bias[o]." },
-    { BIAS_PER_CHANNEL, "bias_per_channel", "the bias is added for each channel; once for each y." },
-    { BIAS_PER_PRODUCT, "bias_per_product", "the bias is added with each product; once for each y." },
+    { BIAS_PER_CHANNEL, "bias_per_channel",
+      "the bias is added for each channel; once for each y." },
+    { BIAS_PER_PRODUCT, "bias_per_product",
+      "the bias is added with each product; once for each y." },
     { FIRST_CHANNEL, "first_channel", "only channel 0 is summed; the sum runs over all." },
     { LAST_CHANNEL, "last_channel",
       "only the last channel is in y: begin the sum before the loop over the channels." },
     { LAST_PRODUCT, "last_product", "only the last product is in y: += adds it to those before." },
     { SUM_OF_SUMS, "sum_of_sums",
       "the sums of image and of kernel were multiplied. Multiply number by number, then add." },
-    { GOES_ON, "sum_goes_on", "the sum goes on from one y to the next: begin it at bias[o] for each." },
+    { GOES_ON, "sum_goes_on",
+      "the sum goes on from one y to the next: begin it at bias[o] for each." },
     { BREAK, "break",
       "at the first place outside, the rest of the kernel's row was left out, too: skip that "
       "place alone (continue, not break)." },
@@ -67,11 +70,14 @@ static const struct {
       "y was taken to have h - s + 1 rows and w - s + 1 columns: + 2 pad is missing." },
     { SIZE_ONE_PAD, "size_one_pad", "pad was counted once in the size of y; it is on both sides." },
     { SIZE_NO_ONE, "size_without_one",
-      "y was taken to have h + 2 pad - s rows: + 1 is missing. A kernel 3 on 3 rows has one place." },
-    { SIZE_SAME, "size_of_image", "y was taken to be as large as the image: h + 2 pad - s + 1 rows." },
+      "y was taken to have h + 2 pad - s rows: + 1 is missing. A kernel 3 on 3 rows has one "
+      "place." },
+    { SIZE_SAME, "size_of_image",
+      "y was taken to be as large as the image: h + 2 pad - s + 1 rows." },
     { Y_STRIDE, "y_rows", "a row of y was taken to have as many numbers as y has rows." },
     { Y_TRANSPOSED, "y_transposed", "rows and columns of y have changed places." },
-    { Y_CHANNELS_LAST, "channels_last", "y was written as (rows, columns, o); it is (o, rows, columns)." },
+    { Y_CHANNELS_LAST, "channels_last",
+      "y was written as (rows, columns, o); it is (o, rows, columns)." },
 };
 
 // x lies in the midst of known numbers, so that what is read outside of it is recognized.
@@ -182,7 +188,8 @@ static int compute(const float *x, const float *k, const float *bias, sizes n, i
 
 static void image(const char *what, sizes n)
 {
-    float around[MOST + 2 * AROUND], *x = around + AROUND, k[MOST], bias[8], want[MOST], wrong[MOST];
+    float around[MOST + 2 * AROUND], *x = around + AROUND, k[MOST], bias[8];
+    float want[MOST], wrong[MOST];
     unsigned state = 3;
     for (int i = 0; i < MOST + 2 * AROUND; i++) {
         state = state * 1664525u + 1013904223u;

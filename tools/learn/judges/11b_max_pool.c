@@ -6,8 +6,8 @@ enum { MOST = 256, HELD = 1000 };
 // Errors of places, of what is taken from a window, of sizes; then of the way back alone.
 enum { RIGHT, NO_STEP, STEP_ROWS, BY_S, SHORT, STEP_FOR_S, ROW_ONLY, COLUMN_ONLY, EXCHANGED, X_ROWS,
        X_PLANE, FIRST_CHANNEL, FROM_ZERO, GOES_ON, MEAN, SUM, SMALLEST, LARGEST_SIZE, CORNER, INDEX,
-       NO_ONE, SIZE_NO_STEP, SIZE_UP, SIZE_BY_STEP, Y_ROWS, Y_TRANSPOSED,
-       LAST, ALL, SHARED, EVENLY, ASSIGNED, NOT_ZEROED, ONES, TIMES_X, DY_AT_PLACE };
+       NO_ONE, SIZE_NO_STEP, SIZE_UP, SIZE_BY_STEP, Y_ROWS, Y_TRANSPOSED, LAST, ALL, SHARED, EVENLY,
+       ASSIGNED, NOT_ZEROED, ONES, TIMES_X, DY_AT_PLACE };
 
 typedef struct mistake {
     int e;
@@ -46,7 +46,8 @@ static const mistake forward_mistakes[] = {
       "H and W are those of windows one apart: divide by step, then add 1." },
     { SIZE_UP, "size_rounded_up",
       "H and W are rounded up: a window that does not fit is none." },
-    { SIZE_BY_STEP, "size_by_step", "H and W are h / step and w / step: take s off first, then + 1." },
+    { SIZE_BY_STEP, "size_by_step",
+      "H and W are h / step and w / step: take s off first, then + 1." },
     { Y_ROWS, "y_rows", "a row of y was taken to have H numbers; it has W." },
     { Y_TRANSPOSED, "y_transposed", "rows and columns of y have changed places." },
 };

@@ -5,8 +5,8 @@ enum { MOST = 32 };
 
 enum { RIGHT, NO_FIRST, TWO_TOO_MANY, ONE_SIDE, NO_PADDING, PAD_SUBTRACTED, PAD_BEHIND, NO_DILATION,
        TOO_FAR, NO_LAST, DILATION_ONCE, KERNEL_WHOLE, UP, NEAREST, NEGATIVE, BELOW, JUST_FITS,
-       PAD_FORGOTTEN_IN_TEST, DILATION_FORGOTTEN_IN_TEST, ONE_IF_NONE, NO_STRIDE, TIMES_STRIDE, BEFORE,
-       KERNEL_BEHIND, NO_KERNEL, SAME, STRIDE_FOR_KERNEL, TRANSPOSED };
+       PAD_FORGOTTEN_IN_TEST, DILATION_FORGOTTEN_IN_TEST, ONE_IF_NONE, NO_STRIDE, TIMES_STRIDE,
+       BEFORE, KERNEL_BEHIND, NO_KERNEL, SAME, STRIDE_FOR_KERNEL, TRANSPOSED };
 
 static const struct {
     int e;
@@ -26,12 +26,14 @@ static const struct {
     { TOO_FAR, "dilated_too_far",
       "there are kernel - 1 gaps between kernel numbers: behind the last one there is none." },
     { NO_LAST, "last_place_uncovered",
-      "the window covers one place more than dilation (kernel - 1): the last number has one, too." },
+      "the window covers one place more than dilation (kernel - 1): the last number has one, "
+      "too." },
     { DILATION_ONCE, "dilation_once",
       "dilation is added once. It is the distance of each number from the next: "
       "dilation (kernel - 1) + 1." },
     { KERNEL_WHOLE, "gaps_too_wide",
-      "from one number to the next it is dilation places, not dilation + 1: with 1 they are side by "
+      "from one number to the next it is dilation places, not dilation + 1: with 1 they are side "
+      "by "
       "side." },
     { UP, "rounded_up", "it is rounded up: a last step that is too short is not made." },
     { NEAREST, "rounded_to_nearest",
@@ -75,14 +77,16 @@ typedef struct group {
 static const window windows[] = {
     { 5, 3, 1, 0, 1 }, { 28, 5, 1, 0, 1 }, { 3, 3, 1, 0, 1 },
     { 28, 3, 1, 1, 1 }, { 5, 5, 1, 2, 1 }, { 6, 3, 1, 3, 1 },
-    { 7, 3, 2, 0, 1 }, { 8, 3, 2, 0, 1 }, { 32, 3, 2, 1, 1 }, { 224, 7, 2, 3, 1 }, { 15, 4, 4, 0, 1 },
+    { 7, 3, 2, 0, 1 }, { 8, 3, 2, 0, 1 }, { 32, 3, 2, 1, 1 }, { 224, 7, 2, 3, 1 },
+    { 15, 4, 4, 0, 1 },
     { 9, 3, 1, 0, 3 }, { 16, 3, 2, 2, 3 }, { 20, 4, 3, 0, 2 },
     { 2, 3, 2, 0, 1 }, { 4, 3, 3, 0, 2 }, { 1, 9, 4, 3, 1 }, { 1, 3, 1, 1, 1 }, { 1, 4, 1, 0, 1 },
 };
 static const group groups[] = {
     { "a window alone: 3 on 5, 5 on 28, 3 on 3", 3 },
     { "with padding: 3 on 28 with 1, 5 on 5 with 2, 3 on 6 with 3", 3 },
-    { "with stride 2: 3 on 7, 3 on 8, 3 on 32 with padding 1, 7 on 224 with 3; with 4: 4 on 15", 5 },
+    { "with stride 2: 3 on 7, 3 on 8, 3 on 32 with padding 1, 7 on 224 with 3; with 4: 4 on 15",
+      5 },
     { "with dilation: 3 on 9 and on 16, 3 apart, then with stride 2, padding 2; and 4 on 20", 3 },
     { "windows that are too large, and one that just fits", 5 },
 };

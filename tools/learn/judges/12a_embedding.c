@@ -5,10 +5,10 @@ enum { MOST = 128, AROUND = 32, HELD = 9999 };
 
 // Errors of the position, of the token, of table, of y, and of the sum.
 enum { RIGHT, NO_POSITION, RUNNING, BY_TOKEN, OF_SEQUENCE, ROW_0, FROM_ONE, POSITION_TRANSPOSED,
-       POSITION_NO_ROWS, POSITION_BY_T, POSITION_NUMBER, BY_PLACE, BY_T, FIRST_SEQUENCE, ID_TB, ID_BB,
-       ID_BD, TRANSPOSED, NO_ROWS, ROWS_OF_T, ONE_BEFORE, ONE_BEHIND, SHARED, NO_TABLE,
-       PRODUCT, DIFFERENCE, AVERAGE, SCALED, ADDED_TO_OLD, IDS, Y_TBD, Y_BDT, Y_NO_D, Y_NO_T, NO_LAST,
-       NO_LAST_TOKEN };
+       POSITION_NO_ROWS, POSITION_BY_T, POSITION_NUMBER, BY_PLACE, BY_T, FIRST_SEQUENCE, ID_TB,
+       ID_BB, ID_BD, TRANSPOSED, NO_ROWS, ROWS_OF_T, ONE_BEFORE, ONE_BEHIND, SHARED, NO_TABLE,
+       PRODUCT, DIFFERENCE, AVERAGE, SCALED, ADDED_TO_OLD, IDS, Y_TBD, Y_BDT, Y_NO_D, Y_NO_T,
+       NO_LAST, NO_LAST_TOKEN };
 
 static const struct {
     int e;
@@ -49,14 +49,16 @@ static const struct {
     { ONE_BEHIND, "one_behind", "token i gets row i + 1 of table: ids count from 0." },
     { SHARED, "first_number_only",
       "all D numbers of a token are the first of its row: table[id D + d], with d." },
-    { NO_TABLE, "no_table", "y is the position alone: the row of table is missing, or overwritten." },
+    { NO_TABLE, "no_table",
+      "y is the position alone: the row of table is missing, or overwritten." },
     { PRODUCT, "product", "row and position are multiplied; they are added." },
     { DIFFERENCE, "difference", "the position is subtracted; it is added." },
     { AVERAGE, "average", "row and position are averaged; they are added." },
     { SCALED, "scaled",
       "the row of table is multiplied by the root of D. Some models do; here it is added as it "
       "is." },
-    { ADDED_TO_OLD, "added_to_old", "row and position are added to what y held before: =, not +=." },
+    { ADDED_TO_OLD, "added_to_old",
+      "row and position are added to what y held before: =, not +=." },
     { IDS, "ids", "the id itself is in the sum, and not its row of table." },
     { Y_TBD, "y_places_first", "y was written as (T,B,D); it is (B,T,D): (b T + t) D + d." },
     { Y_BDT, "y_numbers_first", "y was written as (B,D,T); it is (B,T,D): (b T + t) D + d." },
@@ -94,7 +96,8 @@ static float from_table(const float *table, const int *id, shape s, int b, int t
     return table[row * s.D + d] * (e == SCALED ? sqrtf((float)s.D) : 1);
 }
 
-static float from_position(const float *position, const int *id, shape s, int b, int t, int d, int e)
+static float from_position(const float *position, const int *id, shape s, int b, int t, int d,
+                           int e)
 {
     int row = t;
     if (e == NO_POSITION) return 0;
@@ -119,7 +122,8 @@ static int y_at(shape s, int b, int t, int d, int e)
     return (b * s.T + t) * s.D + d;
 }
 
-static int compute(const float *table, const float *position, const int *id, shape s, int e, float *y)
+static int compute(const float *table, const float *position, const int *id, shape s, int e,
+                   float *y)
 {
     for (int k = 0; k < MOST; k++)
         y[k] = HELD;

@@ -4,10 +4,10 @@
 enum { MOST = 64, ROOM = 4 * MOST, BEHIND = 1000 };     // BEHIND: what lies behind count
 
 // Errors of what is counted, and of the pair that is returned.
-enum { RIGHT, APART, IN_TWOS, UNORDERED, BOTH_WAYS, SMALLER_FIRST, SWAPPED, SINGLES, ROW_ONLY, ADDED,
-       ROWS_OF_N, TWO_APART, ANYWHERE, EQUAL_ONLY, UNEQUAL_ONLY, RUNS, TO_THE_END, RING, NO_LAST,
-       NO_FIRST, NOT_ZEROED, ZEROED_V, ONCE, LAST_OF_EQUALS, RAREST, NO_PAIR_0, TWICE_AT_LEAST,
-       FIRST_ROW, RETURNS };
+enum { RIGHT, APART, IN_TWOS, UNORDERED, BOTH_WAYS, SMALLER_FIRST, SWAPPED, SINGLES, ROW_ONLY,
+       ADDED, ROWS_OF_N, TWO_APART, ANYWHERE, EQUAL_ONLY, UNEQUAL_ONLY, RUNS, TO_THE_END, RING,
+       NO_LAST, NO_FIRST, NOT_ZEROED, ZEROED_V, ONCE, LAST_OF_EQUALS, RAREST, NO_PAIR_0,
+       TWICE_AT_LEAST, FIRST_ROW, RETURNS };
 
 typedef struct mistake {
     int e;
@@ -51,7 +51,8 @@ static const mistake mistakes[] = {
 
 static const mistake of_return[] = {
     { LAST_OF_EQUALS, "last_of_equals",
-      "of several pairs that occur equally often, it is the last one: >= takes later ones. Use >." },
+      "of several pairs that occur equally often, it is the last one: >= takes later ones. Use "
+      ">." },
     { NO_PAIR_0, "pair_0", "pair (0,0) was not looked at: k runs from 0." },
     { RAREST, "rarest", "this is the rarest of the pairs; the most frequent is wanted." },
     { TWICE_AT_LEAST, "twice_at_least",

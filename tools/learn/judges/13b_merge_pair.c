@@ -3,9 +3,10 @@
 
 enum { MOST = 32, NEW = 99, GONE = -1 };
 
-enum { RIGHT, FROM_THE_RIGHT, FIRST_ONLY, LAST_ONLY, OLD_LENGTH, MERGES_RETURNED, ONE_LESS, ONE_MORE,
-       ZERO, GAP, OVERLAP, TWICE_NEW, KEEPS_A, KEEPS_B, REMOVED, HOLES, BOTH_ORDERS, SWAPPED,
-       PAST_THE_END, IN_TWOS, TOO_FAR, ONLY_A, ONLY_B, EACH_OF_BOTH, LAST_LOST, NOTHING, NOT_FIRST };
+enum { RIGHT, FROM_THE_RIGHT, FIRST_ONLY, LAST_ONLY, OLD_LENGTH, MERGES_RETURNED, ONE_LESS,
+       ONE_MORE, ZERO, GAP, OVERLAP, TWICE_NEW, KEEPS_A, KEEPS_B, REMOVED, HOLES, BOTH_ORDERS,
+       SWAPPED, PAST_THE_END, IN_TWOS, TOO_FAR, ONLY_A, ONLY_B, EACH_OF_BOTH, LAST_LOST, NOTHING,
+       NOT_FIRST };
 
 static const struct {
     int e;
@@ -20,14 +21,16 @@ static const struct {
       "the tokens are right, but it returns the old length; each merge makes the text one "
       "shorter." },
     { MERGES_RETURNED, "merges_returned",
-      "the tokens are right, but it returns how many pairs were merged; how many tokens are left?" },
+      "the tokens are right, but it returns how many pairs were merged; how many tokens are "
+      "left?" },
     { ONE_LESS, "one_less", "the tokens are right, but it returns one less than there are." },
     { ONE_MORE, "one_more", "the tokens are right, but it returns one more than there are." },
     { ZERO, "zero_returned", "the tokens are right, but it returns 0: return how many there are." },
     { GAP, "second_stays",
       "the second token of a pair is still there: after a merge, go on by two." },
     { OVERLAP, "used_again",
-      "a token was merged twice, with that before and with that behind. What has been merged is not "
+      "a token was merged twice, with that before and with that behind. What has been merged is "
+      "not "
       "used again: 7 7 7 becomes 9 7." },
     { TWICE_NEW, "new_twice", "both tokens of a pair became the new one; it is one for both." },
     { KEEPS_A, "keeps_a", "a stands where the new token should: b is gone, but nothing is new." },
@@ -159,7 +162,7 @@ static void text(const char *what, const int *text, int n, int a, int b)
 int main(void)
 {
     judge_begin();
-    text("1 2 in 1 2 1 2 2 3 1 4 1 2 1", (const int[]){ 1, 2, 1, 2, 2, 3, 1, 4, 1, 2, 1, 2 }, 11, 1,
+    text("1 2 in 1 2 3 1 2 2 1 4 1 2 1", (const int[]){ 1, 2, 3, 1, 2, 2, 1, 4, 1, 2, 1, 2 }, 11, 1,
          2);
     text("1 2 in 1 1 2 3 1 2", (const int[]){ 1, 1, 2, 3, 1, 2, 4 }, 6, 1, 2);
     text("1 2 in 3 1 2 2 1 1", (const int[]){ 3, 1, 2, 2, 1, 1, 2 }, 6, 1, 2);
