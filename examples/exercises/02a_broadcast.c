@@ -6,7 +6,7 @@
 //
 // Fill in add_row: y (m,n) = x (m,n) + b (n). Then fill in its way back, add_row_gradient. (What a
 // gradient is, says lesson 3.) Every row of y has used b, so db[j] is the sum of dy[i][j] over all
-// rows i of dy (m,n).
+// rows i of dy (m,n). What db held before does not matter.
 void add_row(const float *x, const float *b, float *y, int m, int n)
 {
     (void)x;

@@ -98,7 +98,7 @@ int main(void)
     print_row("mean of each day", samba_read(samba_mean(t, SAMBA_AXES(1), false)), 4, 1);
     print_row("mean of each time", samba_read(samba_mean(t, SAMBA_AXES(0), false)), 3, 1);
 
-    // 7. Along all axes, one number is left: a scalar, of shape (). (A product of no sizes is 1.)
+    // 7. Along all axes, one number is left, a scalar: its shape () has no axis; (1) still has one.
     // > mean of all: shape (), 1 numbers
     // > it is 12.25
     samba_tensor *all = samba_mean(t, SAMBA_ALL_AXES, false);

@@ -83,8 +83,8 @@ int main(int argc, char **argv)
     learn_xor("begun equal", (samba_init){ .value = 0.5f }, 4, 0);
     learn_xor("begun random", random, 4, 0);
 
-    // 5. How many neurons? Two are enough (step 2), but not from every start: seed 3 ends at a low
-    //    point that is no XOR (lesson 3). With neurons to spare, more starts succeed.
+    // 5. How many neurons? Two are enough (step 2), but not from every start: seed 3 is stuck where
+    //    it is no XOR (many low points: lesson 3). With neurons to spare, more starts succeed.
     // > 2 neurons, seed 1: loss 0.0000, w of x[0] 0.85 -2.23
     // > 2 neurons, seed 3: loss 0.1276, w of x[0] 0.80 -0.81
     learn_xor("2 neurons, seed 1", random, 2, 1);
@@ -105,10 +105,10 @@ int main(int argc, char **argv)
     // > relu, d sqrt(2/64): layer 4 1.0189, layer 8 1.0533, gradient 0.9770
     float sizes[DEPTH + 1], at[DEPTH + 1] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
     static const char *const names[] = { "d 1/8", "d 1/16", "d 1/2", "relu, d sqrt(2/64)" };
-    picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "What is left after each layer",
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "What is left after each layer",
         "Size of values in 8 layers: by tanh 0 if weights are small, by relu it stays near 1.");
-    picture_axes(&p, 0, DEPTH, 0, 1.25, "layer", "size");
     for (int i = 0; i < 4; i++) {
+        if (i % 3 == 0) picture_axes(&p, 0, DEPTH, 0, 1.2, i ? "layer, relu" : "layer", "size");
         deep(names[i], i == 3, (float[]){ 1, 0.5f, 4, sqrtf(2) }[i] / 8, sizes);
         picture_line(&p, at, sizes, DEPTH + 1, names[i]);
     }
