@@ -7,8 +7,8 @@
 //     loss  =  1/B  sum over b of (y[b] - target[b])^2
 //
 // Fill in gradient: the derivatives of the loss for each w[i], and for bias. Write it down on
-// paper first: d loss / d y[b], and then what y[b] changes by when w[i] does. What dw and dbias held
-// before does not matter.
+// paper first: d loss / d y[b], and then what y[b] changes by when w[i] does. What dw and dbias
+// held before does not matter.
 void gradient(const float *x, const float *target, const float *w, float bias, int B, int n,
               float *dw, float *dbias)
 {
