@@ -25,7 +25,6 @@ static int mul(int a, int b) { return record('*', a, b, tape[a].value * tape[b].
 // The chain rule: if f grows g times as fast as t, and t grows k times as fast as a, then f grows
 // g k times as fast as a. In a sum, k is 1; in a product a b it is b, so all values are kept. That
 // k is all an op has to know; a new op takes one more line here.
-//
 // If a value that is used several times grows, f grows through each use; so what arrives is added,
 // by +=. All of it is there when a node passes it on, from the last node to the first, as each
 // stands after those it is made of: a topological order. One such walk, as long as it took to
@@ -61,11 +60,11 @@ int main(int argc, char **argv)
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "Values go forward, gradients go back",
         "y and x lead to x*y; x*y and x to their sum s; s, twice, to f. Each has value and grad.");
     picture_axes(&p, -1, 4, -0.5, 3.5, "", "");
-    const float edges[2][7] = { { 0, 1, 0, 2, 1, 2, 3 }, { 0, 1, 3, 2, 1, 2, 3 } };
-    picture_line(&p, edges[0], edges[1], 7, NULL);
+    picture_line(&p, (float[]){ 0, 1, 2, 3 }, (float[]){ 0, 1, 2, 3 }, 4, NULL);
+    picture_line(&p, (float[]){ 1, 0, 2 }, (float[]){ 1, 3, 2 }, 3, NULL);
     for (int i = 0; i <= f; i++) {
         char text[64];
-        const double value = (double)tape[i].value, grad = (double)tape[i].grad;
+        double value = (double)tape[i].value, grad = (double)tape[i].grad;
         snprintf(text, sizeof text, "%s: value %g, grad %g", names[i], value, grad);
         puts(text);
         picture_label(&p, left[i], up[i], text);
@@ -95,8 +94,9 @@ int main(int argc, char **argv)
 
     // 4. The line of lesson 3 learns. A param is a tensor that learning, called training, changes.
     //    With a loss and an optimizer, here SGD (gradient descent), a program has three sections:
-    //    FWD computes the loss, BCKWD the gradients, and OPT takes the step. Without, it has FWD
-    //    alone: inference. Two runs of BCKWD do not add up: each begins at 0, as our walk does.
+    //    FWD computes the loss, BCKWD the gradients (samba_sn_grad has that of a param), OPT takes
+    //    the step. Without, it has FWD alone: inference. A second run of BCKWD adds nothing to the
+    //    first: each begins at 0, as our walk does.
     // > loss 33.878, gradient (-28.36, -10.12)
     // > step 100: w 2.030, b 0.999
     float hours[5] = { 0, 1, 2, 3, 4 }, cm[5] = { 1.1f, 2.8f, 5.3f, 6.9f, 9.2f };
