@@ -5,12 +5,12 @@
 #include "../../samba.h"
 #include "picture.h"
 enum { B = 256, WIDE = 32, N = WIDE * WIDE, STEPS = 300 };
-// 1. A float takes 4 bytes, and small processors compute with it slowly (on others, bytes save only
-//    memory). So when a net has learned, a weight becomes a small integer q, and many weights share
+// 1. A float takes 4 bytes, and small processors compute with it slowly (others save memory above
+//    all). So when a net has learned, a weight becomes a small integer q, and many weights share
 //    a scale, what one step is worth: w is about scale q. With 127 steps of either sign (-128 is
 //    left out), q is one byte. The largest weight gets all 127; the others are rounded, wrong by
 //    half a step at most. A net still learns in floats: q would lose small changes. (If rounding
-//    costs too much, it learns on, forward with q, and changes floats: quantization-aware.)
+//    costs too much, try quantization-aware training: forward with q, steps in floats.)
 static double quantize(const float *w, int n, int most, int *q)
 {
     float largest = 0;

@@ -35,7 +35,7 @@ static uint32_t meet(samba_runtime *rt, uint32_t dice, int32_t mounted, bool lea
 static int live(const void *pef, size_t size, size_t ram)
 {
     // 1. A microcontroller has some kilobytes of RAM, flash, which keeps programs and constants,
-    //    and no malloc. The runtime takes a compiled program (lesson 19), an array in flash, and a
+    //    and no malloc. The runtime takes a compiled program (lesson 19), in flash an array, and a
     //    block of RAM: 1152 bytes for what passes between ops, 1000 for tables of ops and tensors,
     //    680 for weights, copied as they change, 384 for kernels, 64 for input and output. That is
     //    little, as a batch is one row, SGD has no momentum, and a gradient is used at once
