@@ -3149,8 +3149,10 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
     return true;
 }
 
-/* Checks the inputs of a call against a signature and fills in its outputs. */
-SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__binding *b)
+/* Checks the inputs of a call against a signature, and gives where its outputs begin there; NULL if
+   they do not fit. */
+SAMBA__NOINLINE const char *samba__match_inputs(const char *signature, samba_call *call,
+                                                samba__binding *b)
 {
     samba__term t;
     const char *p = signature;
@@ -3162,12 +3164,19 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
         inputs = p[-1] == ',';
         bool absent = i >= call->n_in || call->in[i].shape.ndim < 0;
         if (absent && t.optional) continue;
-        if (absent) return samba_refuse(call, SAMBA_EARG, "input %d is missing (%s)", i, signature);
-        if (!samba__bind_term(call, i, &t, b)) return false;
+        if (absent) samba_refuse(call, SAMBA_EARG, "input %d is missing (%s)", i, signature);
+        if (absent || !samba__bind_term(call, i, &t, b)) return NULL;
     }
-    if (call->n_in > i)
-        return samba_refuse(call, SAMBA_EARG, "%d inputs given, at most %d fit (%s)", call->n_in, i,
-                            signature);
+    if (call->n_in <= i) return p;
+    samba_refuse(call, SAMBA_EARG, "%d inputs given, at most %d fit (%s)", call->n_in, i,
+                 signature);
+    return NULL;
+}
+
+/* Fills in the outputs, which begin at p in the signature. */
+SAMBA__NOINLINE bool samba__match_outputs(const char *p, samba_call *call, const samba__binding *b)
+{
+    samba__term t;
     for (call->n_out = 0; *p && call->n_out < SAMBA_MAX_OUT; call->n_out++) {
         samba_spec *y = &call->out[call->n_out];
         p = samba__read_term(p, &t);
@@ -3180,6 +3189,13 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
             y->shape.dim[y->shape.ndim++] = b->letter[t.letters[k] - 'a'];
     }
     return true;
+}
+
+/* Checks the inputs of a call against a signature and fills in its outputs. */
+SAMBA__INLINE bool samba__match(const char *signature, samba_call *call, samba__binding *b)
+{
+    const char *outputs = samba__match_inputs(signature, call, b);
+    return outputs && samba__match_outputs(outputs, call, b);
 }
 
 /* ==== [math] ================================================================================ */
@@ -13592,15 +13608,21 @@ SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
     return true;
 }
 
-/* The elements of '*' in an op's signature. */
-SAMBA__NOINLINE int64_t samba__star_of(const samba_op *op, const samba_call *c)
+/* The elements of '*' in an op's signature; 1 if the op has a shape rule that does not keep to it.
+   The call is as it was: a copy of it would be a tenth of a device's stack. */
+SAMBA__NOINLINE int64_t samba__star_of(const samba_op *op, samba_call *c)
 {
     samba__binding b;
-    samba_call copy = *c;
-    return samba__match(op->signature, &copy, &b) ? samba_count(&b.star) : 1;
+    samba_code code = c->code;
+    char *why = c->why;
+    c->why = NULL;
+    bool fits = samba__match_inputs(op->signature, c, &b) != NULL;
+    c->code = code;
+    c->why = why;
+    return fits ? samba_count(&b.star) : 1;
 }
 
-SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_work *w)
+SAMBA__FN void samba__measure(const samba_op *op, samba_call *c, samba_work *w)
 {
     memset(w, 0, sizeof *w);
     w->n_phases = 1;
@@ -14279,7 +14301,9 @@ typedef struct samba__inquiry {
     samba_work work;  /* the answer */
 } samba__inquiry;
 
-SAMBA__FN void samba__decode_inputs(const samba__inquiry *q, samba_spec *in)
+/* In functions of their own, so that what they take of the stack is free again when the op is
+   asked. */
+SAMBA__NOINLINE void samba__decode_inputs(const samba__inquiry *q, samba_spec *in)
 {
     for (int32_t i = 0; i < q->r->n_in; i++) {
         uint32_t word = samba__word(q->r, i);
@@ -14296,9 +14320,28 @@ SAMBA__FN void samba__output_spec(const samba__inquiry *q, int32_t k, samba_spec
     samba__read_spec(q->pef, samba__word(q->r, q->r->n_in + k) - 1, spec);
 }
 
+SAMBA__NOINLINE void samba__decode_outputs(const samba__inquiry *q, samba_call *c)
+{
+    c->n_out = q->r->n_out;
+    for (int32_t k = 0; k < c->n_out; k++)
+        samba__output_spec(q, k, &c->out[k]);
+}
+
 SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
 {
     return a->dtype == b->dtype && samba__same_shape(&a->shape, &b->shape);
+}
+
+/* Does the file declare the outputs that the op makes? */
+SAMBA__NOINLINE bool samba__declares(const samba__inquiry *q, const samba_call *c)
+{
+    bool same = c->n_out == q->r->n_out;
+    for (int32_t k = 0; same && k < c->n_out; k++) {
+        samba_spec declared;
+        samba__output_spec(q, k, &declared);
+        same = samba__same_spec(&declared, &c->out[k]);
+    }
+    return same;
 }
 
 /* The op's own shape rule has to accept the arguments and give exactly the declared outputs. */
@@ -14311,14 +14354,9 @@ SAMBA__NOINLINE bool samba__check_rule(const samba__inquiry *q, samba_call *c)
         samba__put_refusal(q->why, op, c);
         return false;
     }
-    bool same = c->n_out == q->r->n_out;
-    for (int32_t k = 0; same && k < c->n_out; k++) {
-        samba_spec declared;
-        samba__output_spec(q, k, &declared);
-        same = samba__same_spec(&declared, &c->out[k]);
-    }
-    return samba__prove(q->why, same, "node %d %s declares other outputs than the op makes",
-                        (int32_t)q->node, op->name);
+    return samba__prove(q->why, samba__declares(q, c),
+                        "node %d %s declares other outputs than the op makes", (int32_t)q->node,
+                        op->name);
 }
 
 /* Asks; `in` has room for the specs of the inputs. */
@@ -14338,17 +14376,15 @@ SAMBA__NOINLINE bool samba__ask_with(samba__inquiry *q, samba_spec *in)
     if (SAMBA__PROVES && q->why) {
         if (!samba__check_rule(q, &c)) return false;
     } else { /* what the rule makes was proved to be this */
-        c.n_out = q->r->n_out;
-        for (int32_t k = 0; k < c.n_out; k++)
-            samba__output_spec(q, k, &c.out[k]);
+        samba__decode_outputs(q, &c);
     }
     samba__measure(q->r->op, &c, &q->work);
     return true;
 }
 
-/* Most ops have few inputs, and those that need much stack besides are among them; optimizers have
-   some more. */
-enum { SAMBA__FEW_IN = 4, SAMBA__SOME_IN = 11 };
+/* Room for the inputs is most of the stack that a device needs here, so an op has no more of it
+   than it may need: most have few inputs, SGD 8 at most, AdamW 11. */
+enum { SAMBA__FEW_IN = 4, SAMBA__SGD_IN = 8, SAMBA__ADAMW_IN = 11 };
 
 SAMBA__NOINLINE bool samba__ask_few(samba__inquiry *q)
 {
@@ -14356,9 +14392,15 @@ SAMBA__NOINLINE bool samba__ask_few(samba__inquiry *q)
     return samba__ask_with(q, in);
 }
 
-SAMBA__NOINLINE bool samba__ask_some(samba__inquiry *q)
+SAMBA__NOINLINE bool samba__ask_sgd(samba__inquiry *q)
 {
-    samba_spec in[SAMBA__SOME_IN];
+    samba_spec in[SAMBA__SGD_IN];
+    return samba__ask_with(q, in);
+}
+
+SAMBA__NOINLINE bool samba__ask_adamw(samba__inquiry *q)
+{
+    samba_spec in[SAMBA__ADAMW_IN];
     return samba__ask_with(q, in);
 }
 
@@ -14377,7 +14419,8 @@ SAMBA__FN bool samba__ask_op(samba__inquiry *q, const samba__pef *pef, uint32_t 
     q->node = i;
     q->why = why;
     if (r->n_in <= SAMBA__FEW_IN) return samba__ask_few(q);
-    return r->n_in <= SAMBA__SOME_IN ? samba__ask_some(q) : samba__ask_many(q);
+    if (r->n_in <= SAMBA__SGD_IN) return samba__ask_sgd(q);
+    return r->n_in <= SAMBA__ADAMW_IN ? samba__ask_adamw(q) : samba__ask_many(q);
 }
 
 /* A node reads what is alive at that point and was made by an earlier node of its graph, whose
@@ -14580,7 +14623,7 @@ SAMBA__FN unsigned samba__implied_types(unsigned types)
 
 /* Section i is not empty, begins where the previous one ends, and its type comes in schedule order.
    The places of graph names ascend, so no graph can come twice. */
-SAMBA__FN bool samba__is_in_order(const samba__pef *pef, uint32_t i)
+SAMBA__NOINLINE bool samba__is_in_order(const samba__pef *pef, uint32_t i)
 {
     samba__section s = samba__section_at(pef, i), before = SAMBA__ZEROED;
     bool first = i == 0;
@@ -16106,6 +16149,28 @@ SAMBA_API bool samba_measure_device(const void *bytes, size_t size, const samba_
 }
 #endif
 
+/* Lays a PEF that was proved out in `memory`. In a function of its own, so that the proof has the
+   stack for itself. */
+SAMBA__NOINLINE samba_runtime *samba__open_in(const samba__pef *pef, void *memory,
+                                              size_t memory_size, samba__text *why)
+{
+    const char *missing = samba__missing_value(pef);
+    if (!samba__prove(why, !missing,
+                      "there is no value of parameter %s: the PEF was compiled, "
+                      "but not saved; load it, restore its checkpoint, and open what samba_save "
+                      "writes then",
+                      missing))
+        return NULL;
+    bool in_file = samba__in_file(pef);
+    samba__layout at = samba__layout_of(pef, true, in_file);
+    size_t needed = at.size;
+    if (!samba__prove(why, memory && memory_size >= needed,
+                      "%l bytes of memory are needed, %l were given", (int64_t)needed,
+                      (int64_t)memory_size))
+        return NULL;
+    return samba__runtime_layout(pef, memory, NULL, &at, in_file);
+}
+
 SAMBA_API samba_runtime *samba_runtime_open_with(const void *bytes, size_t size, void *memory,
                                                  size_t memory_size, const samba_runtime_desc *desc,
                                                  char *why, size_t why_size)
@@ -16118,21 +16183,7 @@ SAMBA_API samba_runtime *samba_runtime_open_with(const void *bytes, size_t size,
         return NULL;
     }
     if (!samba__open_proved(&pef, bytes, size, desc, &text)) return NULL;
-    const char *missing = samba__missing_value(&pef);
-    if (!samba__prove(&text, !missing,
-                      "there is no value of parameter %s: the PEF was compiled, "
-                      "but not saved; load it, restore its checkpoint, and open what samba_save "
-                      "writes then",
-                      missing))
-        return NULL;
-    bool in_file = samba__in_file(&pef);
-    samba__layout at = samba__layout_of(&pef, true, in_file);
-    size_t needed = at.size;
-    if (!samba__prove(&text, memory && memory_size >= needed,
-                      "%l bytes of memory are needed, %l were given", (int64_t)needed,
-                      (int64_t)memory_size))
-        return NULL;
-    return samba__runtime_layout(&pef, memory, NULL, &at, in_file);
+    return samba__open_in(&pef, memory, memory_size, &text);
 }
 
 SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
@@ -18355,7 +18406,7 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
 }
 
 /* Computes a recorded node at once, through the same kernels as a compiled program. */
-SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_call *c)
+SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
 {
     int32_t fault[SAMBA__FAULT_WORDS] = { 0 };
     samba_work w;

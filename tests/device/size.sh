@@ -75,9 +75,9 @@ set_of_ops() {
 dense='affine relu softmax'
 learning='affine relu matmul cross_entropy cross_entropy_backward relu_backward sum softmax count'
 images='convolution max_pool2d reshape'
-set_of_ops dense 9945 24460 $dense
-set_of_ops images 13977 - $dense $images
-set_of_ops dense-sgd 15331 - $learning sgd
-set_of_ops images-adamw 23623 - $learning sgd adamw $images convolution_backward_weight \
+set_of_ops dense 10222 24962 $dense
+set_of_ops images 14311 - $dense $images
+set_of_ops dense-sgd 15682 - $learning sgd
+set_of_ops images-adamw 24081 - $learning sgd adamw $images convolution_backward_weight \
     convolution_backward_input max_pool2d_backward
 finish
