@@ -8,7 +8,7 @@
 // Two errors work against each other. The formula is wrong by about h^2 (a forward difference, (f(x
 // + h) - f(x)) / h, by about h). And f is rounded to 16 digits, so the difference of two nearly
 // equal values has lost most of them: the smaller h, the more. Rounding is relative to the size of
-// x, so that h must be, too, where x is large.
+// x, so that h must be, too, where x is large. But h is never 0, not even at x = 0.
 //
 // Fill in derivative: right to 8 digits, for x between -1e7 and 1e7. Then fill in gradient: the
 // derivatives of f for each of the n numbers in x. It may change x, but must leave it as it was.

@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     // 2. The rule: write both shapes below each other, the last axes in line. What is missing on
     //    the left counts as 1. In each column the two must be equal, or one of them is 1, and that
     //    one is repeated: (3) below (4,3) counts as (1,3), and its one row is used 4 times. The
-    //    function add does it with strides (3,1) and (0,1).
+    //    function add does it with strides (3,1) and (0,1). So do sub, mul and div of samba.h.
     // > by hand (4,3): 8 13 9 9 16 11 10 18 14 7 11 9
     float y[12];
     add(celsius, (int[2]){ 3, 1 }, sun, (int[2]){ 0, 1 }, y);
@@ -59,8 +59,8 @@ int main(int argc, char **argv)
     print("day 2 alone", samba_add(day, fix));
 
     // 4. Now subtract from each day its mean. The means have the shape (4): in line with the times,
-    //    4 against 3 (in dimension 1, the times). It is refused, and that is luck: (4,4) and (4)
-    //    would fit, and the mean of day 0 would be taken from all of time 0, without a message.
+    //    4 against 3 (dimension 1). It is refused, and that is luck: were there 4 times, (4,4) and
+    //    (4) would fit, and the mean of day 0 be taken from all of time 0, without a message.
     // > the shapes differ in dimension 1 of the result; make them equal, or 1 to broadcast
     samba_set_quiet(s, true);
     samba_sub(t, samba_mean(t, SAMBA_AXES(1), false));

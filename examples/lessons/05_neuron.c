@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     // 3. Yes is y above 0.5, so the sum above 0. The border is w[0] x[0] + w[1] x[1] = -bias, a
     //    straight line: here x[0] + x[1] = 8.32 / 5.48. The vector w points to the side of yes. The
     //    bias moves the line; with none, it goes through (0,0). Take w and bias twice as large: the
-    //    line stays, but y is nearer to 0 or 1, and the neuron is surer.
+    //    line stays, but y is nearer to 0 or 1, and the neuron is surer. It never gets to 1.
     // 4. For XOR, no line parts the 1s from the 0s, so no neuron is an XOR. Descent from small
     //    weights ends at w = 0, with all outputs at 0.5, the mean of the targets.
     // > XOR: loss 0.250, outputs 0.50 0.50 0.50 0.50, w (0.00, 0.00), bias -0.00
