@@ -10,8 +10,8 @@ static int32_t id_of(char letter) { return letter == ' ' ? 26 : letter - 'a'; }
 
 // 1. The net of lesson 15, with one head. A token's key and value depend on the token and its
 //    place, in later blocks also on what stands before it, but never on what comes later: the mask
-//    sees to that. So while a net writes, those of earlier tokens stay as they are, and are kept. A
-//    query is asked only once, when its token comes, and is not.
+//    sees to that. So while a net writes, those of earlier tokens stay as they are, and are kept.
+//    Queries are not: each is asked only once, when its token comes.
 //    They lie in buffers, tensors that last from run to run, but that no optimizer changes, a row
 //    for each of T places. write_rows puts key and value of the new token into the row of its
 //    place, and its query asks all rows up to it; the mask hides the rest, so a new text may begin
@@ -73,9 +73,9 @@ int main(int argc, char **argv)
     //    a longer beginning, a prompt, could be read in one run.) Here it writes what it learned by
     //    heart; so its scores are those of the whole text, to the bit: 0 apart.
     //    The cache costs memory: in each block a key and a value of C floats for each token, here
-    //    2 x 38 x 16 x 4 bytes. If every 4 heads share keys and values, and have but queries of
-    //    their own, a quarter is kept (grouped-query attention). 16-bit numbers halve it. A window
-    //    keeps the last so many tokens; the net no longer sees the others.
+    //    2 x 38 x 16 x 4 bytes. To keep less, heads share: 4 of them ask the same keys and values,
+    //    each with its own queries, and a quarter is kept (grouped-query attention). Numbers of 16
+    //    bits halve it. A window keeps the last tokens only; the net no longer sees the others.
     // > he sells sea shells by the sea shore s
     // > scores apart: 0, bytes of the cache: 4864
     // > of GPT-2's, 12 blocks of 768 numbers, 1024 tokens: 75497472

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     // 1. Ops stand in a fixed order. A tensor is alive from the op that makes it to the last that
     //    reads it: its live range. Parameters, inputs and outputs, the others, have places of their
     //    own. All else lies in one block, the arena, where tensors that are never alive together
-    //    share bytes. (In another order of the ops, others are alive together.)
+    //    share bytes. (Two alive would overwrite each other: samba_pef_open proves that none do.)
     //    A column is an op, a letter what it made. A product and its bias are one op, fused: the
     //    product alone needs no place. A tanh, which reads each number once, may write over its
     //    input, if nobody reads that again, as b does over a; a product may not. So to infer, two

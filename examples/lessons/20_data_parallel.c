@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     }
     // 5. All make the same step and stay equal, to the bit. (Clip after the mean: before it, norms
     //    differ.) The whole batch may differ in last digits: its sums are rounded in another order.
-    // > replicas 0.176271781 0.176271781, whole 0.176271722
+    // > a weight after 50 steps: 0.176271781 0.176271781, whole 0.176271722
     for (int step = 0; step < STEPS; step++) {
         forward_and_backward(&whole, step);
         for (int i = 0; i < 2; i++) forward_and_backward(&half[i], step);
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < 2; i++) samba_run(half[i].s, SAMBA_OPT);
         samba_run(whole.s, SAMBA_OPT);
     }
-    printf("replicas %.9g %.9g, whole %.9g\n", (double)samba_read(half[0].w[0])[0],
+    printf("a weight after 50 steps: %.9g %.9g, whole %.9g\n", (double)samba_read(half[0].w[0])[0],
            (double)samba_read(half[1].w[0])[0], (double)samba_read(whole.w[0])[0]);
     // 6. How much faster? If a step computes for 8 s, and sends half a gigabyte, 124 million
     //    floats, at 1.25 gigabytes a second, 32 replicas are 8 times as fast: they send no less.
