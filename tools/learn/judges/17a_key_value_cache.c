@@ -256,7 +256,7 @@ static void tokens(const char *what, input in)
         compute(&in, mistakes[i].e, wrong);
         judge_mistake(mistakes[i].name, mistakes[i].sentence, wrong, n);
     }
-    judge_holds(y[0] - y[0] == 0.0f, "not_itself",
+    judge_holds(y[0] - y[0] == 0.0f || c.k[0] != in.k[0], "not_itself",
                 "y of token 0 is not a number: it sees nothing, if it is not counted before the "
                 "scores are computed.");
     judge_holds(taken == in.T, "full_too_early",

@@ -163,7 +163,7 @@ static void clues(const float *got, const float *want, const int *stays, int n)
         wanted[(int)want[i]]++;
         falls |= i > 0 && got[i] < got[i - 1];
     }
-    for (int i = 0; i < n && !judge.mistake; i++) {
+    for (int i = 0; i < n && !judge.clue; i++) {
         snprintf(sentence, sizeof sentence,
                  drawn_n[i] ? "token %d is drawn, and should not be: it does not remain."
                             : "token %d remains, and no u between 0 and 1 draws it.", i);
@@ -173,7 +173,7 @@ static void clues(const float *got, const float *want, const int *stays, int n)
     judge_clue(falls, "not_in_order",
                "the right tokens are drawn, but not in order: as u grows from 0 to 1, the number "
                "of the token must not fall.");
-    for (int i = 0; i < n && !judge.mistake; i++) {
+    for (int i = 0; i < n && !judge.clue; i++) {
         snprintf(sentence, sizeof sentence,
                  "the right tokens are drawn in the right order, but with other probabilities: of "
                  "%d u between 0 and 1, %d draw token %d, and %d should. Look at the softmax of "

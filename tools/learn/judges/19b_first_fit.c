@@ -116,7 +116,7 @@ static void compute(const tensor *t, int n, int e, float *out)
 static void clues(const tensor *t, int n, const float *got, const float *want)
 {
     static char sentence[300];
-    for (int i = 0; i < n && !judge.mistake; i++) {
+    for (int i = 0; i < n && !judge.clue; i++) {
         judge_clue(got[i] < 0, "no_place", "there is an offset that was not written, or below 0.");
         for (int k = 0; k < i; k++) {
             if (!touches(t, i, (double)got[i], k, got, RIGHT)) continue;
@@ -198,8 +198,12 @@ int main(void)
         const float *y = got + i * (MOST + 1), *right = want + i * (MOST + 1);
         if (!memcmp(y, right, sizeof(float) * (MOST + 1))) continue;
         judge.what = plans[i].what;
+        if (judge.mistake) break;
+        judge_got(y, plans[i].n + 1);
+        judge_part("offset", 1, plans[i].n);
+        judge_part("the total", 1, 1);
         clues(plans[i].t, plans[i].n, y, right);
-        break;
+        judge_want(right, plans[i].n + 1, 0);
     }
     judge_want(want, PLACES, 0);
     return judge_end();

@@ -147,7 +147,7 @@ static void clues(const batch *b)
     int total = 0;
     for (int r = 0; r < b->replicas; r++)
         total += b->rows[r];
-    for (int r = 0; r < b->replicas && !judge.mistake; r++) {
+    for (int r = 0; r < b->replicas && !judge.clue; r++) {
         batch probe = *b;
         for (int k = 0; k < b->replicas; k++)
             probe.g[k] = k == r ? ones : zeros;

@@ -192,8 +192,10 @@ static void all(const flash *f, int n)
     for (int i = 0; i < n; i++) {
         if (got[i] == want[i]) continue;
         judge.what = f[i].what;
+        if (judge.mistake) break;
+        judge_got_number((double)got[i]);
         clues(&f[i], (int)got[i], (int)want[i]);
-        break;
+        judge_want_number((double)want[i], 0);
     }
     judge_want(want, n, 0);
 }
