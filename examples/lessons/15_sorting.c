@@ -98,7 +98,7 @@ static samba_session *learn(const char *name, int blocks, bool residual, int ste
 int main(int argc, char **argv)
 {
     // 4. One block learns without residuals, too; three hardly get below log 6, 1.792, the loss of
-    //    who knows nothing. (All share weights: their names are the same.) From ten other random
+    //    who knows nothing. (All share weights: their names are the same.) From ten random
     //    beginnings, 195 to 255 are right. A ninth place has no vector: it sorts nothing longer.
     // > 3 blocks, no residuals, 30 steps: loss 1.831, 0 of 256 right
     // > 3 blocks, 30 steps: loss 0.635, 44 of 256 right
