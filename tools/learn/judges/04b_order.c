@@ -22,7 +22,8 @@ static void find_places(const int *order, int n)
 // What can be said of a wrong order, from how many edges point the right way.
 static void judge_edges(const edge *edges, int count, const int *order, int n)
 {
-    int wrong = 0, as_numbered = 1, one_is_enough = 1;
+    int wrong = 0, as_numbered = 1, backward_numbered = 1, one_is_enough = 1, by_count = 1;
+    int needs[MOST] = { 0 };
     char line[120] = "";
     for (int e = 0; e < count; e++)
         if (where[edges[e].from] > where[edges[e].to]) {
@@ -31,25 +32,35 @@ static void judge_edges(const edge *edges, int count, const int *order, int n)
                      edges[e].from);
         }
     for (int i = 0; i < n; i++) {
-        int needs = 0, has = 0;
+        int has = 0;
         if (order[i] != i) as_numbered = 0;
+        if (order[i] != n - 1 - i) backward_numbered = 0;
         for (int e = 0; e < count; e++)
             if (edges[e].to == i) {
-                needs++;
+                needs[i]++;
                 has += where[edges[e].from] < where[i];
             }
-        if (needs && !has) one_is_enough = 0;
+        if (needs[i] && !has) one_is_enough = 0;
     }
+    for (int k = 0; k + 1 < n; k++)
+        if (needs[order[k]] > needs[order[k + 1]]) by_count = 0;
     if (!wrong) return;
-    judge_holds(wrong < count, "reversed",
-                "every node stands before what it needs: the order is turned round.");
+    judge_holds(wrong < count || as_numbered, "reversed",
+                "every node stands before what it needs: the order is turned round. `to` needs "
+                "`from`, so `from` comes first.");
     judge_holds(!as_numbered, "as_numbered",
                 "the nodes are in the order of their numbers, which says nothing about what they "
                 "need.");
+    judge_holds(!backward_numbered, "numbered_backward",
+                "the nodes are in the order of their numbers, from the last to the first. Their "
+                "numbers say nothing about what they need.");
+    judge_holds(!by_count, "by_count",
+                "the nodes are sorted by how many others they need. It matters which: a node that "
+                "needs one may have to wait for one that needs three.");
     judge_holds(!one_is_enough, "one_input_is_enough",
                 "a node is appended when the first node that it needs is there. It must wait for "
                 "all of them.");
-    judge_refuse(NULL, line);
+    judge_refuse("before_its_input", line);
 }
 
 static void graph(const char *what, const edge *edges, int count, int n)
@@ -66,11 +77,19 @@ static void graph(const char *what, const edge *edges, int count, int n)
     find_places(order, n);
     for (int i = 0; i < n; i++)
         there += where[i] >= 0;
+    int linked = 0;
+    for (int e = 0; e < count; e++)
+        linked += where[edges[e].from] < 0 || where[edges[e].to] < 0;
+    judge_holds(there == 0 || linked == 0, "some_missing",
+                "nodes that have edges are missing in the order: all n stand in it, each once.");
     judge_holds(there == 0 || there >= n, "missing",
                 "nodes are missing in the order: those that need nothing and that nothing needs "
                 "are nodes, too.");
-    judge_holds(there == n, NULL, "the order is empty.");
+    judge_holds(there == n, "empty",
+                "the order is empty: the nodes that need nothing come first.");
     judge_edges(edges, count, order, n);
+    judge_holds(found == n || found != count, "number_of_edges",
+                "the order is right; the number of edges is returned. It is n, that of the nodes.");
     judge_holds(found == n, "not_the_count", "the order is right; find_order should return n.");
     int *own = judge_copy(order, sizeof *order * (size_t)n);     // without room for more
     find_order(edges, count, n, own);
@@ -87,7 +106,9 @@ static void circle(const char *what, const edge *edges, int count, int n)
     int found = find_order(edges, count, n, order);
     judge_holds(found != n, "circle_not_seen",
                 "these nodes need each other in a circle, so that no order is right; return -1.");
-    judge_holds(found == -1, NULL, "it is a circle: return -1.");
+    judge_holds(found == -1, "circle_count",
+                "nodes wait for each other in a circle; return -1, and not how many nodes could be "
+                "put into the order, or another number.");
 }
 
 #define GRAPH(what, n, ...) \
