@@ -34,80 +34,167 @@ static void differences(double *p, float *out)
     }
 }
 
-enum { ASSIGNED, MEAN, W_TRANSPOSED, DW_TRANSPOSED, SUM_OF_BATCH };
+enum { ASSIGNED, W_TRANSPOSED, DX_COLUMNS, X_FOR_W, W_ALONE, NO_LAST, NO_FIRST, MEAN, MEAN_N, MEAN_M,
+       NEGATIVE, DIRTY, LEFT, ROW_0, DY_COLUMNS, FIRST_OUTPUT, DW_TRANSPOSED, W_FOR_X, X_ALONE, X_ROW_0,
+       X_COLUMNS, EACH_INPUT, TIMES_BIAS, ZERO, STEPPED, FIRST_ROW };
+
+typedef struct mistake {
+    int e;
+    const char *name, *sentence;
+} mistake;
+
+static const mistake of_dx[] = {
+    { ASSIGNED, "dx_assigned",
+      "dx has the last output alone: x[b][i] was used by all outputs, and each adds its part." },
+    { NO_LAST, "dx_without_last", "the last output is missing in dx: does a loop end too early?" },
+    { NO_FIRST, "dx_without_first", "output 0 is missing in dx: does a loop begin at 1?" },
+    { FIRST_OUTPUT, "dx_of_output_0", "dx has output 0 alone; each output adds its part." },
+    { W_TRANSPOSED, "W_transposed",
+      "dx is computed with W as if it were (n,m). W[o][i] lies at o n + i, forward and backward." },
+    { X_FOR_W, "x_for_W",
+      "dx is made of dy and x. When x[b][i] changes, y[b][o] changes by W[o][i]: that is the "
+      "factor." },
+    { W_ALONE, "dx_without_dy",
+      "dx is made of W alone. It is dy W: what comes back counts with the weight that it came "
+      "through." },
+    { ZERO, "dx_zero", "dx is 0: the layer before learns from it." },
+    { DX_COLUMNS, "dx_by_columns",
+      "dx has the right numbers in the order (n,B). It has the shape of x: dx[b][i] lies at b n + "
+      "i." },
+    { ROW_0, "dy_row_0", "all rows use row 0 of dy: dy[b][o] lies at b m + o." },
+    { DY_COLUMNS, "dy_by_columns",
+      "dy is read as if it were (m,B). It is (B,m): dy[b][o] lies at b m + o." },
+    { MEAN, "dx_divided_by_B",
+      "dx is divided by B. The 1/B of the mean is in dy already, from the loss." },
+    { MEAN_N, "dx_divided_by_n", "dx is divided by n; what comes back is added up, not averaged." },
+    { MEAN_M, "dx_divided_by_m", "dx is divided by m; what comes back is added up, not averaged." },
+    { NEGATIVE, "dx_sign", "dx has the opposite sign." },
+    { DIRTY, "not_zeroed",
+      "the sums are right, but they were added to what was there before. Set all three to zero "
+      "first." },
+    { LEFT, "dx_not_set", "dx is not written; the layer owes three answers." },
+};
+
+static const mistake of_dW[] = {
+    { ASSIGNED, "dW_assigned",
+      "dW has the last row of the batch alone: each row used the same weights, and each adds its "
+      "part." },
+    { NO_LAST, "dW_without_last", "the last row is missing in dW: does a loop end too early?" },
+    { NO_FIRST, "dW_without_first", "row 0 is missing in dW: does a loop begin at 1?" },
+    { FIRST_ROW, "dW_of_row_0", "dW has row 0 of the batch alone; each row adds its part." },
+    { MEAN, "divided_by_B",
+      "dW is divided by B. The 1/B of the mean is in dy already, from the loss." },
+    { MEAN_N, "dW_divided_by_n", "dW is divided by n; the rows of the batch are added up." },
+    { MEAN_M, "dW_divided_by_m", "dW is divided by m; the rows of the batch are added up." },
+    { DW_TRANSPOSED, "dW_transposed",
+      "dW has the right numbers in the order (n,m). It has the shape of W: dW[o][i] lies at o n + "
+      "i." },
+    { W_FOR_X, "W_for_x",
+      "dW is made of dy and W. When W[o][i] changes, y[b][o] changes by x[b][i]: that is the "
+      "factor." },
+    { X_ALONE, "dW_without_dy", "dW is the sum of x alone; dy[b][o] is its factor." },
+    { ZERO, "dW_zero", "dW is 0: the weights would learn nothing." },
+    { X_ROW_0, "dW_x_row_0", "dW takes row 0 of x for all rows: row b begins at x[b * n]." },
+    { X_COLUMNS, "dW_x_by_columns",
+      "dW reads x as if it were (n,B). It is (B,n): x[b][i] lies at b n + i." },
+    { ROW_0, "dW_dy_row_0", "dW takes row 0 of dy for all rows: dy[b][o] lies at b m + o." },
+    { DY_COLUMNS, "dW_dy_by_columns",
+      "dW reads dy as if it were (m,B). It is (B,m): dy[b][o] lies at b m + o." },
+    { NEGATIVE, "dW_sign", "dW has the opposite sign." },
+    { STEPPED, "stepped", "this is W - dW, weights after a step. dW alone is asked for." },
+    { DIRTY, "not_zeroed",
+      "the sums are right, but they were added to what was there before. Set all three to zero "
+      "first." },
+    { LEFT, "dW_not_set", "dW is not written; the layer owes three answers." },
+};
+
+static const mistake of_bias[] = {
+    { ASSIGNED, "dbias_assigned",
+      "dbias has the last row of the batch alone: the bias was added to each row." },
+    { NO_LAST, "dbias_without_last", "the last row is missing in dbias: does a loop end too early?" },
+    { NO_FIRST, "dbias_without_first", "row 0 is missing in dbias: does a loop begin at 1?" },
+    { FIRST_ROW, "dbias_of_row_0", "dbias has row 0 of the batch alone; each row adds its part." },
+    { MEAN, "divided_by_B", "dbias is divided by B. The 1/B of the mean is in dy already." },
+    { EACH_INPUT, "dbias_n_times",
+      "dbias is n times too large: it is added in the loop over the inputs. It is in y once." },
+    { TIMES_BIAS, "dbias_times_x",
+      "dbias has x in it. When bias[o] changes, y[b][o] changes by just as much: the factor is 1." },
+    { DY_COLUMNS, "dbias_by_columns",
+      "dbias reads dy as if it were (m,B). It is (B,m): dy[b][o] lies at b m + o." },
+    { NEGATIVE, "dbias_sign", "dbias has the opposite sign." },
+    { ZERO, "dbias_zero", "dbias is 0: the bias would learn nothing." },
+    { DIRTY, "not_zeroed",
+      "the sums are right, but they were added to what was there before. Set all three to zero "
+      "first." },
+    { LEFT, "dbias_not_set", "dbias is not written; the layer owes three answers." },
+};
+
+// What row b and output o pass on with one error; x, W from p, results behind each other in out.
+static void pass_on(const double *p, int b, int o, int e, double *out)
+{
+    const double *x = p, *W = p + B * n;
+    double *dx = out, *dW = out + B * n, *db = dW + m * n;
+    int from = e == DY_COLUMNS ? o * B + b : b * m + o;
+    double d = (double)dy[e == ROW_0 ? o : from];
+    for (int i = 0; i < n; i++) {
+        int w = e == W_TRANSPOSED ? i * m + o : o * n + i, in = b * n + i, at = o * n + i;
+        if (e == X_ROW_0 || e == X_COLUMNS) in = e == X_ROW_0 ? i : i * B + b;
+        double part = e == W_ALONE ? W[w] : d * W[w], weight = d * x[in];
+        if (e == X_FOR_W) part = d * x[in];
+        if (e == W_FOR_X || e == X_ALONE) weight = e == X_ALONE ? x[in] : d * W[w];
+        if (e == ASSIGNED) dx[b * n + i] = dW[at] = 0;
+        if ((e != NO_LAST || o < m - 1) && (e != NO_FIRST || o > 0) && (e != FIRST_OUTPUT || o == 0))
+            dx[e == DX_COLUMNS ? i * B + b : b * n + i] += part;
+        if ((e != NO_LAST || b < B - 1) && (e != NO_FIRST || b > 0) && (e != FIRST_ROW || b == 0))
+            dW[e == DW_TRANSPOSED ? i * m + o : at] += weight;
+        if (e == TIMES_BIAS) db[o] += weight;
+    }
+    if (e == TIMES_BIAS) return;
+    if (e == ASSIGNED) db[o] = 0;
+    if ((e != NO_LAST || b < B - 1) && (e != NO_FIRST || b > 0) && (e != FIRST_ROW || b == 0))
+        db[o] += d * (e == EACH_INPUT ? n : 1);
+}
 
 static void with_error(const double *p, int e, float *out)
 {
-    const double *x = p, *W = p + B * n;
-    float *dx = out, *dW = out + B * n, *db = dW + m * n;
-    for (int k = 0; k < B * n + m * n + m; k++)
-        out[k] = 0;
+    double sum[3 * MOST] = { 0 };
+    int count = B * n + m * n + m;
     for (int b = 0; b < B; b++)
-        for (int o = 0; o < m; o++) {
-            double d = (double)dy[b * m + o];
-            for (int i = 0; i < n; i++) {
-                int at = e == DW_TRANSPOSED ? i * m + o : o * n + i;
-                double part = d * W[e == W_TRANSPOSED ? i * m + o : o * n + i];
-                double weight = d * x[b * n + i] / (e == MEAN ? B : 1);
-                if (e == ASSIGNED) dx[b * n + i] = dW[at] = 0;
-                dx[b * n + i] += (float)part;
-                dW[at] += (float)weight;
-            }
-            if (e == ASSIGNED) db[o] = 0;
-            db[o] += (float)(d / (e == MEAN ? B : 1));
-        }
+        for (int o = 0; o < m; o++)
+            pass_on(p, b, o, e, sum);
+    for (int k = 0; k < count; k++) {
+        if (e == MEAN) sum[k] /= B;
+        if (e == MEAN_N || e == MEAN_M) sum[k] /= e == MEAN_N ? n : m;
+        if (e == NEGATIVE) sum[k] = -sum[k];
+        if (e == ZERO || e == LEFT) sum[k] = e == ZERO ? 0 : 1000;
+        if (e == DIRTY) sum[k] += 1000;
+        if (e == STEPPED) sum[k] = p[k] - sum[k];
+        out[k] = (float)sum[k];
+    }
 }
 
-static const struct {
-    const char *name, *sentence;
-    int e;
-} of_dx[] = {
-    { "dx_assigned",
-      "dx has the last output alone: x[b][i] was used by all outputs, and each adds its part.",
-      ASSIGNED },
-    { "W_transposed",
-      "dx is computed with W as if it were (n,m). W[o][i] lies at o n + i, forward and backward.",
-      W_TRANSPOSED },
-}, of_dW[] = {
-    { "dW_assigned",
-      "dW has the last row of the batch alone: each row used the same weights, and each adds its "
-      "part.",
-      ASSIGNED },
-    { "divided_by_B",
-      "dW is divided by B. The 1/B of the mean is in dy already, from the loss.", MEAN },
-    { "dW_transposed",
-      "dW has the right numbers in the order (n,m). It has the shape of W: dW[o][i] lies at o n + "
-      "i.",
-      DW_TRANSPOSED },
-}, of_bias[] = {
-    { "dbias_assigned",
-      "dbias has the last row of the batch alone: the bias was added to each row.", ASSIGNED },
-    { "divided_by_B", "dbias is divided by B. The 1/B of the mean is in dy already.", MEAN },
-};
+// ---- One of the three, which begins at number `from` of all derivatives ----
+typedef struct answer {
+    const char *name;
+    const float *got;
+    int from, rows, columns, mistakes;
+    const mistake *list;
+} answer;
 
-// One of the three: got, right, and the wrong ones from number `from` of all derivatives on.
-static float wrong[5][3 * MOST];
-
-static void part(const char *what, const float *got, const float *want, int from, int count)
+static void judge_answer(const answer *a, const double *p, const float *want)
 {
-    float dirty[MOST];
+    static char what[60];
+    float wrong[3 * MOST];
+    int count = a->rows * a->columns;
+    snprintf(what, sizeof what, "%s for B %d, n %d, m %d", a->name, B, n, m);
     judge_case(what);
-    judge_got(got, count);
-    for (int k = 0; k < count; k++)
-        dirty[k] = want[k] + 1000;
-    judge_mistake("not_zeroed",
-                  "the sums are right, but they were added to what was there before. Set all three "
-                  "to zero first.",
-                  dirty, count);
-    for (unsigned i = 0; i < 3; i++) {
-        if (what[1] == 'x' && i < 2)
-            judge_mistake(of_dx[i].name, of_dx[i].sentence, wrong[of_dx[i].e] + from, count);
-        if (what[1] == 'W')
-            judge_mistake(of_dW[i].name, of_dW[i].sentence, wrong[of_dW[i].e] + from, count);
-        if (what[1] == 'b' && i < 2)
-            judge_mistake(of_bias[i].name, of_bias[i].sentence, wrong[of_bias[i].e] + from, count);
+    judge_got(a->got, count);
+    judge_part(a->name, a->rows, a->columns);
+    for (int i = 0; i < a->mistakes; i++) {
+        with_error(p, a->list[i].e, wrong);
+        judge_mistake(a->list[i].name, a->list[i].sentence, wrong + a->from, count);
     }
-    judge_want(want, count, 1e-5);
+    judge_want(want + a->from, count, 1e-5);
 }
 
 static void layer(const int *size)
@@ -128,16 +215,14 @@ static void layer(const int *size)
     for (int k = 0; k < B * m; k++)
         dy[k] = d[k] = (float)((k * 31 + 9) % 13) / 4 - 1.125f;
     differences(p, want);
-    for (int e = 0; e < SUM_OF_BATCH; e++)
-        with_error(p, e, wrong[e]);
     linear_backward(x, W, d, dx, dW, db, B, n, m);
-    char what[3][60];
-    const char *names[] = { "dx", "dW", "dbias" };
+    const answer answers[] = {
+        { "dx", dx, 0, B, n, sizeof of_dx / sizeof *of_dx, of_dx },
+        { "dW", dW, B * n, m, n, sizeof of_dW / sizeof *of_dW, of_dW },
+        { "dbias", db, B * n + m * n, 1, m, sizeof of_bias / sizeof *of_bias, of_bias },
+    };
     for (int i = 0; i < 3; i++)
-        snprintf(what[i], sizeof what[i], "%s for B %d, n %d, m %d", names[i], B, n, m);
-    part(what[0], dx, want, 0, B * n);
-    part(what[1], dW, want + B * n, B * n, m * n);
-    part(what[2], db, want + B * n + m * n, B * n + m * n, m);
+        judge_answer(&answers[i], p, want);
     float *all[] = { x, W, d, dx, dW, db };
     for (int i = 0; i < 6; i++)
         free(all[i]);
