@@ -9,7 +9,8 @@ static const struct {
     const char *name, *sentence;
 } mistakes[] = {
     { COLUMN_MAJOR, "column_major",
-      "this is column-major order, in which the first index runs fastest. Here the last one does." },
+      "this is column-major order, in which the first index runs fastest. Here the last one "
+      "does." },
     { SIZE_BEFORE, "size_before",
       "each step multiplies by the size of the dimension before. A step of index[d] passes the "
       "dimensions behind d." },

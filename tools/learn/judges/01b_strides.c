@@ -78,7 +78,8 @@ static const struct {
     const char *name, *sentence;
 } of_transpose[] = {
     { NOTHING, "unchanged",
-      "the view is as it was. If a function of yours swaps numbers, does it get their addresses? In "
+      "the view is as it was. If a function of yours swaps numbers, does it get their addresses? "
+      "In "
       "C an argument is a copy." },
     { SIZES_ONLY, "sizes_only",
       "the sizes are exchanged, the strides are not: each dimension takes its stride along." },
@@ -95,7 +96,8 @@ static const struct {
     { LOST_B, "second_lost",
       "both dimensions are now the old a: b was overwritten before it was kept." },
     { NEIGHBOUR, "moved",
-      "dimension a was moved to place b and those between moved up; a and b should change places." },
+      "dimension a was moved to place b and those between moved up; a and b should change "
+      "places." },
 };
 
 static view made(const int *shape, int n)
@@ -173,7 +175,8 @@ static const struct {
     { INDEX_TURNED, "indices_turned",
       "the indices are taken from the last to the first: index[d] belongs to stride[d]." },
     { TWO, "two_only", "only the first two indices count; a view has n." },
-    { ADDED, "stride_added", "indices and strides are added; each index is multiplied by its own." },
+    { ADDED, "stride_added",
+      "indices and strides are added; each index is multiplied by its own." },
     { FROM_ONE, "from_one", "it is one too many: element (0,0,...) lies at 0." },
 };
 

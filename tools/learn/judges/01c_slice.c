@@ -117,7 +117,8 @@ static const mistake of_stride[] = {
       "the stride is as it was: from one index that stays to the next it is step times as far." },
     { STRIDE_REPLACED, "stride_replaced",
       "the stride is step floats. It is step times the old stride: from row to row it is far." },
-    { STRIDE_ADDED, "stride_added", "step is added to the stride; the stride is multiplied by it." },
+    { STRIDE_ADDED, "stride_added",
+      "step is added to the stride; the stride is multiplied by it." },
     { STRIDE_DIVIDED, "stride_divided",
       "the stride is divided by step; from one index that stays to the next it is step times as "
       "far." },
@@ -159,7 +160,8 @@ enum { SLICES = sizeof slices / sizeof *slices };
 
 typedef double (*rule)(view, int, const int *, int);
 
-static void judge_field(const char *what, const float *got, rule compute, const mistake *list, int n)
+static void judge_field(const char *what, const float *got, rule compute, const mistake *list,
+                        int n)
 {
     float out[SLICES];
     judge.what = what;

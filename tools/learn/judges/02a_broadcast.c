@@ -18,7 +18,8 @@ enum { RIGHT, ROW_INDEX, FIRST, FLAT, LAST_ROW, ADDED, ONLY_B, ONLY_X, TIMES, MI
 
 static const mistake of_y[] = {
     { ROW_INDEX, "row_index",
-      "each row gets one number of b, its own. b belongs to the columns: element (i,j) gets b[j]." },
+      "each row gets one number of b, its own. b belongs to the columns: element (i,j) gets "
+      "b[j]." },
     { FIRST, "first_element", "all elements get b[0]; element (i,j) gets b[j]." },
     { FLAT, "first_row", "only the first row gets b: it is repeated for all rows." },
     { LAST_ROW, "last_row", "only the last row gets b: it is repeated for all rows." },
@@ -61,9 +62,11 @@ enum { ASSIGNED = 1, BY_COLUMNS, MEAN, DIRTY, FIRST_ROW, TWO_ROWS, WITHOUT_0, NE
 
 static const mistake of_db[] = {
     { ASSIGNED, "assigned",
-      "only the last row of dy is left: = overwrites what the rows before brought, += adds to it." },
+      "only the last row of dy is left: = overwrites what the rows before brought, += adds to "
+      "it." },
     { FIRST_ROW, "only_row_0", "this is row 0 of dy alone; b was used by every row." },
-    { TWO_ROWS, "without_last_row", "the last row of dy is missing: does a loop end one too early?" },
+    { TWO_ROWS, "without_last_row",
+      "the last row of dy is missing: does a loop end one too early?" },
     { WITHOUT_0, "without_row_0", "row 0 of dy is missing: does a loop begin one too late?" },
     { BY_COLUMNS, "by_columns",
       "dy is read as if its columns lay side by side: dy[i * n + j] is row i, column j." },

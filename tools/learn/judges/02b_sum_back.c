@@ -4,7 +4,8 @@
 enum { MOST = 256 };
 
 enum { RIGHT, ASSIGNED, MEAN, MODULO, BLOCKS, BIG_STRIDES, FIRST, REVERSED, LEFT, UNCHECKED,
-       TURNED_CHECK, OWN_STEP, COLUMNS, ALL, NEGATIVE, TIMES, PER_NUMBER, LAST_ONLY, PREFIX, NO_LAST,
+       TURNED_CHECK, OWN_STEP, COLUMNS, ALL, NEGATIVE, TIMES, PER_NUMBER, LAST_ONLY, PREFIX,
+       NO_LAST,
        NO_FIRST, LARGEST };
 
 static const struct {
@@ -76,7 +77,8 @@ static int counts(const int *small, int n, int d, int e)
 // The place in dx that number k of dy belongs to; -1: none.
 static int place(int k, const int *big, const int *small, int n, int e)
 {
-    int total = product(big, n), count = product(small, n), index[4], at = 0, step = 1, last = n - 1;
+    int total = product(big, n), count = product(small, n), index[4], at = 0, step = 1,
+    last = n - 1;
     if (e == PREFIX) return k < count ? k : -1;
     if (e == MODULO) return k % count;
     if (e == BLOCKS) return k / (total / count);

@@ -40,8 +40,9 @@ static void differences(float *want)
     }
 }
 
-enum { NO_MEAN = 1, NO_TWO, NEITHER, SIGN, ASSIGNED, NO_BIAS, DIRTY, BY_N, BY_BOTH, TWICE_MEAN, FOUR,
-       W_FOR_X, BY_COLUMNS, ROW_0, ROW_0_FORWARD, X_0, NO_ERROR, SQUARED, NO_TARGET, NO_Y, TARGET_0,
+enum { NO_MEAN = 1, NO_TWO, NEITHER, SIGN, ASSIGNED, NO_BIAS, DIRTY, BY_N, BY_BOTH, TWICE_MEAN,
+       FOUR, W_FOR_X, BY_COLUMNS, ROW_0, ROW_0_FORWARD, X_0, NO_ERROR, SQUARED, NO_TARGET, NO_Y,
+       TARGET_0,
        TARGET_TIMES, ONLY_SIGN, Y_GOES_ON, NO_LAST, NO_FIRST, Y_FOR_X, X_TIMES_W, STEPPED, MEANS,
        BIAS_EACH, SIGMOID, ABS, DB_ZERO, DB_SUM_X, DB_BIAS, DB_OLD, DB_LAST };
 
@@ -129,7 +130,8 @@ static const mistake of_dbias[] = {
       "dbias is multiplied by bias. When bias changes, y changes by just as much: the factor is "
       "1." },
     { BIAS_EACH, "dbias_n_times",
-      "dbias is n times too large: it is added in the loop over the inputs. The bias is in y once." },
+      "dbias is n times too large: it is added in the loop over the inputs. The bias is in y "
+      "once." },
 };
 
 static double error_of(int b, double y, int e)

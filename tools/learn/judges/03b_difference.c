@@ -57,7 +57,8 @@ static int near(double got, double want, double relative)
 }
 
 // What a formula of two or three values would give.
-enum { FORWARD, BACKWARD, NOT_HALVED, TIMES_H, SUM, HALVED, H_ALONE, SECOND, MEAN_OF_TWO, FORMULAS };
+enum { FORWARD, BACKWARD, NOT_HALVED, TIMES_H, SUM, HALVED, H_ALONE, SECOND, MEAN_OF_TWO,
+       FORMULAS };
 
 static const char *const formulas[FORMULAS][2] = {
     { "forward_difference",
@@ -67,7 +68,8 @@ static const char *const formulas[FORMULAS][2] = {
       "this is (f(x) - f(x - h)) / h, which is wrong by about h. With both sides, x + h and x - h, "
       "the error is about h^2." },
     { "not_halved", "it is twice as large: from x - h to x + h it is 2 h." },
-    { "times_h", "f(x + h) - f(x - h) is multiplied by 2 h; it is divided: a slope is a quotient." },
+    { "times_h", "f(x + h) - f(x - h) is multiplied by 2 h; it is divided: a slope is a "
+    "quotient." },
     { "sum_of_values", "f(x + h) and f(x - h) are added; their difference is the change." },
     { "halved_twice", "it is half of what is right: from x - h to x + h it is 2 h, and no more." },
     { "not_divided", "this is f(x + h) - f(x - h), which must be divided by the way, 2 h." },

@@ -16,9 +16,11 @@ static const struct {
       "every gradient is 0. The last node begins with 1, after all are set to 0: without that, "
       "nothing comes back." },
     { NO_SEED, "no_seed",
-      "the last node begins with its value. Its gradient is 1: how the result changes with itself." },
+      "the last node begins with its value. Its gradient is 1: how the result changes with "
+      "itself." },
     { SKIPS_LAST, "skips_last",
-      "the last node keeps its gradient for itself: begin at n - 1, which is the first to pass on." },
+      "the last node keeps its gradient for itself: begin at n - 1, which is the first to pass "
+      "on." },
     { ALL_ONE, "all_begin_with_1",
       "every node begins with gradient 1. Only the last does; the others begin with 0." },
     { FORWARD, "forward_order",
@@ -29,7 +31,8 @@ static const struct {
     { ADD_VALUE, "add_like_mul",
       "a sum passes its gradient on as it is; only products multiply." },
     { LIKE_ADD, "mul_like_add",
-      "a product passes its gradient on as it is. It is multiplied by the value of the other side." },
+      "a product passes its gradient on as it is. It is multiplied by the value of the other "
+      "side." },
     { NODE_VALUE, "value_of_product",
       "the gradient is multiplied by the value of the product; it is that of the other side." },
     { NO_GRADIENT, "gradient_not_passed",
@@ -54,7 +57,8 @@ static const struct {
       "a sum gives each side half of its gradient. Each side changes the sum by as much as it "
       "changes: both get all of it." },
     { MINUS, "second_side_minus",
-      "the second side gets its gradient with the opposite sign; this is a sum, and no difference." },
+      "the second side gets its gradient with the opposite sign; this is a sum, and no "
+      "difference." },
     { INNER_LOST, "inner_lost",
       "the gradients of nodes between leaves and result are 0 or lost. They are asked for, too." },
     { DIRTY, "not_zeroed",

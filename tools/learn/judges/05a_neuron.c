@@ -5,7 +5,8 @@ enum { MOST = 16 };
 
 enum { RIGHT, NO_BIAS, BIAS_EACH, NO_SIGMOID, SIGMOID_EACH, SIGN, NOT_RESET, FIRST_ROW, TANH, RELU,
        MINUS, BEHIND, COLUMNS, NO_INPUT, ONE_WEIGHT, ASSIGNED, WITHOUT_LAST, WITHOUT_FIRST, ADDED,
-       TIMES_BIAS, MEAN, BY_STEPS_OF_B, DENOMINATOR, NO_ONE, ONLY_EXP, BASE_2, SLOPE, STEP, WEIGHT_B,
+       TIMES_BIAS, MEAN, BY_STEPS_OF_B, DENOMINATOR, NO_ONE, ONLY_EXP, BASE_2, SLOPE, STEP,
+       WEIGHT_B,
        SOFTPLUS, TWICE, NO_WEIGHT, MINUS_ONE, ROUNDED, SQUASHED_BIAS };
 
 static const struct {
@@ -24,7 +25,8 @@ static const struct {
     { TANH, "tanh", "this is tanh, between -1 and 1. The sigmoid lies between 0 and 1." },
     { RELU, "relu", "this is a ReLU, the sum or 0. Here the sum is bent by the sigmoid." },
     { STEP, "step",
-      "this is 1 or 0 by the sign of the sum. The sigmoid has all values between, and so a slope." },
+      "this is 1 or 0 by the sign of the sum. The sigmoid has all values between, and so a "
+      "slope." },
     { SOFTPLUS, "softplus", "this is log(1 + exp(z)). The sigmoid is 1 / (1 + exp(-z))." },
     { SLOPE, "slope", "this is y (1 - y), the slope of the sigmoid; y itself is asked for." },
     { MINUS, "minus_bias", "the bias is subtracted; it is added." },
@@ -51,7 +53,8 @@ static const struct {
     { NO_ONE, "no_one", "this is exp(z): in 1 / (1 + exp(-z)) the 1 below is missing." },
     { ONLY_EXP, "minus_in_front", "this is 1 / (1 - exp(-z)); it is 1 + exp(-z) below." },
     { BASE_2, "base_2", "this has powers of 2 in it. exp is a power of e: expf, and not exp2f." },
-    { MINUS_ONE, "stretched", "this is 2 y - 1, between -1 and 1. The sigmoid lies between 0 and 1." },
+    { MINUS_ONE, "stretched",
+      "this is 2 y - 1, between -1 and 1. The sigmoid lies between 0 and 1." },
     { ROUNDED, "rounded", "this is y rounded to 0 or 1: is a float kept in an int?" },
     { SQUASHED_BIAS, "bias_left_out_of_bend",
       "the bias is bent apart from the sum. It is added to the sum, and that is bent." },

@@ -4,9 +4,9 @@
 enum { MOST = 64 };
 
 enum { RIGHT, NOT_TRANSPOSED, NO_BIAS, BIAS_BY_ROW, BIAS_EACH, ASSIGNED, NOT_RESET, BY_COLUMNS,
-       FIRST_ROW, BIAS_0, MINUS, BIAS_I, NO_LAST, NO_FIRST, X_COLUMNS, X_BY_M, W_BY_M, W_ROW_0, W_FIRST,
-       W_ALONE, X_ALONE, PLUS, MEAN, SIGMOID, RELU, TIMES_BIAS, DIRTY, BIAS_ALONE, ELEMENTS, MEAN_ROOT,
-       LAST_BIAS, RESET_BY_ROW };
+       FIRST_ROW, BIAS_0, MINUS, BIAS_I, NO_LAST, NO_FIRST, X_COLUMNS, X_BY_M, W_BY_M, W_ROW_0,
+       W_FIRST, W_ALONE, X_ALONE, PLUS, MEAN, SIGMOID, RELU, TIMES_BIAS, DIRTY, BIAS_ALONE,
+       ELEMENTS, MEAN_ROOT, LAST_BIAS, RESET_BY_ROW };
 
 static const struct {
     int e;
@@ -21,7 +21,8 @@ static const struct {
     { W_ROW_0, "weights_of_output_0",
       "all outputs use the weights of output 0: W[o][i] lies at o n + i." },
     { W_FIRST, "first_weight", "each output uses one weight for all inputs: W[o][i] has an i." },
-    { ELEMENTS, "no_row_of_W", "all inputs but input o are left out: each output sees all inputs." },
+    { ELEMENTS, "no_row_of_W",
+      "all inputs but input o are left out: each output sees all inputs." },
     { NO_BIAS, "no_bias", "the bias is missing." },
     { BIAS_BY_ROW, "bias_by_row",
       "each row of the batch gets a number of bias. It belongs to the outputs: bias[o]." },

@@ -34,9 +34,34 @@ static void differences(double *p, float *out)
     }
 }
 
-enum { ASSIGNED, W_TRANSPOSED, DX_COLUMNS, X_FOR_W, W_ALONE, NO_LAST, NO_FIRST, MEAN, MEAN_N, MEAN_M,
-       NEGATIVE, DIRTY, LEFT, ROW_0, DY_COLUMNS, FIRST_OUTPUT, DW_TRANSPOSED, W_FOR_X, X_ALONE, X_ROW_0,
-       X_COLUMNS, EACH_INPUT, TIMES_BIAS, ZERO, STEPPED, FIRST_ROW };
+enum {
+    ASSIGNED,
+    W_TRANSPOSED,
+    DX_COLUMNS,
+    X_FOR_W,
+    W_ALONE,
+    NO_LAST,
+    NO_FIRST,
+    MEAN,
+    MEAN_N,
+    MEAN_M,
+    NEGATIVE,
+    DIRTY,
+    LEFT,
+    ROW_0,
+    DY_COLUMNS,
+    FIRST_OUTPUT,
+    DW_TRANSPOSED,
+    W_FOR_X,
+    X_ALONE,
+    X_ROW_0,
+    X_COLUMNS,
+    EACH_INPUT,
+    TIMES_BIAS,
+    ZERO,
+    STEPPED,
+    FIRST_ROW
+};
 
 typedef struct mistake {
     int e;
@@ -111,14 +136,16 @@ static const mistake of_dW[] = {
 static const mistake of_bias[] = {
     { ASSIGNED, "dbias_assigned",
       "dbias has the last row of the batch alone: the bias was added to each row." },
-    { NO_LAST, "dbias_without_last", "the last row is missing in dbias: does a loop end too early?" },
+    { NO_LAST, "dbias_without_last",
+      "the last row is missing in dbias: does a loop end too early?" },
     { NO_FIRST, "dbias_without_first", "row 0 is missing in dbias: does a loop begin at 1?" },
     { FIRST_ROW, "dbias_of_row_0", "dbias has row 0 of the batch alone; each row adds its part." },
     { MEAN, "divided_by_B", "dbias is divided by B. The 1/B of the mean is in dy already." },
     { EACH_INPUT, "dbias_n_times",
       "dbias is n times too large: it is added in the loop over the inputs. It is in y once." },
     { TIMES_BIAS, "dbias_times_x",
-      "dbias has x in it. When bias[o] changes, y[b][o] changes by just as much: the factor is 1." },
+      "dbias has x in it. When bias[o] changes, y[b][o] changes by just as much: the factor is "
+      "1." },
     { DY_COLUMNS, "dbias_by_columns",
       "dbias reads dy as if it were (m,B). It is (B,m): dy[b][o] lies at b m + o." },
     { NEGATIVE, "dbias_sign", "dbias has the opposite sign." },
@@ -143,7 +170,8 @@ static void pass_on(const double *p, int b, int o, int e, double *out)
         if (e == X_FOR_W) part = d * x[in];
         if (e == W_FOR_X || e == X_ALONE) weight = e == X_ALONE ? x[in] : d * W[w];
         if (e == ASSIGNED) dx[b * n + i] = dW[at] = 0;
-        if ((e != NO_LAST || o < m - 1) && (e != NO_FIRST || o > 0) && (e != FIRST_OUTPUT || o == 0))
+        if ((e != NO_LAST || o < m - 1) && (e != NO_FIRST || o > 0)
+            && (e != FIRST_OUTPUT || o == 0))
             dx[e == DX_COLUMNS ? i * B + b : b * n + i] += part;
         if ((e != NO_LAST || b < B - 1) && (e != NO_FIRST || b > 0) && (e != FIRST_ROW || b == 0))
             dW[e == DW_TRANSPOSED ? i * m + o : at] += weight;

@@ -3,10 +3,41 @@
 
 enum { MOST = 16 };
 
-enum { RIGHT, NO_MAXIMUM, MAXIMUM_OF_ALL, SUM_OF_ALL, NOT_DIVIDED, FIRST, LAST, MINIMUM, MEAN_SHIFT,
-       ROW_0_MAXIMUM, LOG, NO_EXP, MINUS, BASE_2, SIGMOID, DIVIDED_BY_N, MEAN_OF_EXPS, ROW_0, COLUMNS,
-       GOES_ON, SHIFT_ONLY, BY_LARGEST, ADDED_SHIFT, ONE_BELOW, SQUARES, SUM_OF_SCORES, NO_LAST,
-       NO_FIRST, HARD, RUNNING, SUM_WITHOUT_SHIFT, ONES_SHIFT, ABSOLUTE };
+enum {
+    RIGHT,
+    NO_MAXIMUM,
+    MAXIMUM_OF_ALL,
+    SUM_OF_ALL,
+    NOT_DIVIDED,
+    FIRST,
+    LAST,
+    MINIMUM,
+    MEAN_SHIFT,
+    ROW_0_MAXIMUM,
+    LOG,
+    NO_EXP,
+    MINUS,
+    BASE_2,
+    SIGMOID,
+    DIVIDED_BY_N,
+    MEAN_OF_EXPS,
+    ROW_0,
+    COLUMNS,
+    GOES_ON,
+    SHIFT_ONLY,
+    BY_LARGEST,
+    ADDED_SHIFT,
+    ONE_BELOW,
+    SQUARES,
+    SUM_OF_SCORES,
+    NO_LAST,
+    NO_FIRST,
+    HARD,
+    RUNNING,
+    SUM_WITHOUT_SHIFT,
+    ONES_SHIFT,
+    ABSOLUTE
+};
 
 typedef struct mistake {
     int e;
@@ -17,22 +48,27 @@ static const mistake of_rows[] = {
     { NOT_DIVIDED, "not_divided",
       "these are the exps: they still have to be divided by their sum." },
     { SUM_OF_ALL, "sum_of_all",
-      "the probabilities of all rows together are 1. Each row is for itself: its sum begins at 0." },
+      "the probabilities of all rows together are 1. Each row is for itself: its sum begins at "
+      "0." },
     { GOES_ON, "sum_not_reset",
       "the sum of a row has those of the rows before in it. It must begin at 0 for each row." },
     { COLUMNS, "by_columns",
-      "the probabilities of each column add up to 1. Those of a row must: x[r n + i] is number i of "
+      "the probabilities of each column add up to 1. Those of a row must: x[r n + i] is number i "
+      "of "
       "row r." },
     { ROW_0, "first_row", "all rows give the answer of row 0: row r begins at x[r * n]." },
     { RUNNING, "divided_too_early",
       "each exp is divided by the sum up to there. Add up all of the row, then divide." },
-    { NO_LAST, "sum_without_last", "the last exp is missing in the sum: does a loop end too early?" },
-    { NO_FIRST, "sum_without_first", "the first exp is missing in the sum: does a loop begin at 1?" },
+    { NO_LAST, "sum_without_last",
+      "the last exp is missing in the sum: does a loop end too early?" },
+    { NO_FIRST, "sum_without_first",
+      "the first exp is missing in the sum: does a loop begin at 1?" },
     { ONE_BELOW, "sum_from_1", "the sum has 1 in it before any exp is added; it begins at 0." },
     { SUM_OF_SCORES, "sum_of_scores",
       "the exps are divided by the sum of the scores; it is the sum of the exps." },
     { NO_EXP, "no_exp",
-      "the scores are divided by their sum, without exp. Negative scores make that no probability." },
+      "the scores are divided by their sum, without exp. Negative scores make that no "
+      "probability." },
     { SQUARES, "by_length",
       "the exps are divided by the root of the sum of their squares. Divide by their sum." },
     { DIVIDED_BY_N, "divided_by_n", "the exps are divided by n; divide by their sum." },
@@ -49,7 +85,8 @@ static const mistake of_rows[] = {
     { LOG, "log", "this is the logarithm of the softmax; the probabilities are asked for." },
     { HARD, "only_the_largest",
       "the largest score gets 1 and the others 0. Softmax gives the others their part, too." },
-    { SHIFT_ONLY, "only_shifted", "this is x minus the largest: exp and the division are missing." },
+    { SHIFT_ONLY, "only_shifted",
+      "this is x minus the largest: exp and the division are missing." },
     { ABSOLUTE, "absolute", "the sign of a score does not count in it; it must." },
     { SUM_WITHOUT_SHIFT, "sum_not_shifted",
       "the largest is subtracted above, and not in the sum below. It must be the same in both." },
@@ -60,7 +97,8 @@ static const mistake of_rows[] = {
 // Which number makes exp safe: all of these are right as long as scores are small.
 static const mistake of_shift[] = {
     { MAXIMUM_OF_ALL, "maximum_of_all",
-      "the largest of all rows was subtracted: a row far below it has only zeros then. Each row has "
+      "the largest of all rows was subtracted: a row far below it has only zeros then. Each row "
+      "has "
       "its own." },
     { ROW_0_MAXIMUM, "maximum_of_row_0",
       "the largest of row 0 was subtracted in every row. Each row has its own." },
