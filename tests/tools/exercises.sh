@@ -10,11 +10,14 @@ out=$PWD/build/exercises name=${1:-}
 log=$out/log${name:+_$name}
 mkdir -p "$out"
 . tests/lib/test.sh
-learn=tools/learn/learn.sh
+learn=tools/learn/learn.sh compiler=${CC:-cc}
 
 # The exit code is that of a refusal, and a sentence says so.
 refused() { fails_with 1 'Not yet. ' $learn judge-file "$1" "$name"; }
-refused_as() { fails_with 1 "mistake: $2" $learn judge-file "$1" "$name"; }
+refused_as() {
+    fails_with 1 "mistake: $2" $learn judge-file "$1" "$name" ||
+        CC=$compiler fails_with 1 "mistake: $2" $learn judge-file "$1" "$name"
+}
 
 # Applies a change to the solution; without a place for it, the file stays empty.
 plant() {           # plant SOLUTION 'old => new ;; old => new' RESULT
@@ -84,6 +87,8 @@ exercise() {
     check "$name runs in 10 s" below "$run" 10
     check "$name: the score counts it" grep -qx "$name" "$tree/learn/passed"
     export LEARN_FLAGS=-O0 LEARN_SANITIZER=no           # a refusal needs neither
+    # tcc is ten times as fast as gcc; it lacks a little of C.
+    ! CC=tcc $learn judge-file "$solution" "$name" >/dev/null 2>&1 || export CC=tcc
     check "$name: the starter fails in its place" judged_in "$tree" "$starter" 1
     check "$name: and counts no more" not grep -qx "$name" "$tree/learn/passed"
     : >"$here/empty.c"

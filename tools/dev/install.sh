@@ -105,6 +105,8 @@ check() {
             has_header protobuf-c/protobuf-c.h
     esac
     [ "$purpose" = test ] &&
+        need may tcc 'wrong answers to exercises are judged faster' 'tcc (optional)' has_command tcc
+    [ "$purpose" = test ] &&
         need may libonnx-testdata 'the test set of ONNX' 'the test set of ONNX (optional)' \
             has_onnx_data
     need must libstb-dev 'stb_ds.h: the lists and maps of samba.h' \

@@ -58,8 +58,8 @@ static void differences(double (*f)(const double *), const double *at, float *ou
     }
 }
 
-static double x0[B * N], y0[B * N];
-static float y1[B * N];
+static double s0[B * N], p0[B * N];
+static float p1[B * N];
 
 typedef struct mistake {
     int e;
@@ -128,7 +128,7 @@ static const mistake of_dy[] = {
 static double of_probability(int b, int i, int e)
 {
     int right = i == label[e == LABEL_0 ? 0 : b];
-    double p = (double)y1[b * N + i], d = right ? -1 / p / B : 0;
+    double p = (double)p1[b * N + i], d = right ? -1 / p / B : 0;
     if ((e == LAST_ROW && b < B - 1) || (e == ROW_0 && b > 0)) return 0;
     switch (e) {
     case NEGATIVE: return -d;
@@ -154,7 +154,7 @@ static double of_probability(int b, int i, int e)
 
 static void loss_backward(void)
 {
-    float *dy = judge_room(B * N, 1000), *y = judge_copy(y1, sizeof y1), want[B * N], out[B * N];
+    float *dy = judge_room(B * N, 1000), *y = judge_copy(p1, sizeof p1), want[B * N], out[B * N];
     int *labels = judge_copy(label, sizeof label);
     judge_case("cross_entropy_backward of 3 rows of 4");
     cross_entropy_backward(y, labels, dy, B, N);
@@ -165,7 +165,7 @@ static void loss_backward(void)
             out[k] = (float)of_probability(k / N, k % N, of_dy[i].e);
         judge_mistake(of_dy[i].name, of_dy[i].sentence, out, B * N);
     }
-    differences(cross_entropy, y0, want);
+    differences(cross_entropy, p0, want);
     judge_want(want, B * N, 1e-5);
     free(dy);
     free(y);
@@ -222,9 +222,9 @@ static double row_sum(const float *dy, int b, int i, int e)
     double sum = 0;
     for (int k = 0; k < B * N; k++) {
         int row = k / N, j = k % N, of = e == ROW_0_SUM ? 0 : b;
-        double d = (double)dy[k], part = d * (double)y1[k];
+        double d = (double)dy[k], part = d * (double)p1[k];
         if (e == UNWEIGHTED) part = d;
-        if (e == SUM_OF_Y) part = (double)y1[k];
+        if (e == SUM_OF_Y) part = (double)p1[k];
         if ((e == NO_OWN && j == i) || (e == NO_LAST && j == N - 1) || (e == NO_FIRST && j == 0))
             continue;
         int counts = row == of || e == SUM_OF_ALL || (e == GOES_ON && row < b);
@@ -236,7 +236,7 @@ static double row_sum(const float *dy, int b, int i, int e)
 
 static double of_score(const float *dy, int b, int i, int e)
 {
-    double p = (double)y1[b * N + i], d = (double)dy[b * N + i], sum = row_sum(dy, b, i, e);
+    double p = (double)p1[b * N + i], d = (double)dy[b * N + i], sum = row_sum(dy, b, i, e);
     switch (e) {
     case DIAGONAL: return d * p * (1 - p);
     case NO_SUM: return d * p;
@@ -258,7 +258,7 @@ static double of_score(const float *dy, int b, int i, int e)
 
 static void through(const char *what, const float *dy)
 {
-    float *dx = judge_room(B * N, 1000), *y = judge_copy(y1, sizeof y1), want[B * N], out[B * N];
+    float *dx = judge_room(B * N, 1000), *y = judge_copy(p1, sizeof p1), want[B * N], out[B * N];
     float *own_dy = judge_copy(dy, sizeof out);
     judge_case(what);
     softmax_backward(y, own_dy, dx, B, N);
@@ -270,7 +270,7 @@ static void through(const char *what, const float *dy)
         judge_mistake(of_dx[i].name, of_dx[i].sentence, out, B * N);
     }
     weight = dy;
-    differences(weighted, x0, want);
+    differences(weighted, s0, want);
     judge_want(want, B * N, 1e-5);
     free(dx);
     free(y);
@@ -281,10 +281,10 @@ static void both(void)
 {
     float dy[B * N], dx[B * N], want[B * N];
     judge_case("one behind the other: the gradient of 07b");
-    cross_entropy_backward(y1, label, dy, B, N);
-    softmax_backward(y1, dy, dx, B, N);
+    cross_entropy_backward(p1, label, dy, B, N);
+    softmax_backward(p1, dy, dx, B, N);
     judge_got(dx, B * N);
-    differences(loss_of_scores, x0, want);
+    differences(loss_of_scores, s0, want);
     judge_want(want, B * N, 1e-5);
 }
 
@@ -294,10 +294,10 @@ int main(void)
     static const float equal[B * N] = { 2, 2, 2, 2, -1, -1, -1, -1, 0, 0, 0, 0 };
     judge_begin();
     for (int k = 0; k < B * N; k++)
-        x0[k] = (double)scores[k];
-    softmax(x0, y0);
+        s0[k] = (double)scores[k];
+    softmax(s0, p0);
     for (int k = 0; k < B * N; k++)
-        y1[k] = (float)y0[k];
+        p1[k] = (float)p0[k];
     loss_backward();
     through("softmax_backward of 3 rows of 4", dy);
     through("softmax_backward of equal dy", equal);
