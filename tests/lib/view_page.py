@@ -44,11 +44,11 @@ class Page:
         raw = base64.b64decode(self.scripts.by_id[f'v{number}'])
         return struct.unpack(f'<{len(raw) // 4}{"f" if dtype in FLOATS else "i"}', raw)
 
-    def held(self, tensor, end, part=None):
-        """What a tensor holds before node `end` of the first step, of microbatch `part` or the last
+    def held(self, tensor, end, part=None, step=0):
+        """What a tensor holds before node `end` of a step, of microbatch `part` or the last
         one; None: not all of it is kept."""
         found = [s for s in self.data['snapshots']
-                 if s['tensor'] == tensor and s['step'] == 0 and s['node'] < end
+                 if s['tensor'] == tensor and s['step'] == step and s['node'] < end
                  and s.get('microbatch', 0) == (s.get('microbatch', 0) if part is None else part)]
         if not found or 'kept' in found[-1] or 'block' not in found[-1]:
             return None
@@ -219,8 +219,10 @@ def prove_costs(page):
     for n in page.nodes:
         products = products_of(page, n)
         # With strides, taps that meet a zero are computed as well.
-        stretched = n['op'] == 'convolution_backward_input' and n['attr']['stride'] != [1, 1]
-        exact = products is None or stretched or n['flops'] == 2 * products
+        strided = n['op'] == 'convolution_backward_input' and n['attr']['stride'] != [1, 1]
+        about = strided or n['op'].startswith('scaled_dot_product_attention')
+        assert n.get('about', False) == about, n['name']
+        exact = products is None or about or n['flops'] == 2 * products
         assert exact, (n['name'], n['flops'], products)
         if n['op'] == 'lookup':
             table, places = (page.tensors[i]['shape'] for i in reversed(n['in'][:2]))
@@ -263,7 +265,8 @@ def prove_attention(page):
             if a['shape'] == a['whole'] or a['causal']:
                 assert close(sum(row), 1.0, 1.0) or not any(row), sum(row)
             assert not a['causal'] or not any(row[r % q + 1:])
-        y, v = page.held(n['out'][0], a['node'] + 1, 0), page.held(n['in'][2], a['node'], 0)
+        y = page.held(n['out'][0], a['node'] + 1, 0, a['step'])
+        v = page.held(n['in'][2], a['node'], 0, a['step'])
         f32 = page.tensors[n['out'][0]]['dtype'] == 'f32'
         if a['shape'] != a['whole'] or not y or not v or len(n['in']) > 4 or not f32:
             continue

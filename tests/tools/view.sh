@@ -137,6 +137,14 @@ attends() {
 }
 check 'causal attention: y = P v' attends transformer
 check 'attention with a mask: y = P v' attends masked
+steps() {           # step by step, or of the first one alone
+    page transformer --steps 3 "$@" >$out/said &&
+        python3 tests/lib/view_page.py $out/transformer.html
+}
+all_steps() { steps | grep ' 3 of 3 attentions proved'; }
+check 'attention of all steps: y = P v' all_steps
+first_step() { steps --values 0 | grep ' 0 of 1 attentions proved'; }
+check 'and of the first one, where room is short' first_step
 check 'rewrites are read from the log' grep -q '"rewrites":\[{' $out/transformer.html
 
 # ---- Files that are given ----

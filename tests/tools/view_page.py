@@ -312,12 +312,30 @@ def peak(name, page, data):
     check(name + ': at the peak every byte has an owner', (owned, free) == (own, 0), (owned, free))
 
 
-def special(name, page, data):
+def special(name, page, data, blocks):
     """What single pages must tell."""
     if name == 'transformer':
         text = page.evaluate('change({tab: "attention"}); $("attention-leaks").textContent')
         told = all(word in text for word in ('leaks', 'token 3', '0.25'))
         check('the leak of the causal mask is told', told, text)
+    steps = sorted({one['step'] for one in data['snapshots']})
+    for step in steps if data.get('attention') else []:
+        node = data['attention'][0]['node']
+        held = [one for one in data['attention'] if one['node'] == node and
+                one.get('step', 0) <= step]
+        seen = page.evaluate("""change({tab: "attention", step: %d}),
+            Array.from(attentionValues(entryOf(0)).subarray(0, 20))""" % step)
+        raw = base64.b64decode(blocks[str(held[-1]['block'])])[:80]
+        right = seen == list(struct.unpack('<%df' % (len(raw) // 4), raw))
+        check('%s: attention of step %d' % (name, step), right, seen)
+        note = page.evaluate('!!$("attention-step")')
+        check('%s: says if it is of another step' % name, note == (held[-1].get('step', 0) != step))
+    about = page.evaluate("""change({tab: "cost"}),
+        Array.from(document.querySelectorAll("#cost-table tbody tr")).filter(
+            row => row.textContent.includes("≈")).length""")
+    wanted = sum(one.get('about', False) for one in data['nodes'])
+    check(name + ': what is an estimate', about == wanted or len(data['nodes']) > 1000,
+          (about, wanted))
     if page.evaluate('change({tab: "cost"}), !!roof.element'):
         node = page.evaluate("""(() => {
             const { i, x, y } = roof.points[roof.points.length >> 1], scale = roofScales();
@@ -422,7 +440,7 @@ def whole(name, file):
             keyboard(name, page, data)
         decoded(name, page, data, blocks)
         peak(name, page, data)
-        special(name, page, data)
+        special(name, page, data, blocks)
         judged, broken = looks(name, page, file, views)
         silent(name, page, file)
     axe = '%d rules of axe broken in' % broken if AXE != '-' else 'no axe for'

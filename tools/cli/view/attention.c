@@ -119,6 +119,9 @@ void capture_attention(capture *c, int32_t node, const samba_args *args)
 {
     scores a;
     describe(&a, &c->m->nodes[node], args);
+    // Of all steps, if there is room for all of each; else of the first one.
+    int64_t each = a.batch * a.heads * a.queries * a.keys, share = c->attention_budget / c->n_steps;
+    if (c->step > 0 && each > share) return;
     choose_part(&a, c->attention_budget);
     int64_t n = a.b * a.heads * a.t * a.s;
     float *q = as_floats(args->in[0], &args->in_spec[0]);

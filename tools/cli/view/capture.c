@@ -223,7 +223,7 @@ static void watch(int32_t i, const char *name, const samba_op *op, const samba_a
         else take(c, n->out[o], i, args->microbatch, args->out[o]);
     }
     bool attends = begins && n->op && strcmp(n->op, "scaled_dot_product_attention") == 0;
-    if (attends && c->step == 0 && args->microbatch == 0) capture_attention(c, i, args);
+    if (attends && args->microbatch == 0) capture_attention(c, i, args);
 }
 
 void begin_watch(capture *c)

@@ -35,7 +35,7 @@ typedef struct capture {
     model *m;
     int32_t step, n_steps;
     int64_t most;               // elements that are kept of a tensor, at most
-    int64_t attention_budget;   // elements for all probabilities of a node
+    int64_t attention_budget;   // elements for all probabilities of a node, in all steps
     snapshot *snapshots;
     block *blocks;
     attention *attentions;

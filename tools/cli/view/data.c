@@ -283,6 +283,17 @@ static void write_layer(FILE *to, const char *path)
     fputc(']', to);
 }
 
+// Are its FLOPs an estimate? Attention skips blocks that its mask hides; and where dy is stretched
+// by strides, some taps meet nothing, at the edges more of them.
+static bool is_estimate(const node *n)
+{
+    int32_t stride[2] = { 1, 1 };
+    if (!n->op) return false;
+    if (strncmp(n->op, "scaled_dot_product_attention", 28) == 0) return true;
+    samba_pef_attr(n, "stride", stride, 2);
+    return strcmp(n->op, "convolution_backward_input") == 0 && (stride[0] > 1 || stride[1] > 1);
+}
+
 static void write_node(FILE *to, const page_data *d, int32_t i)
 {
     const model *m = d->model;
@@ -298,6 +309,7 @@ static void write_node(FILE *to, const page_data *d, int32_t i)
     write_indices(to, n->out, n->n_out);
     write_attributes(to, n);
     write_layer(to, m->layer[i]);
+    if (is_estimate(n)) fputs(",\"about\":true", to);
     fprintf(to, ",\"flops\":%" PRId64 ",\"bytes\":%" PRId64 ",\"view\":%s",
             view ? 0 : n->flops, bytes_of(m, i), view ? "true" : "false");
     if (d->times->node) fprintf(to, ",\"seconds\":%.4g", d->times->node[i]);

@@ -1,7 +1,14 @@
 // Attention: who looks at whom. A small map for each head, one head large, and the chosen token's
 // weights as bars and as a table. A weight on a later token is a leak of the causal mask.
 
-const heads = { entry: 0, batch: 0, head: 0, token: Infinity };     // at first the last token
+const heads = { layer: 0, batch: 0, head: 0, token: Infinity };     // at first the last token
+const attending = Array.from(new Set(list('attention').map(entry => entry.node)));
+
+// The weights of a layer in the chosen step, or in the last one before it that the page has.
+function entryOf(layer) {
+    const all = list('attention').filter(entry => entry.node === attending[layer]);
+    return all.filter(entry => (entry.step || 0) <= state.step).pop() || all[0];
+}
 
 function attentionValues(entry) {
     if (entry.block !== undefined && entry.block !== null) return block(entry.block, false);
@@ -48,7 +55,7 @@ function tokenName(i) {
 
 function buildAttention(section) {
     const all = list('attention'), bad = all.filter(entry => leaks(entry).found.length);
-    const causal = all.filter(entry => leaks(entry).causal).length;
+    const causal = attending.filter((_, i) => leaks(entryOf(i)).causal).length;
     heads.built = true;
     section.append(el('h2', 'Attention'), el('div', { id: 'attention-leaks' }),
         el('div.bar', { id: 'attention-bar' }), el('div', { id: 'attention-maps' }));
@@ -62,7 +69,8 @@ function buildAttention(section) {
 function leakWarning(entry) {
     const { found } = leaks(entry), { batch, head, q, k, w } = found[0];
     const show = () => {
-        Object.assign(heads, { entry: list('attention').indexOf(entry), batch, head, token: q });
+        change({ step: entry.step || 0 });
+        Object.assign(heads, { layer: attending.indexOf(entry.node), batch, head, token: q });
         paintAttention();
     };
     return el('p.warning', `The causal mask leaks in ${nodeName(entry.node)}: ` +
@@ -70,8 +78,12 @@ function leakWarning(entry) {
         `${tokenName(q)} looks at ${tokenName(k)} with ${number(w)}. `, button('Show it', show));
 }
 
+function updateAttention(what) {
+    if (what.step) paintAttention();
+}
+
 function paintAttention() {
-    const entry = list('attention')[heads.entry], [batches, count, queries] = entry.shape;
+    const entry = entryOf(heads.layer), [batches, count, queries] = entry.shape;
     heads.batch = Math.min(heads.batch, batches - 1);
     heads.head = Math.min(heads.head, count - 1);
     heads.token = Math.min(heads.token, queries - 1);
@@ -84,6 +96,10 @@ function paintAttention() {
         nodeLink(entry.node, 'its node'));
     const cut = cutText(entry);
     if (cut) $('attention-bar').append(el('p.note', { id: 'attention-cut' }, cut));
+    const other = (entry.step || 0) !== state.step &&
+        `These are the weights of step ${entry.step || 0}: there was no room for those of step ` +
+        `${state.step}; --values makes more.`;
+    if (other) $('attention-bar').append(el('p.note', { id: 'attention-step' }, other));
     if (!attentionValues(entry)) {
         put($('attention-maps'), el('p.note', 'The page does not keep these weights.'));
         return;
@@ -114,10 +130,10 @@ function cutText({ shape, whole: all = shape }) {
 }
 
 function layerSelect() {
-    const options = list('attention').map((one, i) =>
-        [String(i), nodeName(one.node) + (leaks(one).found.length ? ' – leaks' : '')]);
-    return select('Layer', options, String(heads.entry), value => {
-        heads.entry = Number(value);
+    const options = attending.map((node, i) =>
+        [String(i), nodeName(node) + (leaks(entryOf(i)).found.length ? ' – leaks' : '')]);
+    return select('Layer', options, String(heads.layer), value => {
+        heads.layer = Number(value);
         paintAttention();
         $('attention-bar').querySelector('select').focus();
     });

@@ -11,8 +11,9 @@ function buildCost(section) {
     paintCost();
 }
 
-const costOf = ({ seconds, flops, bytes }) =>
-    ({ seconds: seconds || 0, flops: flops || 0, bytes: bytes || 0 });
+// about: for how many nodes FLOPs are an estimate.
+const costOf = ({ seconds, flops, bytes, about }) =>
+    ({ seconds: seconds || 0, flops: flops || 0, bytes: bytes || 0, about: about ? 1 : 0 });
 
 function costRows() {
     if (cost.by === 'node') {
@@ -43,7 +44,7 @@ const COST = {
     count: ['Nodes', row => row.count, row => whole(row.count)],
     seconds: ['Time', row => row.seconds, row => seconds(row.seconds)],
     share: ['Share', row => row.seconds, costShare],
-    flops: ['FLOPs', row => row.flops, row => whole(row.flops)],
+    flops: ['FLOPs', row => row.flops, row => (row.about ? '≈ ' : '') + whole(row.flops)],
     bytes: ['Bytes', row => row.bytes, row => whole(row.bytes)],
     intensity: ['FLOP/B', intensity, row => short(intensity(row))],
     speed: ['GFLOP/s', speed, row => short(speed(row))],

@@ -15,7 +15,7 @@ addView('Graph', nodes.length > 0, buildGraph, {
 addView('Memory', ((data.memory || {}).spans || []).length > 0, buildMemory,
     { update: updateMemory });
 addView('Cost', nodes.length > 0, buildCost, { update: updateCost });
-addView('Attention', there('attention'), buildAttention);
+addView('Attention', there('attention'), buildAttention, { update: updateAttention });
 addView('Rewrites', there('rewrites'), buildRewrites);
 addView('Difference', !!data.diff, buildDiff);
 
