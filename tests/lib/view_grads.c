@@ -21,8 +21,8 @@ typedef struct run {
     double step;
     double moved;                   // how far, along `along`
     bool done;
-    bool *shapes;                   // of each tensor: is it the changed one, in whatever shape? Only
-                                    // if that is a view: others may read the memory as well
+    bool *shapes;                   // NULL, or what is changed is a view, in whose memory others lie:
+                                    // of each tensor, is it that one in another shape?
     float *was;                     // what such a node reads otherwise
     bool mixed;                     // a node reads both it and what it is a view of
     double loss;                    // the sum of all
@@ -239,6 +239,11 @@ static bool judge_model(const char *path)
                                r.m.symbols[first->tensor].name, s->name);
         else if (v == PROVED && made) printf("%s: the gradient of %s (%d) is made of %d\n", path,
                                              s->name, i, grad[i].n);
+        if (v == PROVED) {
+            printf("%s: gradient of %d:", path, i);
+            for (int32_t k = 0; k < grad[i].n; k++) printf(" %d", grad[i].parts[k].tensor);
+            printf("\n");
+        }
         free(g);
     }
     printf("%s: %d gradients are proved, %d cannot be seen, %d are wrong\n", path, count[PROVED],

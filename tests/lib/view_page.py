@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""view_page.py PAGE [EXPECTED]: the data of a page that tools/samba view wrote, proved: values have
-the statistics that are said and are made of what their nodes read, memory adds up, attention's
-probabilities give what the op made, and gradients of what layers make give those of their
-parameters. EXPECTED, lines of a tensor's name and its first values, is what the page shows of the
-last step. Prints a summary."""
+"""view_page.py PAGE [EXPECTED [GRADIENTS NET]]: the data of a page that tools/samba view wrote,
+proved: values have the statistics that are said and are made of what their nodes read, memory adds
+up, attention's probabilities give what the op made, and gradients of what layers make give those of
+their parameters. EXPECTED, lines of a tensor's name and its first values, is what the page shows of
+the last step. GRADIENTS is what view_grads says of many files, of which this is NET. Prints a
+summary."""
 import base64, html.parser, json, math, struct, sys
 
 FLOATS = ('f32', 'bf16', 'f16')
@@ -282,6 +283,24 @@ def prove_attention(page):
     return proved
 
 
+def prove_peak(page):
+    """At the peak the bytes of all owners are the promise, and tensors own their places: no gap
+    has taken one."""
+    m = page.data['memory']
+    there = [s for s in m['spans'] if s['from'] <= m['peak'] <= s['to']]
+    assert sum(s['bytes'] for s in there) == m['promised'] == sum(p['bytes'] for p in m['pools'])
+    owned = [(s['pool'], s['offset'], s['offset'] + s['bytes']) for s in there if 'tensor' in s]
+    for t in page.tensors:
+        pool, begin = t['place']['pool'], t['place']['offset']
+        lives = t['role'] != 'temporary' or t['made'] <= m['peak'] <= max(t['used'] + [-1])
+        if 'view_of' in t or t['role'] == 'scratch' or not lives:
+            continue
+        end = begin + t['bytes']
+        inside = sum(max(0, min(end, high) - max(begin, low))
+                     for p, low, high in owned if p == pool)
+        assert inside == t['bytes'], (t['name'], inside, t['bytes'])
+
+
 def compare(page, path):
     """With what samba_read gave; returns how many tensors."""
     lines = open(path, encoding='utf-8', errors='replace').read().split('\n')
@@ -300,6 +319,16 @@ def compare(page, path):
     return right
 
 
+def compare_gradients(page, path, net):
+    """With the lines "NET: gradient of TENSOR: TENSOR ..." of view_grads; returns how many."""
+    lines = [line.split() for line in open(path) if line.startswith(f'{net}: gradient of ')]
+    for _, _, _, tensor, *parts in lines:
+        t = page.tensors[int(tensor[:-1])]
+        said = [t['grad']] if 'grad' in t else [part['tensor'] for part in t.get('grads', [])]
+        assert said == [int(part) for part in parts], (t['name'], said, parts)
+    return len(lines)
+
+
 def main():
     page = Page(sys.argv[1])
     d = page.data
@@ -307,9 +336,7 @@ def main():
     n_code = page.scripts.kinds.count('code')
     assert n_code <= 1, f'{n_code} scripts'     # the viewer: no name has made another one
     whole = prove_statistics(page)
-    m = d['memory']
-    at_peak = [s for s in m['spans'] if s['from'] <= m['peak'] <= s['to']]
-    assert sum(s['bytes'] for s in at_peak) == m['promised'] == sum(p['bytes'] for p in m['pools'])
+    prove_peak(page)
     for n in page.nodes:
         assert all(-1 <= i < len(page.tensors) for i in n['in'] + n['out']), n
     prove_costs(page)
@@ -317,6 +344,8 @@ def main():
     attended, gradients = prove_attention(page), prove_gradients(page)
     values = prove_values(page)
     right = compare(page, sys.argv[2]) if len(sys.argv) > 2 else 0
+    if len(sys.argv) > 4:
+        gradients = compare_gradients(page, *sys.argv[3:5])
     print(f'{len(page.nodes)} nodes, {len(d["snapshots"])} snapshots, {whole} whole, '
           f'{values} made of what is read, {right} as read, {len(d["rewrites"])} rewrites, '
           f'{attended} of {len(d["attention"])} attentions proved, {gradients} gradients proved')

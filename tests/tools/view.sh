@@ -96,6 +96,13 @@ differences() {
 check 'gradients are what central differences say' differences
 known() { grep "$1.ckpt: $2 gradients are proved" $out/gradients.txt; }
 check 'of all that one layer of GPT makes' known tied 39
+same_gradients() {
+    for net in $trained; do
+        page $net >$out/said && python3 tests/lib/view_page.py $out/$net.html $out/$net.expected \
+            $out/gradients.txt $out/$net.ckpt | grep -v ' 0 gradients proved' || return 1
+    done
+}
+check 'and pages name the same tensors' same_gradients
 check 'of what two losses need, one of them a mean' known two_losses 12
 check 'where equal calls and their gradients became one' known equal_parts 8
 check 'and where only the calls did' known read_often 22

@@ -53,7 +53,8 @@ function nodeDetails(node) {
         attributes.length > 0 && [el('h3', 'Attributes'),
                                   facts(attributes.map(([k, v]) => [k, attribute(v)]))],
         el('h3', 'Cost'), facts([
-            ['FLOPs', (node.about ? 'about ' : '') + whole(node.flops || 0)], ['Bytes moved', whole(node.bytes || 0)],
+            ['FLOPs', (node.about ? 'about ' : '') + whole(node.flops || 0)],
+            ['Bytes moved', whole(node.bytes || 0)],
             ['Time', time && seconds(time)],
             ['FLOP per byte', node.bytes && short(node.flops / node.bytes)],
             ['GFLOP/s', time && node.flops && short(node.flops / time / 1e9)],
