@@ -146,8 +146,9 @@ static void judge_calls(const float *W, const float *bias, int m, int n)
         random += bias[o] != 0 && asked > count;
     }
     judge_holds(!left, "no_bias", "the bias is not set: it still holds what was there before.");
-    judge_holds(!random, "random_bias",
-                "the bias is random, too. It begins at 0: the weights alone make neurons different.");
+    judge_holds(
+        !random, "random_bias",
+        "the bias is random, too. It begins at 0: the weights alone make neurons different.");
     judge_holds(asked <= count, "asked_too_often",
                 "random_normal was called more often than there are weights: once for each.");
     for (int o = 0; o < m; o++)
