@@ -149,6 +149,8 @@ static void train(const char *what, const float *start, int steps, float lr, flo
     free(w);
     free(v);
     judge_got(got, 2 * N);
+    judge_part("v", 1, N);
+    judge_part("w", 1, N);
     for (unsigned k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
         compute(start, steps, (double)lr, (double)momentum, mistakes[k].e, out);
         judge_mistake(mistakes[k].name, mistakes[k].sentence, out, 2 * N);

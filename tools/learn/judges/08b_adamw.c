@@ -189,6 +189,9 @@ static void train(const char *what, const float *start, int first, int steps, ad
     free(m);
     free(v);
     judge_got(got, ALL);
+    judge_part("m", 1, N);
+    judge_part("v", 1, N);
+    judge_part("w", 1, N);
     for (unsigned k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
         compute(start, first, steps, &o, mistakes[k].e, out);
         judge_mistake(mistakes[k].name, mistakes[k].sentence, out, ALL);
@@ -201,7 +204,7 @@ int main(void)
 {
     judge_begin();
     train("step 3 of a training, with a large eps", begun, 3, 1,
-          (adamw){ 0.3f, 0.8f, 0.95f, 0.02f, 0.1f });
+          (adamw){ 0.2f, 0.3f, 0.25f, 0.02f, 0.1f });
     train("a first step", zeros, 1, 1, (adamw){ 0.1f, 0.9f, 0.999f, 1e-8f, 0.1f });
     train("four steps", zeros, 1, 4, (adamw){ 0.1f, 0.9f, 0.95f, 1e-8f, 0.1f });
     train("four steps with a large eps", zeros, 1, 4, (adamw){ 0.1f, 0.8f, 0.9f, 0.01f, 0.5f });

@@ -4,6 +4,7 @@
 enum { TENSORS = 3, MOST = 8 };
 
 static const int sizes[TENSORS] = { 4, 1, 3 };
+static const char *const tensor_names[] = { "gradients[0]", "gradients[1]", "gradients[2]" };
 
 enum { RIGHT, NEVER, EACH_TENSOR, RUNNING, EACH_NUMBER, EACH_ABOVE, LARGEST, NO_ROOT, ROOT_OF_SUM,
        SUM_OF_NORMS, SUM_OF_SIZES, MEAN, MEAN_OF_TENSORS, FIRST_TENSOR, LAST_TENSOR, BY_SQUARE,
@@ -127,6 +128,7 @@ static void compute(const float *g, double limit, int e, float *out)
 static void returned(const float *g, double limit, double norm)
 {
     double right = measure(g, 0, 0, RIGHT);
+    judge_case("the norm that is returned for the same");
     judge_got_number(norm);
     if (right > limit)
         judge_mistake_number("norm_after",
@@ -158,6 +160,8 @@ static void gradient(const char *what, const float *g, float limit)
                 "a gradient of zeros became something else, such as 0 / 0: its norm is below the "
                 "limit, and then nothing is divided.");
     judge_got(got, MOST);
+    for (int t = 0; t < TENSORS; t++)
+        judge_part(tensor_names[t], 1, sizes[t]);
     for (unsigned i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         int root = judge_close(norm, measure(g, 0, 0, RIGHT), 1e-5);
         if (mistakes[i].e == NO_ROOT && root) continue;         // then it is divided_by_square
@@ -173,7 +177,7 @@ static void gradient(const char *what, const float *g, float limit)
 
 int main(void)
 {
-    static const float ten[MOST] = { 3, -4, -1, 1, 8, 2, -2, 1 }, zeros[MOST] = { 0 };
+    static const float ten[MOST] = { 3, -4, -1, 1, 8, -2, 2, -1 }, zeros[MOST] = { 0 };
     judge_begin();
     gradient("numbers of norm 10, limit 2", ten, 2);
     gradient("numbers of norm 10, limit 200", ten, 200);

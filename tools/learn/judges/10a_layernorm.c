@@ -34,11 +34,12 @@ static const struct {
       "it is divided by the mean distance; it is the root of the mean of squared distances." },
     { NO_ROOT, "no_root", "it is divided by the variance; it is the root of it." },
     { ROOT_OF_SUM, "variance_of_sum",
-      "the distances are added first and squared then: their sum is always 0. Square each one." },
+      "the variance came out 0. Are the distances added first and squared then? Their sum is "
+      "always 0: square each one, then add." },
     { MULTIPLIED, "multiplied", "it is multiplied by the root of the variance: divide." },
     { RMS, "rms",
-      "this is x by the root of the mean of x^2, RMSNorm, without any mean. LayerNorm takes the "
-      "mean off first." },
+      "the mean is missing, or always 0, also in the variance: this is RMSNorm, x by the root of "
+      "the mean of x^2. LayerNorm takes the mean off first." },
     { SQUARES_OF_X, "squares_of_x",
       "the mean of x^2 stands where the variance should: take the mean off before you square." },
     { NO_MEAN, "no_mean", "the mean is not subtracted." },
@@ -153,6 +154,7 @@ static void rows(const char *what, const float *x, int m, int n, double toleranc
     judge_case(what);
     layernorm(own, gamma, beta, got, m, n);
     judge_got(got, m * n);
+    judge_part("y", m, n);
     for (unsigned k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
         compute(x, gamma, beta, m, n, mistakes[k].e, wrong);
         judge_mistake(mistakes[k].name, mistakes[k].sentence, wrong, m * n);

@@ -182,6 +182,7 @@ static void rows(const char *what, const float *x, const float *dy, int m, int n
     free(own_x);
     free(own_dy);
     judge_got(got, m * n);
+    judge_part("dx", m, n);
     for (unsigned k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
         compute(x, dy, m, n, mistakes[k].e, wrong);
         judge_mistake(mistakes[k].name, mistakes[k].sentence, wrong, m * n);

@@ -203,6 +203,7 @@ static void image(const char *what, sizes n)
     float *y = judge_room(MOST, HELD);
     convolution(x, k, bias, y, n);
     judge_got(y, count);
+    judge_part("y", n.o * (n.h + 2 * n.pad - n.s + 1), n.w + 2 * n.pad - n.s + 1);
     for (unsigned e = 0; e < sizeof mistakes / sizeof *mistakes; e++) {
         compute(x, k, bias, n, mistakes[e].e, wrong);
         judge_mistake(mistakes[e].name, mistakes[e].sentence, wrong, count);

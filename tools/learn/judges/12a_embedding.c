@@ -156,6 +156,7 @@ static void sequences(const char *what, const int *id, shape s)
     embed(table, position, known, y, s.B, s.T, s.D);
     int n = compute(table, position, id, s, RIGHT, want), behind = 0;
     judge_got(y, n);
+    judge_part("y", s.B * s.T, s.D);
     for (unsigned k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
         compute(table, position, id, s, mistakes[k].e, wrong);
         judge_mistake(mistakes[k].name, mistakes[k].sentence, wrong, n);

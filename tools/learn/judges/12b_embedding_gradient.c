@@ -165,6 +165,7 @@ static void tokens(const char *what, const int *id, int n, int V, int D)
     judge_case(what);
     embed_backward(dy, id, dtable, n, V, D);
     judge_got(dtable, V * D);
+    judge_part("dtable", V, D);
     for (unsigned k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
         compute(dy, id, n, V, D, mistakes[k].e, wrong);
         judge_mistake(mistakes[k].name, mistakes[k].sentence, wrong, V * D);

@@ -159,6 +159,9 @@ static void returned(const int *token, int n, int V, int best)
     judge_mistake_number("first_token", "this is a of the pair; a V + b is wanted.", pair / V);
     judge_mistake_number("second_token", "this is b of the pair; a V + b is wanted.", pair % V);
     judge_mistake_number("never_found", "it returns -1, and there is a pair.", -1);
+    judge_mistake_number("not_searched",
+                         "it returns 0, which is the pair (0,0): is anything looked for in count?",
+                         0);
     judge_want_number((double)right[0], 0);
 }
 
@@ -175,6 +178,7 @@ static void text(const char *what, const int *text, int n, int V)
     for (int k = 0; k < V * V; k++)
         got[k] = (float)count[k];
     judge_got(got, V * V);
+    judge_part("count", V, V);
     for (unsigned k = 0; k < sizeof mistakes / sizeof(mistake); k++) {
         compute(token, n, V, mistakes[k].e, wrong);
         judge_mistake(mistakes[k].name, mistakes[k].sentence, wrong + 1, V * V);
@@ -195,14 +199,15 @@ static void text(const char *what, const int *text, int n, int V)
 int main(void)
 {
     judge_begin();
-    text("the tokens 4 3 3 3 3 2 1 2 1 2 1 2 1 0",
-         (const int[]){ 4, 3, 3, 3, 3, 2, 1, 2, 1, 2, 1, 2, 1, 0, 0 }, 14, 5);
+    text("the tokens 0 3 3 3 3 2 1 2 1 2 1 2 1 0 3 2",
+         (const int[]){ 0, 3, 3, 3, 3, 2, 1, 2, 1, 2, 1, 2, 1, 0, 3, 2, 4 }, 16, 5);
     text("the tokens 0 1 2 0 1", (const int[]){ 0, 1, 2, 0, 1, 2 }, 5, 3);
     text("the tokens 2 2 2", (const int[]){ 2, 2, 2, 1 }, 3, 3);
     text("the tokens 2 3 2 3 4 1 4 1 0 3 0 3 1 2 1 2",
          (const int[]){ 2, 3, 2, 3, 4, 1, 4, 1, 0, 3, 0, 3, 1, 2, 1, 2, 0 }, 16, 5);
     text("the tokens 0 0 0 1", (const int[]){ 0, 0, 0, 1, 1 }, 4, 2);
     text("the tokens 2 0 1", (const int[]){ 2, 0, 1, 0 }, 3, 3);
+    text("the tokens 1 0", (const int[]){ 1, 0, 1 }, 2, 2);
     text("a single token", (const int[]){ 1, 1 }, 1, 2);
     text("no token", (const int[]){ 1 }, 0, 2);
     return judge_end();

@@ -140,6 +140,8 @@ static void text(const char *what, const int *text, int n, int a, int b)
     written(out, shorter, shorter, want);
     written(token, length, shorter, got);
     judge_got(got, 1 + shorter);
+    judge_part("the length", 1, 1);
+    judge_part("token", 1, shorter);
     for (unsigned k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
         int e = mistakes[k].e;
         for (int i = 0; i < 2 * MOST; i++)
