@@ -137,6 +137,30 @@ static void compute(const float *start, int steps, double lr, double momentum, i
     }
 }
 
+static int same(const float *want, int from, int n)
+{
+    for (int i = from; i < from + n; i++)
+        if (!judge_close(judge.got[i], (double)want[i], 1e-5)) return 0;
+    return 1;
+}
+
+// No known mistake: which of the two formulas is it?
+static void narrow(const float *want, int steps, double lr)
+{
+    int follows = steps == 1;
+    for (int i = 0; i < N; i++)
+        follows &= judge_close(judge.got[N + i], (double)weights[i] - lr * judge.got[i], 1e-5);
+    if (judge.mistake) return;
+    if (same(want, 0, N)) {
+        judge.mistake = "only_weights_wrong";
+        judge.sentence = "v is right and w is not: look at w = w - lr v, with the new v.";
+    } else if (follows) {
+        judge.mistake = "only_velocity_wrong";
+        judge.sentence = "w is moved by lr v, as it should be, but by a wrong v: look at "
+                         "v = momentum v + g, with the v of before and the g of this weight.";
+    }
+}
+
 static void train(const char *what, const float *start, int steps, float lr, float momentum)
 {
     float got[2 * N], out[2 * N];
@@ -156,6 +180,7 @@ static void train(const char *what, const float *start, int steps, float lr, flo
         judge_mistake(mistakes[k].name, mistakes[k].sentence, out, 2 * N);
     }
     compute(start, steps, (double)lr, (double)momentum, RIGHT, out);
+    narrow(out, steps, (double)lr);
     judge_want(out, 2 * N, 1e-5);
 }
 

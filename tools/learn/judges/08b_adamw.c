@@ -175,6 +175,38 @@ static void compute(const float *start, int first, int steps, const adamw *o, in
     }
 }
 
+static int same(const float *want, int from, int n)
+{
+    for (int i = from; i < from + n; i++)
+        if (!judge_close(judge.got[i], (double)want[i], 1e-5)) return 0;
+    return 1;
+}
+
+// No known mistake: which of the formulas is it? The last weight has no gradient, and so only decays.
+static void narrow(const float *want)
+{
+    int m = same(want, 0, N), v = same(want, N, N), last = same(want, 3 * N - 1, 1);
+    if (judge.mistake || same(want, 0, ALL)) return;
+    judge.mistake = "both_means_wrong";
+    judge.sentence = "m and v are both wrong, so look at what they have in common: the index, the "
+                     "gradient, and that only the means without correction are kept.";
+    if (!m && v) {
+        judge.mistake = "only_m_wrong";
+        judge.sentence = "v is right and m is not: look at m = beta1 m + (1 - beta1) g.";
+    } else if (m && !v) {
+        judge.mistake = "only_v_wrong";
+        judge.sentence = "m is right and v is not: look at v = beta2 v + (1 - beta2) g g.";
+    } else if (m && v && last) {
+        judge.mistake = "only_quotient_wrong";
+        judge.sentence = "m, v and the decay are right (the last weight, without a gradient, shows "
+                         "it): look at lr m^ / (sqrt(v^) + eps), and at the corrections in it.";
+    } else if (m && v) {
+        judge.mistake = "decay_wrong";
+        judge.sentence = "m and v are right. The last weight has no gradient: it should only lose "
+                         "lr decay w, and it does not.";
+    }
+}
+
 static void train(const char *what, const float *start, int first, int steps, adamw o)
 {
     float got[ALL], out[ALL], *w = judge_copy(weights, sizeof weights);
@@ -197,6 +229,7 @@ static void train(const char *what, const float *start, int first, int steps, ad
         judge_mistake(mistakes[k].name, mistakes[k].sentence, out, ALL);
     }
     compute(start, first, steps, &o, RIGHT, out);
+    narrow(out);
     judge_want(out, ALL, 1e-5);
 }
 

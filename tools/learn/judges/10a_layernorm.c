@@ -143,6 +143,33 @@ static void compute(const float *x, const float *gamma, const float *beta, int m
     }
 }
 
+// No known mistake: from y, what was made of x before gamma and beta? It should have mean 0 and the
+// mean square 1 (nearly, for the 1e-5).
+static void narrow(const float *want, const float *gamma, const float *beta, int m, int n)
+{
+    int centered = 1, scaled = 1, right = 1;
+    for (int r = 0; r < m; r++) {
+        double mean = 0, square = 0, own = 0;
+        for (int i = r * n; i < (r + 1) * n; i++) {
+            double got = (judge.got[i] - (double)beta[i % n]) / (double)gamma[i % n];
+            double xhat = (double)(want[i] - beta[i % n]) / (double)gamma[i % n];
+            mean += got / n;
+            square += got * got / n;
+            own += xhat * xhat / n;
+            right &= judge_close(judge.got[i], (double)want[i], 1e-5);
+        }
+        centered &= judge_close(mean, 0, 1e-4);
+        scaled &= judge_close(square - mean * mean, own, 1e-4);
+    }
+    if (judge.mistake || right || centered == scaled) return;
+    judge.mistake = centered ? "only_scale_wrong" : "only_mean_wrong";
+    judge.sentence = centered
+        ? "without gamma and beta, the rows of y have mean 0, as they should, but not variance 1: "
+          "the mean is right; look at the variance, its root, and what is divided by it."
+        : "without gamma and beta, the rows of y have variance 1, as they should, but not mean 0: "
+          "the scale is right; look at the mean that is taken off.";
+}
+
 static void rows(const char *what, const float *x, int m, int n, double tolerance)
 {
     // n of them are meant; the others may be read by mistake, which is then recognized.
@@ -164,6 +191,7 @@ static void rows(const char *what, const float *x, int m, int n, double toleranc
         equal &= x[k] == x[0];
         lost |= x[0] > 1000 && !judge_close((double)got[k], (double)want[k], tolerance);
     }
+    narrow(want, gamma, beta, m, n);
     judge_holds(!equal || got[0] - got[0] == 0.0f, "not_a_number",
                 "there is an infinity or what is not a number: a row of equal numbers has variance "
                 "0. Add 1e-5 under the root, before you divide.");

@@ -172,6 +172,37 @@ static void check_formula(const float *x, const float *dy, int n, const float *w
     }
 }
 
+// No known mistake: dx should have mean 0, and no part along xhat; where it has, one of the two terms
+// that are taken off is wrong.
+static void narrow(const float *x, const float *want, int m, int n)
+{
+    int shifted = 0, stretched = 0, right = 1;
+    for (int r = 0; r < m; r++) {
+        double mean = 0, mean_dx = 0, along = 0, along_right = 0;
+        for (int i = r * n; i < (r + 1) * n; i++) {
+            mean += (double)x[i] / n;
+            mean_dx += judge.got[i] / n;
+            right &= judge_close(judge.got[i], (double)want[i], 1e-4);
+        }
+        for (int i = r * n; i < (r + 1) * n; i++) {
+            along += (judge.got[i] - mean_dx) * ((double)x[i] - mean);
+            along_right += (double)want[i] * ((double)x[i] - mean);
+        }
+        shifted |= !judge_close(mean_dx, 0, 1e-4);
+        stretched |= !judge_close(along, along_right, 1e-3);
+    }
+    if (judge.mistake || right) return;
+    if (shifted && !stretched) {
+        judge.mistake = "only_mean_of_dy_wrong";
+        judge.sentence = "the sum of each row of dx should be 0, and is not; all else is right. "
+                         "Look at the mean of dy, which is taken off.";
+    } else if (stretched && !shifted) {
+        judge.mistake = "only_stretch_wrong";
+        judge.sentence = "each row of dx has the sum 0, as it should, so the mean of dy is right. "
+                         "But dx still stretches the row: look at xhat times the mean of dy xhat.";
+    }
+}
+
 static void rows(const char *what, const float *x, const float *dy, int m, int n)
 {
     float *got = judge_room(m * n, HELD), want[MOST], wrong[MOST];
@@ -188,6 +219,7 @@ static void rows(const char *what, const float *x, const float *dy, int m, int n
         judge_mistake(mistakes[k].name, mistakes[k].sentence, wrong, m * n);
     }
     compute(x, dy, m, n, RIGHT, want);
+    narrow(x, want, m, n);
     for (int r = 0; r < m; r++)
         check_formula(x + r * n, dy + r * n, n, want + r * n);
     judge_want(want, m * n, 1e-4);
