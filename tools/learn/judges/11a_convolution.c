@@ -227,7 +227,11 @@ int main(void)
 {
     judge_begin();
     image("one channel 5 x 6, one kernel 3 x 3", (sizes){ 1, 5, 6, 1, 3, 0 });
-    image("three channels 4 x 5, two kernels 3 x 3, padding 1", (sizes){ 3, 4, 5, 2, 3, 1 });
+    image("two outputs (with one, y is right)", (sizes){ 1, 5, 6, 2, 3, 0 });
+    image("three channels 4 x 5, two outputs (with one channel, y is right)",
+          (sizes){ 3, 4, 5, 2, 3, 0 });
+    image("three channels 4 x 5, two outputs, padding 1 (without padding, y is right)",
+          (sizes){ 3, 4, 5, 2, 3, 1 });
     image("two channels 6 x 3, two kernels 2 x 2", (sizes){ 2, 6, 3, 2, 2, 0 });
     image("kernels 1 x 1", (sizes){ 3, 2, 2, 4, 1, 0 });
     image("one channel 3 x 2, one kernel 2 x 2, padding 2", (sizes){ 1, 3, 2, 1, 2, 2 });
