@@ -122,8 +122,9 @@ static inline void judge_case(const char *what)
 
 // ---- Memory that a learner's function reads and fills ----
 // An array lies between two guards, so that a loop which goes too far is noticed: a write changes a
-// guard, and a read gives numbers of about 1e30. With a sanitizer (JUDGE_LEAVES_SIGNALS) an array
-// has no guards; it says the line in which its end is passed.
+// guard, and a read gives numbers of about 1e30. Those differ from array to array, or a copy from
+// guard to guard would change nothing. With a sanitizer (JUDGE_LEAVES_SIGNALS) an array has no
+// guards; it says the line in which its end is passed.
 enum { JUDGE_ROOMS = 64, JUDGE_GUARD = 256 };
 
 static struct {
@@ -131,9 +132,9 @@ static struct {
     size_t bytes[JUDGE_ROOMS];
 } judge_rooms;
 
-static inline void judge_fill_guard(unsigned char *guard)
+static inline void judge_fill_guard(unsigned char *guard, int k)
 {
-    const float huge = 1e30f;
+    const float huge = 1e30f + (float)k * 1e28f;
     for (int i = 0; i < JUDGE_GUARD; i += 4) memcpy(guard + i, &huge, 4);
 }
 
@@ -148,8 +149,8 @@ static inline void *judge_allocate(size_t bytes)
     unsigned char *y = (unsigned char *)malloc(bytes + (guards ? 2 * JUDGE_GUARD : bytes == 0));
     if (!y) abort();
     if (!guards) return y;
-    judge_fill_guard(y);
-    judge_fill_guard(y + JUDGE_GUARD + bytes);
+    judge_fill_guard(y, k);
+    judge_fill_guard(y + JUDGE_GUARD + bytes, k);
     judge_rooms.at[k] = y + JUDGE_GUARD;
     judge_rooms.bytes[k] = bytes;
     return y + JUDGE_GUARD;
@@ -158,9 +159,9 @@ static inline void *judge_allocate(size_t bytes)
 static inline void judge_look_at_guards(void)
 {
     unsigned char whole[JUDGE_GUARD];
-    judge_fill_guard(whole);
     for (int k = 0; k < JUDGE_ROOMS; k++) {
         if (!judge_rooms.at[k]) continue;
+        judge_fill_guard(whole, k);
         if (memcmp(judge_rooms.at[k] + judge_rooms.bytes[k], whole, sizeof whole) != 0)
             judge_refuse("past_the_end",
                          "your code writes behind the end of an array: does a loop go one too far, "
@@ -724,7 +725,7 @@ static inline void judge_look_for_guards(const float *want, int n)
         if (fabs(judge.got[i]) > 1e24 && fabs(judge.got[i]) < 1e36 && fabs((double)want[i]) < 1e20)
             judge_refuse("reads_outside",
                          "a number is huge. Is something read outside of an array? The judge puts "
-                         "1e30 behind the end and in front of the beginning of each.");
+                         "about 1e30 behind the end and in front of the beginning of each.");
 }
 
 // For tests; "seen" tells it from a mistake, after which no sanitizer looks on.

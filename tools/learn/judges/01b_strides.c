@@ -30,7 +30,7 @@ static const struct {
     { LAST_ZERO, "last_not_set",
       "the last stride is 0. From one element of a row to the next it is 1." },
     { BYTES, "bytes", "the strides are counted in bytes; here they are counted in floats." },
-    { NOT_SET, "no_strides", "the strides are all 0: they are not set." },
+    { NOT_SET, "no_strides", "the strides are all 0: are they set, and does the product begin with 1?" },
 };
 
 static void strides(const int *shape, int n, int e, float *out)
