@@ -105,7 +105,7 @@ int main(void)
     print_shape("mean of all", all);
     printf("it is %g\n", (double)samba_read(all)[0]);
 
-    // 8. The picture: blank is 7 degrees, @ is 20. Noon is the dark column, day 2 the dark row.
+    // 8. The picture: blank is 7 or 8 degrees, @ 20. Noon is the dark column, day 2 the dark row.
     // >     ++++::::
     // > ....####----
     // > ::::@@@@++++

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     // 8. The way back. Each number of (3) was used in 4 places, one for each day. If it grows by d,
     //    4 results do, and their sum grows by 4 d. So on the way from results back to inputs, the 4
     //    places are added up: what was repeated along an axis is summed along that axis. Here the
-    //    deviation is summed, as an example; from lesson 4 on, samba.h does it with gradients.
+    //    deviation is summed, as an example; from lesson 4 on, samba.h does it by itself.
     // > as (3): -15 17 -2
     // > as (4,1): 0 0 0 0
     print("as", samba_sum(deviation, SAMBA_AXES(0), false));

@@ -46,7 +46,7 @@ static pair descend(int steps, double lr, pair p)
 int main(int argc, char **argv)
 {
     // 1. A derivative says how fast the loss grows with a parameter: a tiny change d of that one
-    //    changes the loss by derivative times d. All together are the gradient, here at (0, 0).
+    //    changes the loss by derivative times d. Both are the gradient (dw, db), here at (0, 0).
     // 2. Is it right? Ask the loss itself, at two places close by: (f(z + h) - f(z - h)) / 2h, the
     //    central difference. It needs no calculus. A neural net, in short a net, which is a formula
     //    with many more parameters than w and b, is checked so, too.
@@ -93,8 +93,8 @@ int main(int argc, char **argv)
     picture_dots(&pic, x, y, N, NULL);
     picture_close(&pic);
 
-    // 5. From another start, the same end: this loss has one lowest point. (Even a formula for it;
-    //    a net has none.) That of a net has many low points; where descent ends depends on where
+    // 5. From another start, the same end: this loss has one lowest point. (A formula gives it; for
+    //    a net, none does.) That of a net has many low points; where descent ends depends on where
     //    it starts, and need not be the lowest.
     // > from w = 10, b = -10: w 2.030, b 1.000
     pair p = descend(200, 0.1, (pair){ 10, -10 });
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 
     // 6. The learning rate decides. Too small, and descent is slow. Too large, and each step jumps
     //    over the lowest point and lands higher on the other side: the loss explodes. For a net one
-    //    tries: triple lr until that happens, and go back.
+    //    tries: raise lr until that happens, and go back.
     // > lr and loss after 100 steps: 0.001 2.33, 0.1 0.0326, 0.14 0.0326, 0.15 272, 0.2 4.2e+46
     // 7. Where is the bound? If w is 1 larger, each error is x larger, and dw is larger by the mean
     //    of 2 x^2, here 12. So with b fixed, a step multiplies the distance of w from its best by

@@ -24,11 +24,11 @@ static int mul(int a, int b) { return record('*', a, b, tape[a].value * tape[b].
 
 // The chain rule: if f grows g times as fast as t, and t grows k times as fast as a, then f grows
 // g k times as fast as a. In a sum, k is 1; in a product a b it is b, so all values are kept. That
-// k is all an op has to know; a new op takes one more line here.
+// k is all an op has to know; a new op takes a line or two here.
 // If a value that is used several times grows, f grows through each use; so what arrives is added,
 // by +=. All of it is there when a node passes it on, from the last node to the first, as each
-// stands after those it is made of: a topological order. One such walk, as long as it took to
-// compute f, finds the grads of all nodes.
+// stands after those it is made of: a topological order. One such walk, some two to four times
+// the work of f, finds the grads of all nodes.
 static void backward(int f)
 {
     for (int i = 0; i <= f; i++) tape[i].grad = 0;  // else += adds to an earlier walk's
@@ -95,8 +95,8 @@ int main(int argc, char **argv)
     // 4. The line of lesson 3 learns. A param is a tensor that learning, called training, changes.
     //    With a loss and an optimizer, here SGD (gradient descent), a program has three sections:
     //    FWD computes the loss, BCKWD the gradients (samba_sn_grad has that of a param), OPT takes
-    //    the step. Without, it has FWD alone: inference. A second run of BCKWD adds nothing to the
-    //    first: each begins at 0, as our walk does.
+    //    the step. Without both, it has FWD alone: inference. A second run of BCKWD adds nothing to
+    //    the first: each begins at 0, as our walk does.
     // > loss 33.878, gradient (-28.36, -10.12)
     // > step 100: w 2.030, b 0.999
     float hours[5] = { 0, 1, 2, 3, 4 }, cm[5] = { 1.1f, 2.8f, 5.3f, 6.9f, 9.2f };

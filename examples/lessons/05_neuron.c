@@ -89,11 +89,11 @@ int main(int argc, char **argv)
 
     // 5. The slope of weight k has x[k] in it. Inputs of size 1 and of 1000 have slopes so far
     //    apart that no lr suits both: bring inputs to like sizes first.
-    // 6. Another bend is relu, max(sum, 0): its slope is 1 above 0, and does not fade. Below, it is
-    //    0. If the sum is below 0 for all examples, no weight gets a gradient any more: the neuron
-    //    is dead, and its output 0. Here the first step with lr 1 is too long, and kills it: all
-    //    sums are below 0, so w and bias stay there. A smaller lr avoids that. Or take leaky relu:
-    //    its slope below 0 is 0.1, not 0, so the neuron comes back.
+    // 6. Another bend is relu, max(sum, 0): its slope is 1 above 0, and does not fade. Else it is
+    //    0. If the sum is above 0 for no example, no weight gets a gradient any more: the neuron is
+    //    dead, and its output 0. Here the first step with lr 1 is too long, and kills it: all sums
+    //    are 0 or less, so w and bias stay there. A smaller lr avoids that. Or take leaky relu: its
+    //    slope below 0 is 0.1, not 0, so the neuron comes back.
     // > relu, lr 0.1: loss 0.000, outputs 0.00 0.00 0.00 1.00, w (1.00, 1.00), bias -1.00
     // > relu, lr 1: loss 0.250, outputs 0.00 0.00 0.00 0.00, w (0.25, 0.25), bias -0.50
     // > leaky relu, lr 1: loss 0.003, outputs -0.10 0.02 0.02 1.03, w (0.99, 0.99), bias -1.02
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     picture_close(&p);
 
     // Exercises 05a and 05b (make learn) are a neuron, and one step of its learning. Then:
-    //   Find by hand weights for OR, and for "x[0] but not x[1]". XOR has a twin with none: which?
+    //   Find by hand weights for OR, and for "x[0] but not x[1]". Which other case has none?
     //   What would the sigmoid's slope y (1 - y) do to a neuron that is sure, and wrong?
     return 0;
 }

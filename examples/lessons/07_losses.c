@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     samba_set_tracing(s, false);                            // compute at once
 
     // 1. To predict a number is called regression. Its usual loss is the mean squared error, mse
-    //    (lesson 3). A sum has slopes that grow with the batch, and wants a smaller lr. An error of
+    //    (lesson 3). Slopes of a sum grow with the batch; it wants a smaller lr. An error of
     //    10 costs 100 times as much as one of 1: a single odd target rules the loss. Where that
     //    does harm, take the mean of |error|: the slope of an error is 1/N or -1/N at any size.
     // > errors 1, 1, 10: mse: 34.0000
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 
     // 4. The loss is -log(probability of the right class), the cross-entropy; for a batch, the
     //    mean. It is 0 if the net is sure and right, and unbounded if it is sure and wrong. Why the
-    //    log? That all answers are right has the product of their probabilities; so -log is a sum.
+    //    log? All are right with the product of their probabilities; -log makes it a sum.
     //    If n classes are equally frequent, a net that knows nothing gives each 1/n; its loss is
     //    log n, base e. Far above that is worse than no knowledge.
     // > -log p for p = 0.9, 0.5, 0.1, 0.001: 0.1054 0.6931 2.3026 6.9078

@@ -86,14 +86,14 @@ int main(int argc, char **argv)
     walk("AdamW, decay 0.1", adamw, path[3]);
     // 7. A single huge gradient can throw a net far away. Clipping limits it: if the norm of the
     //    gradient, the root of the sum of its squares, is above c, it is multiplied by c / norm.
-    //    The direction stays. c is often 1. While the norm is above it, each step has length lr.
+    //    The direction stays. c is often 1. Above it, each step has length lr c.
     // > SGD, clipped to 1: (-7.99, 1.44) (-7.98, 1.38) (-7.97, 1.32) ... f 14
     walk("SGD, clipped to 1", (samba_optim){ SAMBA_SGD, .lr = 0.06f, .max_grad_norm = 1 }, path[3]);
     // 8. Which lr? Try some, each 10 times the one before, then some between the best. Too small is
     //    slow; too large explodes with SGD, and with Adam jumps about the lowest point: there, lr
     //    is about how far a weight goes in a step. This should be little beside the weights: for
     //    nets, a first try is often 0.001. Here, where x has 8 to go, that is far too little.
-    //    Random batches keep any lr jumping; so lr falls at the end (lesson 16).
+    //    With random batches w jumps at any lr; so lr falls at the end (lesson 16).
     // > lr 0.001: f 29 with SGD, 63 with AdamW
     // > lr 0.01: f 9.6 with SGD, 41 with AdamW
     // > lr 0.1: f 4.5e+37 with SGD, 3.9 with AdamW

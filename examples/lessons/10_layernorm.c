@@ -1,4 +1,4 @@
-// Lesson 10: why depth fails, and what LayerNorm does about it.
+// Lesson 10: when depth fails, and what LayerNorm does about it.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/10_layernorm.c -lm -pthread && ./lesson
 // Lines after `>` are what this program prints; ./lesson 10.svg draws. New: LayerNorm, variance.
 #define SAMBA_IMPLEMENTATION
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     // > plain, weights x 0.5: gradient 1e-05, losses 0.263 0.235 0.234
     // > plain, weights x 1: gradient 0.02, losses 0.224 0.003 0.000
     // > plain, weights x 2: gradient 0, losses 0.375 0.375 0.375
-    // 3. LayerNorm, after each layer, gives each row mean 0 and variance 1. Now doubled weights
+    // 3. LayerNorm, before each relu, gives each row mean 0 and variance 1. Now doubled weights
     //    change nothing that comes out: all three begin with the same loss, and all three learn.
     //    But doubled weights get half the gradient: beside them, a step is a quarter. So x 2 is
     //    slow here (other beginnings differ), and for small ones, x 0.1, steps are too large.

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     print_row("by samba.h", samba_read(map), 3 * OUT);
     // 2. The output is smaller: a kernel of side k has n - k + 1 places. With padding p, zeros all
     //    around, the side is n + 2 p - k + 1; p = 1 keeps it for k = 3, but a bright border looks
-    //    like an edge. With stride s, steps of s pixels, it is (n + 2 p - k) / s + 1, rounded down.
+    //    like an edge. With stride s, in pixels here, it is (n + 2 p - k) / s + 1, rounded down.
     // > side 6; padding 1: 8; and stride 2: 4
     samba_conv_opts stride = { .stride = { 2, 2 }, .padding = { 1, 1 } };
     printf("side %d; padding 1: %d; and stride 2: %d\n", (int)map->shape.dim[2],

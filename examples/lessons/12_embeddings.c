@@ -101,7 +101,7 @@ int main(int argc, char **argv)
     //    Above 4 nothing is gained here. If wide, a word finds a good place near where it began,
     //    and those used alike may stay apart. Real words differ in more ways: the table of GPT-2, a
     //    language model of 2019, is (50257,768). It serves twice: in the last layer, too, a word's
-    //    score is the product of its row and what came out before.
+    //    score is the sum of what came out before, weighted by the word's row.
     // > width and loss: 1 0.923, 2 0.617, 4 0.602, 8 0.602, 16 0.602
     printf("width and loss:");
     for (int width = 1; width <= WIDEST; width *= 2)

@@ -30,10 +30,10 @@ static void print_tokens(const int32_t *ids, int n)
     printf("(%d)\n", n);
 }
 // 2. To learn: find the pair that stands there most often ('sss' has 'ss' twice), of equals the
-//    first in the text; join it everywhere; and again. Learn once: with another table each id means
-//    something else. No token reaches over a space: else the vocabulary would fill with what is in
-//    two words by chance, such as 's b'. (In GPT-2 the space begins the token of the next word;
-//    dots, here as letters, stand apart.) Exercise 13a counts faster: all pairs in one pass.
+//    first in the text; join it everywhere; and again. Then keep the table: by another each id
+//    means something else. No token reaches over a space: else the vocabulary would fill with what
+//    is in two words by chance, such as 's b'. (In GPT-2 the space begins the token of the next
+//    word; dots stand apart, here they do not.) Exercise 13a counts faster: all pairs in one pass.
 static int most_frequent(const int32_t *ids, int n, int32_t *a, int32_t *b)
 {
     int most = 0;
@@ -94,8 +94,8 @@ int main(int argc, char **argv)
     print_tokens(ids, n = encode(other, 12, ids));
     for (int i = 0; i < n; i++) printf("%d%c", (int)ids[i], i + 1 < n ? ' ' : '\n');
     // 5. More ids, shorter texts; but each costs a row of the embedding, and rows seldom used learn
-    //    seldom. The last 8 make the first text shorter by a fifth, the new by an eighth. Models
-    //    take 30,000 to 250,000. A loss is for each id: compare it per byte, by the sum.
+    //    seldom. The last 8 merges make the first text shorter by a fifth, the new by an eighth.
+    //    Models take 30,000 to 250,000. To compare losses, divide their sum by the text's bytes.
     // > 256 ids: 86 tokens, and 31
     // > 268 ids: 43 tokens, and 17
     // > 276 ids: 35 tokens, and 15

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     //    with a vector, the query: each row has a key, as long; their dot product, number times
     //    number added up, is the score, large if they point the same way. Softmax (lesson 7) makes
     //    weights of scores, and the answer is the mean of the values, so weighted. How many legs
-    //    has what is like a cat? Keys and values (legs) of cat, dog, hen; the first score is
+    //    has a thing like a cat? Keys and values (legs) of cat, dog, hen; the first score is
     //    0.5 x 2 + 0.25 x 1. Then a query 16 times as long, which nearly picks one.
     // > scores: 1.25 1.00 -0.75
     // > weights: 0.52 0.41 0.07
@@ -71,13 +71,13 @@ int main(int argc, char **argv)
     // > D 256: variance 242, largest weights 0.91, divided 0.24
     random_scores(s, 4, "q4", "k4");
     random_scores(s, 256, "q256", "k256");
-    // 3. In self-attention each of T tokens makes its query, key and value by linear layers, which
-    //    learn (here they are random), and asks all tokens. So it finds what it needs at any place;
-    //    a kernel (lesson 11) sees neighbours alone, and weighs them alike in each text. The layers
-    //    have 3 D^2 weights, however long a text; but it has T^2 scores: twice as long, 4 times.
-    // 4. A language model has to guess token t + 1, and must not look it up there. The causal mask
-    //    adds -1e9 to the scores of later tokens, before softmax: they weigh 0, and the rest of a
-    //    row sums to 1. In the map of weights, a row is who looks, a column at whom.
+    // 3. In self-attention each of T tokens makes query, key and value of its D numbers by linear
+    //    layers, which learn (here q, k and v are random), and asks all tokens. So it finds what it
+    //    needs at any place; a kernel (lesson 11) sees neighbours alone, and weighs them alike in
+    //    each text. Any text takes 3 D^2 weights; but T^2 scores: twice as long, 4 times as many.
+    // 4. A language model guesses token t + 1 from those up to t; it must not see it. The causal
+    //    mask adds -1e9 to the scores of later tokens, before softmax: they weigh 0, and the rest
+    //    of a row sums to 1. In the map of weights, a row is who looks, a column at whom.
     // >   @@
     // >   ::##
     // >   ++::..
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     text_cells(samba_read(causal), T, T, 0, 1);
     printf("by hand and by the op: %.4f apart\n", change(samba_matmul(causal, qkv[2]), op, 0, T));
     // 5. Proof of a mask: another last token changes no earlier answer. And if the first two swap
-    //    places, the last answer stays: sums have no order. So models add a vector of the position.
+    //    places, the last answer stays: sums have no order. So each place adds a vector of its own.
     // > another last token: answers before it change by 0.61 without the mask, 0.00 with it
     // > the first two swapped: the last answer changes by 0.00
     samba_tensor *free = attend(qkv, "free", as_is, false);

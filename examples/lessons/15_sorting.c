@@ -9,8 +9,8 @@ enum { N = 4, V = 6, T = 2 * N, TESTS = 256 };  // a sequence: N digits of V, an
 enum { B = 16, C = 16, H = 2, D = C / H };      // sequences; numbers of a token; heads; D for each
 static samba_tensor *map;                       // (B,H,T,T): who looks at whom
 static int32_t x[B][T], y[B][T];                 // ids; what is wanted
-// The digits of a number, base V, and behind them the same, sorted. Their sum is divisible by 5 in
-// the test, and never in training: so no answer of the test was seen, in whatever order of digits.
+// The digits of a number, base 6, and behind them the same, sorted. It, and so the
+// sum of its digits, is divisible by 5 in the test alone: so no answer of the test was seen before.
 static void write_sequence(int number, int32_t *token)
 {
     for (int i = 0; i < N; number /= V) token[i++] = number % V;
@@ -20,8 +20,8 @@ static void write_sequence(int number, int32_t *token)
 }
 // 1. Attention (lesson 14) in heads: each has queries, keys and values of its own, of D numbers.
 //    One softmax gives one mean of all that a token looks at; H heads can look at H things and keep
-//    the answers apart. More heads cost no more, as H D stays C; but each is narrower. Here 1, 2 or
-//    4 do about equally well; GPT-2 has 12 of 64. The shape (B,T,C) becomes (B,H,T,D).
+//    the answers apart. More heads need no more weights: H D stays C; but each is narrower. Here 1,
+//    2 or 4 do about equally well; GPT-2 has 12 of 64. The shape (B,T,C) becomes (B,H,T,D).
 static samba_tensor *heads(samba_tensor *h, const char *name)
 {
     return samba_transpose(samba_reshape(samba_linear(h, name, C), SAMBA_SHAPE(B, T, H, D)), 1, 2);
@@ -35,8 +35,8 @@ static samba_tensor *attention(samba_tensor *h, samba_tensor *mask)
     return samba_linear(samba_reshape(y, SAMBA_SHAPE(B, T, C)), "join", C);
 }
 // 2. A transformer: ids become vectors (lesson 12), and each place adds its own: attention does not
-//    know where tokens stand (lesson 14), so a sorted digit would look like any other. Then blocks,
-//    in GPT-2 12, of two branches. Attention brings a token means of others; a net of two layers
+//    know where tokens stand (lesson 14), so a sorted digit would look like any other. Then blocks
+//    (GPT-2 has 12) of two branches. Attention brings a token means of others; a net of two layers
 //    computes with them, for each token alone. It is often 4 C wide: then it has 8 C^2 weights,
 //    attention 4 C^2. Each branch reads h through a LayerNorm and adds its answer to h, a residual:
 //    so a token does not forget itself among means, and gradients have a way past all branches.
@@ -97,9 +97,9 @@ static samba_session *learn(const char *name, int blocks, bool residual, int ste
 }
 int main(int argc, char **argv)
 {
-    // 4. One block learns without residuals, too; three hardly get below log 6, 1.792, the loss of
-    //    who knows nothing. (All share weights: their names are the same.) From ten random
-    //    beginnings, 195 to 255 are right. A ninth place has no vector: it sorts nothing longer.
+    // 4. Three blocks without residuals stay above log 6, 1.792, the loss of who knows nothing.
+    //    (All share weights, unlike GPT-2's: their names are the same.) One block, from ten other
+    //    beginnings, has 195 to 255 right. A ninth place has no vector: it sorts nothing longer.
     // > 3 blocks, no residuals, 30 steps: loss 1.831, 0 of 256 right
     // > 3 blocks, 30 steps: loss 0.635, 44 of 256 right
     // > 1 block, 300 steps: loss 0.012, 242 of 256 right

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     // 3. The broken batch, 120, makes a huge gradient and step; from it the net does not recover.
     //    (Adam's step is not huge, but its v is: steps are tiny for long.) Clipping (lesson 8): if
     //    the norm of all gradients is above a limit, they are scaled down to it. Often it is 1; far
-    //    above the usual norms it does not help. Validation after 50, 100 ... 400 (0: not clipped):
+    //    above the usual norms it helps less. Validation after 50, 100 ... 400 (0: not clipped):
     // > limit 0: 0.157 0.181 12.703 0.584 0.513 0.498 0.509 0.509
     // > limit 10: 0.157 0.181 0.375 0.212 0.153 0.192 0.167 0.162
     // > limit 0.1: 0.271 0.166 0.094 0.089 0.123 0.077 0.067 0.066
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     //    best validation, 0.089, after 300 steps, not the last. How good it is, a test set tells.
     // 5. Machines die. A checkpoint has all that later steps depend on: parameters, momentum, and
     //    how often it trained, from which dropout draws its masks. So who restores it gets the same
-    //    losses, to the bit; not so if one matrix has no momentum. samba_save renames a new file
+    //    losses, to the bit; not so if one momentum is lost. samba_save renames a new file
     //    over the old: who dies meanwhile has the old one. Save often: what came after is lost.
     //    If a loss is NaN, so are weights and momentum: restore, and take a lower rate or limit.
     // > restored: 0.105 0.121 0.067 0.066, all losses as before
@@ -111,8 +111,8 @@ int main(int argc, char **argv)
     picture_line(&p, steps, loss[0], STEPS, "not clipped");
     picture_line(&p, steps, loss[3], STEPS, "clipped to 1");
     picture_close(&p);
-    // 6. A batch too large for memory runs in parts: accumulation. The mean of gradients, weighted
-    //    by rows, is the whole batch's (without BatchNorm). Clip that, not the parts; then step.
+    // 6. A batch too large for memory runs in parts: accumulation. The mean of their gradients,
+    //    weighted by rows, is that of the batch (without BatchNorm). Clip that, not the parts.
     // Exercises 16a, 16b: warmup and cosine; accumulation. Then answer:
     //   Why are all gradients clipped by one norm, and not each parameter's by its own?
     //   A program shuffles its data with rand(). What must a checkpoint have, too?

@@ -4,20 +4,20 @@
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
-enum { T = 38, V = 27, C = 16 };                // tokens, which are letters or a space; numbers
+enum { T = 38, V = 27, C = 16 };                // tokens; letters and a space; numbers of each
 static const char text[T + 1] = "she sells sea shells by the sea shore ";
 static int32_t id_of(char letter) { return letter == ' ' ? 26 : letter - 'a'; }
 
 // 1. The net of lesson 15, with one head. A token's key and value depend on the token and its
 //    place, in later blocks also on what stands before it, but never on what comes later: the mask
 //    sees to that. So while a net writes, those of earlier tokens stay as they are, and are kept.
-//    Queries are not: each is asked only once, when its token comes.
-//    They lie in buffers, tensors that last from run to run, but that no optimizer changes, a row
-//    for each of T places. write_rows puts key and value of the new token into the row of its
-//    place, and its query asks all rows up to it; the mask hides the rest, so a new text may begin
-//    at place 0 over an old one. The usual mistakes: a place that does not count on, a mask that
-//    shows a row too many. When all rows are full, a program stops, or drops the oldest; but then
-//    all others change their places.
+//    Queries are not: each is asked only once, when its token comes. Keys and values lie in
+//    buffers, tensors that last from run to run, but that no optimizer changes, a row for each of T
+//    places. write_rows puts key and value of the new token into the row of its place, and its
+//    query asks all rows up to it; the mask hides the rest, so a new text may begin at place 0 over
+//    an old one. The usual mistakes: a place that is not counted up, a mask that shows a row too
+//    many. When all rows are full, a program stops, or drops the oldest; but then all others change
+//    their places.
 static samba_tensor *net(samba_tensor *ids, samba_tensor *places, samba_tensor *row_numbers)
 {
     samba_session *s = ids->session;
@@ -102,10 +102,10 @@ int main(int argc, char **argv)
            2 * (int)samba_bytes(samba_tensor_by_name(s, "keys")));
     printf("of GPT-2's, 12 blocks of 768 numbers, 1024 tokens: %d\n", 2 * 12 * 1024 * 768 * 4);
     // 4. It took the best letter: good where one answer is right, dull in a story. There a letter
-    //    is drawn by its probability (softmax of the scores), and texts differ. But many unlikely
-    //    letters are likely together; so one of the k best, or of the fewest that have together 0.9
-    //    (top-p). Before, scores are divided by a temperature: below 1 the best letter gains, above
-    //    1 the others do; 0.7 to 1 is usual. Here is the probability of the last letter:
+    //    is drawn by its probability (softmax of the scores), and texts differ. But unlikely
+    //    letters are many, and together often drawn: so one of the k best, or the fewest with 0.9
+    //    together (top-p). Before, scores are divided by a temperature: below 1 the best letter
+    //    gains, above 1 the others do; 0.7 to 1 is usual. The probability of the last letter:
     // > temperature 0.5: 1.00, temperature 1: 0.99, temperature 2: 0.79
     for (temperature = 0.5f; temperature <= 2; temperature *= 2) {
         samba_write(heat, &temperature);

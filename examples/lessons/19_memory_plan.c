@@ -88,11 +88,11 @@ int main(int argc, char **argv)
     // >   ..cdd.ghh.
     // >   abb.eff.ii
     show(compile(true, 0), &p);
-    // 2. Ops are in sections that can run by themselves: forward, backward, and optimizer, which
-    //    map and flops leave out. Backward reads activations in reverse: the first wait the
+    // 2. Ops are in sections that can run by themselves: forward, backward, and optimizer (not
+    //    in map and flops). Backward reads activations in reverse: the first wait the
     //    longest, so memory grows with depth, and with the batch. The largest get places first, at
-    //    multiples of 64; none can do with less than what is alive at one op.
-    //    Others: 4 bytes for each weight, 4 for its gradient; AdamW would take 8 more.
+    //    multiples of 64; no plan can do with less than what is alive at one op.
+    //    Others: x, y, 4 bytes for each weight, 4 for its gradient; AdamW would take 8 more.
     // > FWD 13, BCKWD 23, OPT 11, 146689 flops; made 23560, alive 7172, arena 7232, others 13312
     // >   .............noo....................
     // >   ...........ll..pqrrrrr..............
@@ -103,8 +103,8 @@ int main(int argc, char **argv)
     // >   ..cdddddddddddddddddddddddddd.EFFFFF
     // >   abbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...
     show(compile(false, 0), &p);
-    // 3. With a limit, 18000 bytes for all tensors (17000 are refused), it drops the activations of
-    //    the first three layers and makes them again when needed: a smaller arena, equal results, 9
+    // 3. With a limit, 18000 bytes for all tensors (17000 are refused), it drops activations of
+    //    the first layers and makes them again when needed: a smaller arena, equal results, 9
     //    more ops backward. (Other ways to less: small batches, lesson 16; numbers of 16 bits.)
     // > FWD 13, BCKWD 32, OPT 11, 200193 flops; made 32776, alive 4100, arena 4160, others 13312
     // >   .............nooo............................

@@ -44,7 +44,7 @@ static void forward_and_backward(replica *r, int step)
     samba_run(r->s, SAMBA_FWD | SAMBA_BCKWD);
 }
 // 2. All-reduce: each gradient becomes the mean over all replicas, here of two. A replica sends one
-//    number for each parameter, 8 x 4 + 8 + 8 + 1 = 49 (in a ring of N: 2 (N - 1) / N for each).
+//    number for each parameter, 8 x 4 + 8 + 8 + 1 = 49 (N in a ring: 2 (N - 1) / N for each).
 static void all_reduce(replica r[2], double share0, double share1)  // samba/parallel.h: of any N
 {
     for (int p = 0; p < PARAMS; p++) {
@@ -107,9 +107,9 @@ int main(int argc, char **argv)
     }
     printf("a weight after 50 steps: %.9g %.9g, whole %.9g\n", (double)samba_read(half[0].w[0])[0],
            (double)samba_read(half[1].w[0])[0], (double)samba_read(whole.w[0])[0]);
-    // 6. How much faster? If a step computes for 8 s, and sends half a gigabyte, 124 million
-    //    floats, at 1.25 gigabytes a second, 32 replicas are 8 times as fast: they send no less.
-    //    More rows for each take longer to compute, not to send: large batches are worth it.
+    // 6. How much faster? If a step computes for 8 s, and reduces half a gigabyte, 124 million
+    //    floats, in a ring of 1.25 gigabytes a second, 32 replicas are 8 times as fast: each sends
+    //    nearly twice that. More rows take longer to compute, not to send: large batches pay.
     // > replicas, seconds: 1 8.0, 2 4.4, 4 2.6, 8 1.7, 16 1.2, 32 1.0
     printf("replicas, seconds:");
     for (int n = 1; n <= 32; n *= 2)

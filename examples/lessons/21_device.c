@@ -35,12 +35,12 @@ static uint32_t meet(samba_runtime *rt, uint32_t dice, int32_t mounted, bool lea
 static int live(const void *pef, size_t size, size_t ram)
 {
     // 1. A microcontroller has some kilobytes of RAM, flash, which keeps programs and constants,
-    //    and no malloc. The runtime takes a compiled program (lesson 19), in flash an array, and a
-    //    block of RAM: 1152 bytes for what passes between ops, 1000 for tables of ops and tensors,
-    //    680 for weights, copied as they change, 384 for kernels, 64 for input and output. That is
-    //    little, as a batch is one row, SGD has no momentum, and a gradient is used at once
-    //    (.mapping below, spatial). To learn, weights are floats (lesson 18). Without hardware for
-    //    them, each of 6 operations for 144 weights is a call, of, say, 100 cycles: 2 ms at 50 MHz.
+    //    and no malloc. The runtime only runs: a compiled program (lesson 19), in flash an array,
+    //    in a block of RAM: 1152 bytes for what passes between ops, 1000 for tables of ops and
+    //    tensors, 680 for weights, copied as they change, 384 for scratch, 64 for input and output.
+    //    That is little, as a batch is one row, SGD has no momentum, and a gradient is used at
+    //    once. To learn, weights are floats (lesson 18). Without hardware for them, each of 6
+    //    operations for 144 weights is a call, of, say, 100 cycles: 2 ms a movement at 50 MHz.
     // > bytes of flash for the net: 4672
     // > bytes of RAM: 3280
     char why[200];
@@ -66,9 +66,9 @@ static int live(const void *pef, size_t size, size_t ram)
     for (uint32_t i = 5; i < 9; i++) meet(rt, i, 0, true);      // in turn
     say("upright:", meet(rt, 4, 1, false));
     // 3. RAM forgets when the power goes, flash does not. But flash must be erased before it is
-    //    written, and the power may fail in between: so it saves, if it passes a test, to the older
-    //    of two slots, and one whole slot is left. A slot is three pages of 256 bytes for weights,
-    //    then a header, without which it is not read. Save seldom: flash bears some 10000 erasures.
+    //    written, and the power may fail in between: so it saves to the older of two slots, one
+    //    stays whole. Restored, it still knows turned movements. A slot is 3 pages of 256 bytes for
+    //    weights, then a header; without it, it is not read. Flash bears some 10000 erasures.
     // > bytes of a slot: 1024
     // > checksum: 8764
     // > restored:  100 #########################
