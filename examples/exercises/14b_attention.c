@@ -7,8 +7,8 @@
 //     p[t]  =  softmax over s of  q[t] . k[s] / sqrt(D)
 //     y[t]  =  sum over s of  p[t][s] v[s]
 //
-// Fill in attention: y is (T,E). All T see all S: without a mask. Large products, such as 1000,
-// must work. S is at most 64.
+// Fill in attention: y is (T,E). All T see all S: without a mask. Large products, such as 1000
+// or -1000, must work. S is at most 64.
 #include <math.h>
 
 typedef struct sizes {

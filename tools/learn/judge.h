@@ -100,6 +100,9 @@ static inline void judge_begin(void)
     (void)judge_crashed;
 #else
     signal(SIGSEGV, judge_crashed);
+#ifdef SIGBUS
+    signal(SIGBUS, judge_crashed);
+#endif
     signal(SIGFPE, judge_crashed);
     signal(SIGILL, judge_crashed);
     signal(SIGABRT, judge_crashed);

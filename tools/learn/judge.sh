@@ -136,7 +136,8 @@ ended_how() {                       # ended_how CODE: of a program that ended wi
     137 | 152) echo "It ran for $limit seconds: is there a loop that never ends?" ;;
     142) echo "It is not done after $clock seconds. Does it wait, or loop for ever?" ;;
     153) echo "It prints without end." ;;
-    139) echo "It crashed. Does a function call itself for ever, or is an array huge?" ;;
+    135 | 138 | 139)
+        echo "It crashed. Does a function call itself for ever, or is an array huge?" ;;
     *) echo "Your code ended the program, with code $1: no exit, please. Return instead." ;;
     esac
 }
