@@ -186,6 +186,44 @@ static int compute(const float *x, const float *k, const float *bias, sizes n, i
     return count;
 }
 
+// Whether y is right with these inputs.
+static int right_with(const float *x, const float *k, const float *bias, sizes n)
+{
+    float want[MOST], *y = judge_room(MOST, HELD);
+    int count = compute(x, k, bias, n, RIGHT, want), right = 1;
+    convolution(x, k, bias, y, n);
+    for (int i = 0; i < count; i++)
+        right &= judge_close((double)y[i], (double)want[i], 1e-4);
+    free(y);
+    return right;
+}
+
+// No known mistake: simpler inputs tell whether it is y and bias, the index of k or that of x.
+static void narrow(const float *x, const float *k, const float *bias, sizes n)
+{
+    float zeros[MOST] = { 0 }, ones[MOST + 2 * AROUND];
+    if (judge.mistake || right_with(x, k, bias, n)) return;
+    for (int i = 0; i < MOST + 2 * AROUND; i++)
+        ones[i] = 1;
+    if (!right_with(x, zeros, bias, n)) {
+        judge.mistake = "without_products";
+        judge.sentence = "with a kernel of zeros, y should be the bias everywhere, and is not: look "
+                         "at the size of y, at its index, and at bias.";
+    } else if (right_with(x, ones, bias, n)) {
+        judge.mistake = "only_kernel_wrong";
+        judge.sentence = "with a kernel of ones y is right, so the right numbers of x lie under it: "
+                         "look at which number of k meets which of x, at the index of k.";
+    } else if (right_with(ones + AROUND, k, bias, n)) {
+        judge.mistake = "only_image_wrong";
+        judge.sentence = "with an image of ones y is right, so the kernel and what is outside are "
+                         "right: look at the index of x, at row and column.";
+    } else {
+        judge.mistake = "sum_wrong";
+        judge.sentence = "with a kernel of zeros y is right, so its size and the bias are: look at "
+                         "what is summed over c, u and v, and what is left out.";
+    }
+}
+
 static void image(const char *what, sizes n)
 {
     float around[MOST + 2 * AROUND], *x = around + AROUND, k[MOST], bias[8];
@@ -208,6 +246,7 @@ static void image(const char *what, sizes n)
         compute(x, k, bias, n, mistakes[e].e, wrong);
         judge_mistake(mistakes[e].name, mistakes[e].sentence, wrong, count);
     }
+    narrow(x, k, bias, n);
     judge_want(want, count, 1e-4);
     for (int i = count; i < MOST; i++)
         behind |= y[i] != HELD;

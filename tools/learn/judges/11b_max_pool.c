@@ -237,6 +237,30 @@ static void floats(const double *from, float *to)
         to[k] = (float)from[k];
 }
 
+// No known mistake: an image of equal values tells whether y is written where it should be.
+static void narrow(const double *exact, sizes n, int count)
+{
+    double values[MOST];
+    float sevens[MOST], *y = judge_room(MOST, HELD);
+    int sizes_right = 1, right = 1;
+    for (int k = 0; k < MOST; k++)
+        sevens[k] = 7;
+    max_pool(sevens, y, n);
+    compute(exact, n, RIGHT, values);
+    for (int k = 0; k < MOST; k++) {
+        sizes_right &= y[k] == (float)(k < count ? 7 : HELD);
+        if (k < count) right &= judge_close(judge.got[k], values[k], 1e-6);
+    }
+    free(y);
+    if (judge.mistake || right) return;
+    judge.mistake = sizes_right ? "windows_wrong" : "places_in_y_wrong";
+    judge.sentence = sizes_right
+        ? "of an image of equal values y is right, so its size and places are: look at where in x "
+          "a window lies, and at how its largest value is found."
+        : "an image of sevens should give H x W sevens for each channel, and no more; it does not. "
+          "Look at H and W, and at the index of y.";
+}
+
 static void forward(const float *x, const double *exact, sizes n, int count)
 {
     float want[MOST], wrong[MOST], *y = judge_room(MOST, HELD);
@@ -253,6 +277,7 @@ static void forward(const float *x, const double *exact, sizes n, int count)
     }
     compute(exact, n, RIGHT, values);
     floats(values, want);
+    narrow(exact, n, count);
     judge_want(want, count, 1e-6);
     for (int k = count; k < MOST; k++)
         behind |= y[k] != HELD;

@@ -141,6 +141,33 @@ static int compute(const float *table, const float *position, const int *id, sha
     return s.B * s.T * s.D;
 }
 
+static int right_with(const float *table, const float *position, const int *id, shape s)
+{
+    float want[MOST], *y = judge_room(MOST, HELD);
+    int n = compute(table, position, id, s, RIGHT, want), right = 1;
+    embed(table, position, id, y, s.B, s.T, s.D);
+    for (int k = 0; k < n; k++)
+        right &= judge_close((double)y[k], (double)want[k], 1e-6);
+    free(y);
+    return right;
+}
+
+// No known mistake: with zeros in one of the tables, is what comes of the other right?
+static void narrow(const float *table, const float *position, const int *id, shape s)
+{
+    static const float zeros[MOST + 2 * AROUND];
+    if (judge.mistake || right_with(table, position, id, s)) return;
+    int of_table = right_with(table, zeros, id, s);
+    int of_position = right_with(zeros + AROUND, position, id, s);
+    if (of_table == of_position) return;
+    judge.mistake = of_table ? "only_position_wrong" : "only_table_wrong";
+    judge.sentence = of_table
+        ? "with a position of zeros y is right, so the rows of table are: look at the index of "
+          "position."
+        : "with a table of zeros y is right, so the positions are: look at the index of table, and "
+          "at that of id.";
+}
+
 // Around table, behind position and behind id lie known numbers: what is read there is recognized.
 static void sequences(const char *what, const int *id, shape s)
 {
@@ -161,6 +188,7 @@ static void sequences(const char *what, const int *id, shape s)
         compute(table, position, id, s, mistakes[k].e, wrong);
         judge_mistake(mistakes[k].name, mistakes[k].sentence, wrong, n);
     }
+    narrow(table, position, known, s);
     judge_want(want, n, 1e-6);
     for (int k = n; k < MOST; k++)
         behind |= y[k] != HELD;
