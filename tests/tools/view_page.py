@@ -345,6 +345,10 @@ def special(name, page, data, blocks):
             return near && near.x === x && near.y === y && nodes[i] !== undefined;
         })()""")
         check(name + ': the roofline tells the node under the pointer', node)
+    beside = page.evaluate("""change({tab: "graph"}), Array.from(inputLeaf.values()).filter(
+        one => one.parent.open && one.parent.children.some(
+            other => other.kind !== 'input' && other.y === one.y)).length""")
+    check(name + ': no input widens a chain', beside == 0, beside)
     if name == 'hostile':
         check('names are text', page.evaluate('document.querySelectorAll("img").length') == 0)
     if data.get('diff'):

@@ -88,8 +88,11 @@ function split(sorted) {
     const byRank = [];
     for (const item of sorted) (byRank[item.rank] = byRank[item.rank] || []).push(item);
     const rows = [];
-    for (const row of byRank) {
-        if (!row) continue;
+    // Inputs stand in rows of their own: beside a chain they would make its frame twice as wide.
+    const inputs = row => row.filter(item => item.kind === 'input');
+    const others = row => row.filter(item => item.kind !== 'input');
+    for (const row of byRank.flatMap(all => all ? [others(all), inputs(all)] : [])) {
+        if (!row.length) continue;
         const wide = Math.ceil(row.length / Math.ceil(row.length / WIDE));
         for (let i = 0; i < row.length; i += wide) rows.push(row.slice(i, i + wide));
     }
