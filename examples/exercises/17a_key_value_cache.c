@@ -9,7 +9,7 @@
 //
 // The cache has room for most tokens, in k (most,D) and v (most,D); length says how many there are.
 // What lies behind them is garbage. Fill in attend: it appends, computes y (D), and returns 1. If
-// the cache is full, it changes nothing and returns 0. most is at most 64.
+// the cache is full, it changes nothing, not even y, and returns 0. most is at most 64.
 #include <math.h>
 
 typedef struct cache {

@@ -226,6 +226,10 @@ static void one_too_many(const input *in)
                 "length is most.");
     judge_holds(c.length == in->most, "full_counted",
                 "the cache is full, and length has changed. Nothing changes: return 0 before.");
+    for (int d = 0; d < in->D; d++)
+        judge_holds(y[d] == 9.0f, "full_answers",
+                    "the cache is full, and y has changed: it answers without the new token. Return "
+                    "0 before.");
     judge_holds(taken == 0, "says_nothing", "the cache is full, and attend does not return 0.");
     free(c.k);
     free(c.v);

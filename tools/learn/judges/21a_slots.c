@@ -50,7 +50,7 @@ static slot empty(void)
 enum {
     RIGHT, NUMBER_ALONE, NUMBER_ALONE_0, SIZE_ALONE, SUM_IS_THERE, LARGER, SIGNED, FIRST_WHOLE,
     SECOND_WHOLE, OLDEST, NEWER_OR_NONE, NEWER_OR_OTHER, BOTH_NEEDED, NEVER_NONE_0, NEVER_NONE_1,
-    LAST_BYTE, LAST_NUMBER, NUMBER_0, SWAPPED, FIRST_ALONE, SECOND_ALONE, ONE_IS_ENOUGH
+    ALWAYS_0, LAST_BYTE, LAST_NUMBER, NUMBER_0, SWAPPED, FIRST_ALONE, SECOND_ALONE, ONE_IS_ENOUGH
 };
 
 static const struct {
@@ -71,6 +71,8 @@ static const struct {
     { LARGER, "larger_number",
       "after 4294967295 comes 0, which is newer, though it is smaller: s[1] is newer if its number "
       "is s[0].number + 1." },
+    { ALWAYS_0, "always_0_is_newer",
+      "0 is newer than 4294967295, which it follows, but not than 1, which follows it." },
     { SIGNED, "signed_number",
       "numbers are compared as signed ones: 2147483648 is not below 2147483647, it follows it." },
     { FIRST_WHOLE, "first_whole",
@@ -130,6 +132,9 @@ static int compute(const slot s[2], int e)
     if (e == SWAPPED && (first || second)) return !(first && second ? newer : second);
     if (first && second) {
         if (e == LARGER) return larger;
+        if (e == ALWAYS_0 && s[0].number == 0) return 0;
+        if (e == ALWAYS_0 && s[1].number == 0) return 1;
+        if (e == ALWAYS_0) return larger;
         if (e == SIGNED) return (int32_t)s[1].number > (int32_t)s[0].number;
         if (e == FIRST_WHOLE || e == SECOND_WHOLE) return e == SECOND_WHOLE;
         return e == OLDEST ? !newer : newer;
@@ -220,6 +225,10 @@ int main(void)
           { saved(last, 5, old), saved(0, 5, new) } },
         { "slot 0 has the number 0, slot 1 has 4294967295",
           { saved(0, 5, new), saved(last, 5, old) } },
+        { "the save after the turn: slot 0 has the number 0, slot 1 has 1",
+          { saved(0, 5, old), saved(1, 5, new) } },
+        { "the save after the turn: slot 0 has the number 1, slot 1 has 0",
+          { saved(1, 5, new), saved(0, 5, old) } },
         { "slot 0 has the number 2147483647, slot 1 has 2147483648",
           { saved(half - 1, 5, old), saved(half, 5, new) } },
         { "slot 0 has the number 2147483648, slot 1 has 2147483647",
