@@ -330,7 +330,7 @@ def special(name, page, data, blocks):
         check('%s: attention of step %d' % (name, step), right, seen)
         note = page.evaluate('!!$("attention-step")')
         check('%s: says if it is of another step' % name, note == (held[-1].get('step', 0) != step))
-    about = page.evaluate("""change({tab: "cost"}),
+    about = page.evaluate("""change({tab: "cost"}), cost.shown = 1000, paintCost(),
         Array.from(document.querySelectorAll("#cost-table tbody tr")).filter(
             row => row.textContent.includes("≈")).length""")
     wanted = sum(one.get('about', False) for one in data['nodes'])
