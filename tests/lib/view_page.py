@@ -6,6 +6,7 @@ their parameters. EXPECTED, lines of a tensor's name and its first values, is wh
 the last step. GRADIENTS is what view_grads says of many files, of which this is NET. Prints a
 summary."""
 import base64, html.parser, json, math, struct, sys
+from broadcast import stretched
 
 FLOATS = ('f32', 'bf16', 'f16')
 
@@ -105,17 +106,6 @@ ELEMENTWISE = {
     'abs': abs, 'tanh': math.tanh, 'exp': math.exp, 'log': math.log, 'sqrt': math.sqrt,
     'sigmoid': lambda a: 1 / (1 + math.exp(-a)), 'maximum': max, 'minimum': min,
 }
-
-
-def stretched(shape, to, at):
-    """Where element `at` of shape `to` is in what is broadcast to it."""
-    place, step = 0, 1
-    for d in range(1, len(to) + 1):
-        if d <= len(shape) and shape[-d] > 1:
-            place += at % to[-d] * step
-            step *= shape[-d]
-        at //= to[-d]
-    return place
 
 
 def made_by(page, n, at):

@@ -16,6 +16,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'lib'))
 import view_data
+from broadcast import stretched
 from browser import Browser
 
 BROWSER, AXE, *WORDS = sys.argv[1:]
@@ -101,17 +102,6 @@ def quickest(measure, limit):
         if best[0] >= limit:
             best = min(best, measure())
     return best
-
-
-def stretched(shape, to, at):
-    """Where element `at` of shape `to` is in what is broadcast to it."""
-    place, step = 0, 1
-    for d in range(1, len(to) + 1):
-        if d <= len(shape) and shape[-d] > 1:
-            place += at % to[-d] * step
-            step *= shape[-d]
-        at //= to[-d]
-    return place
 
 
 def decoded(name, page, data, blocks):
