@@ -25,8 +25,11 @@ gpt: $B/05_gpt_text $B/bible.txt  ## a small GPT learns to write from the King J
 	$< compile --output-folder $B --pef-name gpt
 	$< run -p $B/gpt/gpt.pef --text $B/bible.txt --folder $B/gpt
 
-test: ready-test                ## all tests, about ten minutes
+test: ready-test                ## all tests, about twelve minutes
 	@tests/run.sh
+
+test-one:                       ## one test, such as NAME=plan, and what it prints
+	@tests/run.sh one '$(NAME)'
 
 check:                          ## the same, with what is installed
 	@tests/run.sh
@@ -46,6 +49,15 @@ random: $B/random               ## N random programs (10000, from FIRST) run in 
 random-asan: $B/random_asan     ## the same under AddressSanitizer and UBSan (1000)
 	@$B/random_asan $(or $(N),1000) $(or $(FIRST),0)
 
+fuzz: ready-fuzz                ## T=pef|load|onnx|all ... [SECONDS=60 | RUNS=N]: readers, mutated input
+	@tests/fuzz/run.sh '$(T)' '$(SECONDS)' '$(RUNS)'
+
+faults: ready-test              ## system calls fail, kills at each, no memory, no room, power cuts
+	@tests/faults/run.sh all
+
+mutants: ready-test             ## N flips of operators and constants (200): do tests notice them?
+	@tests/mutants/mutants.py
+
 learn:                          ## exercises, judged whenever you save; your files lie in learn/
 	@tools/learn/learn.sh
 
@@ -62,6 +74,12 @@ glass-box: ready-view           ## pages of real nets, judged in a browser; buil
 
 tiny-nets:                      ## a table: what training the nets of MLPerf Tiny takes on a device
 	@tests/device/tiny_nets.sh all
+
+hidden:                         ## what can be skipped, as if no optional tool were installed
+	@tests/run.sh hidden
+
+bare:                           ## make run and make test in a Debian that has git, make and gcc alone
+	@tools/dev/bare.sh
 
 lint:                           ## the style of samba.h and of everything else
 	@tools/dev/lint.sh
@@ -85,14 +103,8 @@ lenet: $B/03_lenet              ## train LeNet, with convolutions
 web: $B/web/index.html          ## a page that trains ResFFN in the browser, with WebAssembly
 	@echo "open $<, or serve it with its images: python3 -m http.server -d $B/web"
 
-INCLUDED = samba samba/onnx samba/onnx/import samba/onnx/export
-install:                        ## copy the headers to PREFIX/include (below DESTDIR)
-	install -d $(DESTDIR)$(PREFIX)/include
-	install -m 644 samba.h $(DESTDIR)$(PREFIX)/include/samba.h
-	for folder in $(INCLUDED); do \
-	    install -d $(DESTDIR)$(PREFIX)/include/$$folder && \
-	    install -m 644 tools/include/$$folder/*.h $(DESTDIR)$(PREFIX)/include/$$folder || exit 1; \
-	done
+install:                        ## headers, samba.pc, CMake's package: to PREFIX (below DESTDIR)
+	@tools/package/install/install.sh '$(PREFIX)' '$(DESTDIR)'
 
 docs: ready-docs $B/docs_ops    ## the reference: build/docs/index.html
 	@$B/docs_ops >$B/docs_ops.txt
@@ -139,29 +151,34 @@ $B/bible.txt: | ready-gpt
 	@mkdir -p $B
 	bible -f Gen1:1-Rev22:21 | sed 's/^[^ ]* //' >$@
 
-HDF5 = $(shell pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5)
+HDF5 = $(shell tools/dev/hdf5.sh)
 CLI = tools/cli/samba.c $(wildcard tools/cli/data/*.c tools/cli/util/*.c)
 $B/samba: $(CLI) $(wildcard tools/cli/*.h tools/cli/*/*.h) $(COMPANIONS) | ready-tools
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -o $@ $(CLI) $(LDFLAGS) $(HDF5) -lcjson -lutf8proc -lm
 
 DEVICE_CLI = tools/cli/device.c $(wildcard tools/cli/device/*.c tools/cli/util/*.c)
-$B/samba-device: $(DEVICE_CLI) $(wildcard tools/cli/*/*.h) samba.h | ready-run
+$B/samba-device: $(DEVICE_CLI) $(wildcard tools/cli/*/*.h) samba.h tools/include/samba/base.h | ready-run
+	@mkdir -p $B
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -o $@ $(DEVICE_CLI) $(LDFLAGS) -lm -pthread
 
 VIEW_CLI = tools/cli/view.c $(wildcard tools/cli/view/*.c tools/cli/util/*.c)
-$B/samba-view: $(VIEW_CLI) $(wildcard tools/cli/*/*.h) $B/view_page.h samba.h \
-    tools/include/samba/replay.h | ready-run
+$B/samba-view: $(VIEW_CLI) $(wildcard tools/cli/*/*.h) build/view_page.h samba.h \
+    tools/include/samba/replay.h tools/include/samba/base.h | ready-run
+	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -Itools/include -o $@ $(VIEW_CLI) $(LDFLAGS) -lm -pthread
 
-$B/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
-	@mkdir -p $B
+# Not in $B: the source includes it by this path.
+build/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
+	@mkdir -p $(@D)
 	tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*) >$@
 
-$B/samba-onnx: tools/cli/onnx.c $(COMPANIONS) $(wildcard tools/include/samba/onnx/*.h) \
-    $(wildcard tools/include/samba/onnx/*/*.h) samba.h $B/onnx/onnx.pb-c.c | ready-onnx
-	$(CC) $(CFLAGS) -I. -I$B/onnx -o $@ tools/cli/onnx.c $B/onnx/onnx.pb-c.c $(LDFLAGS) \
+ONNX_CLI = tools/cli/onnx.c tools/cli/util/text.c
+$B/samba-onnx: $(ONNX_CLI) $(COMPANIONS) $(wildcard tools/include/samba/onnx/*.h) \
+    $(wildcard tools/include/samba/onnx/*/*.h) tools/cli/util/text.h samba.h $B/onnx/onnx.pb-c.c \
+    | ready-onnx
+	$(CC) $(CFLAGS) -I. -I$B/onnx -o $@ $(ONNX_CLI) $B/onnx/onnx.pb-c.c $(LDFLAGS) \
 	    -lprotobuf-c -lm -pthread
 
 ONNX_PROTO = $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto)
@@ -178,4 +195,4 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run learn web gpt test check full asan tsan random random-asan device lesson-device glass-box tiny-nets lint tools bench bench-small lenet install packages clean help
+.PHONY: all run learn web gpt test test-one check full asan tsan random random-asan fuzz faults device lesson-device glass-box tiny-nets bare hidden lint tools bench bench-small lenet install packages clean help

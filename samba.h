@@ -117,12 +117,16 @@
 
    ---- Rules of the house ----
 
-   Options are structs in which zero means the default. The session owns what it returns, until
-   samba_close. Pointer functions return NULL on failure, others false; NULL flows through ops; the
-   first error stays in the session (samba_error has the tensors, the shapes and what to do) and
-   later calls do nothing, so a program may check once, at the end. It is printed on stderr when it
-   arises, once, unless samba_desc has a log or quiet. Nothing aborts or exits.
-   A session belongs to one thread at a time; sessions know nothing of each other.
+   Options are structs in which zero means the default; where that is another number, SAMBA_ZERO
+   says 0, such as .beta1 = SAMBA_ZERO, and whole numbers, such as seeds, have no 0. The session
+   owns what it returns, until samba_close. Pointer functions return NULL on failure, others false;
+   NULL flows through ops; the first error stays in the session (samba_error has the tensors, the
+   shapes and what to do) and later calls do nothing, so a program may check once, at the end. It is
+   printed on stderr when it arises, once, unless samba_desc has a log or quiet. Nothing aborts or
+   exits.
+   A session belongs to one thread at a time; sessions know nothing of each other. A child of fork
+   has the sessions that no other thread was using then. Their helpers stayed with the parent: the
+   first run of the child that wants some starts its own, and samba_close ends no others.
 
    Memory is allocated by open, tracing, compile, load, eager ops, save and restore. samba_cpu
    allocates once for each tensor, also for the outputs that a run lists. Nothing else in a run
@@ -143,19 +147,31 @@
    compiler and its options do not change a bit. Where the compiler has no instruction for a fused
    multiply-add, samba.h does not trust the C library: it has an exact one of its own, in double or,
    on processors without it, in integers. Hence -ffast-math and x87 arithmetic are refused when
-   compiling, and samba_open and samba_runtime_open refuse a processor that flushes subnormals to
-   zero, rounds in another direction, or fails any of six test cases of fused multiply-add. NaN is
-   NaN; which NaN is not specified. samba_desc.check_finite reports where the first one arises.
+   compiling. NaN is NaN; which NaN is not specified. samba_desc.check_finite reports where the
+   first one arises.
+
+   A thread may round in another direction, flush subnormals to zero or trap, since a library, an
+   audio host or a debugger has set it so. No bit depends on that: whatever computes sets the mode
+   of IEEE 754 in each of its threads, and puts the caller's back, with its exception flags.
+   Functions that you pass, such as kernels, run in that mode. That takes gcc or clang, and x86 with
+   SSE, ARM, RISC-V, s390x, WebAssembly, or arithmetic in software. Elsewhere a thread that calls
+   samba.h must have that mode itself; only samba_open and samba_runtime_open look, and refuse
+   another one. They also refuse a processor that fails any of six test cases of fused
+   multiply-add.
 
    Names: a leaf has the one it was given, a layer's parameters are <layer>__weight, <layer>__bias.
    The first output of an op is called like its layer, or <kind>_<number> without one, and the
    others <op>__outputs__1 ...; <op>__outputs__0 and <op>__outputs__0__grad find the first, too.
+   A layer that is called again shares its parameters; in one trace that is told, unless
+   samba_set_sharing says that it is meant.
    An op whose name is taken gets _2, _3 ... A leaf's name must be free, or its own: a parameter or
    buffer that is asked for again is the same one. samba_name gives a tensor a name of your own.
    Names depend only on the order of tracing, so they are the same in every process.
    What the compiler adds is called after the tensor it belongs to: <tensor>__grad, __momentum,
    __exp_avg, __exp_avg_sq; with microbatches <loss>__mean, __targets and what stands below. If one
    of your tensors has such a name, compiling is refused, and the message says which to rename.
+   Errors, warnings, printed graphs and logs show the bytes of control characters, which names in
+   files may have, as \xNN: so no file tells a terminal what to do.
 
    Trace order is schedule order. C does not fix the order in which arguments are evaluated, so if
    two arguments of an op are op calls themselves, make one of them in a statement before. C control
@@ -186,6 +202,24 @@
      - batch_norm takes statistics of each part. State, such as a cache, sees them one by one.
    Replicas of data parallel training (samba_program.replicas, samba/parallel.h) are parts as well.
    By ids and call ids the sections of FWD (and BCKWD) are run as a whole, as the schedule has them.
+
+   ---- A step over several batches ----
+
+   With samba_program.accumulate gradients add up over runs, so that a step may see more rows than
+   the inputs hold at once:
+
+       for (int k = 0; k < 4; k++) {
+           next_batch(x, y);                                // samba_write
+           samba_run(s, SAMBA_FWD | SAMBA_BCKWD);
+       }
+       samba_run(s, SAMBA_GRADNORM | SAMBA_OPT);            // GRADNORM if the program clips
+
+   The first backward pass after OPT begins at zero; so does one after ZEROGRAD, samba_restore or a
+   run that failed. A whole step in one run (FWD, BCKWD and OPT) begins at zero, too. Each batch
+   counts as it would alone: for the mean of 4 batches give the loss the gradient 1/4, once, by
+   samba_set(s, "<loss>__grad", 0.25). If the batches have different numbers of targets that count,
+   let the loss be their sum (SAMBA_REDUCE_SUM), and its gradient 1 / all targets of the step.
+   Without accumulate (and microbatches) a backward pass overwrites the gradients of the one before.
 
    ---- Options: define before the include of the implementation ----
 
@@ -260,10 +294,11 @@
      words      4 each       arguments of the nodes
      strings                 names, each ends with 0
      trace                   the text that samba_load compares
-     data                    from the next multiple of 64: values of symbols, each aligned to 64
+     data                    from the next multiple of 64: values of symbols in their order, each
+                             aligned to 64
 
    Each field of the records is one row of a table in [pef-read], from which reader and writer are
-   made. tests/core/pef.c has the offsets once more, as numbers. Tools read through samba_pef_open.
+   made. tests/lib/pef_bytes.h has the offsets, as numbers. Tools read through samba_pef_open.
 
    Files of the version before are read as well, older ones are refused: compile and save again with
    the samba.h before this one. A version appends fields to records, or gives zero bytes a meaning;
@@ -363,6 +398,10 @@ Define SAMBA_RUNTIME_ONLY, too."
 #error "samba.h: SAMBA_NO_TEXTS leaves out sentences that the host half writes. \
 Define SAMBA_RUNTIME_ONLY, too."
 #endif
+
+/* 0 as an option, where 0 in its place means a default that is another number: of samba_optim, and
+   of the options of companions that say so. It is the zero below zero, which equals 0. */
+#define SAMBA_ZERO (-0.0f)
 
 #define SAMBA_MAX_DIMS 8     /* dimensions of a tensor */
 #define SAMBA_MAX_IN 16      /* inputs of one op; cat and stack chain for more */
@@ -469,6 +508,7 @@ typedef struct samba_tensor {
     int32_t id;                        /* index in the session's tensor list */
     int32_t symbol;                    /* index in the loaded PEF; -1: not there */
     bool borrowed;                     /* data belongs to the caller */
+    int32_t parts;                     /* data holds so many microbatches; 0: it is one value */
     bool has_value;                    /* an input or a parameter that was given one */
     bool frozen;                       /* a parameter that is not trained */
     bool generated;                    /* by the compiler, such as an optimizer's state */
@@ -477,11 +517,16 @@ typedef struct samba_tensor {
     bool not_given;                    /* a loss's gradient: see samba_set_output_grads */
     bool outdated;                     /* data is older than the value of the program that goes */
     bool removed;                      /* by samba_forget_name: its name is not found any more */
+    bool computed;                     /* an output that a run of the program has made */
+    bool overwritten;                  /* an output of which samba_write was looked at */
     uint64_t copied;                   /* 1 + runs when samba_cpu copied it; 0: not current */
     bool transient;                    /* goes with the scope that it was made in */
     uint32_t mark;                     /* of the walk that saw it last, and */
     int32_t place;                     /* its number there */
     int32_t n_same;                    /* how many more names were made of this one */
+    const char *called_in;             /* of a layer's first parameter: the graph in which the */
+    int32_t called_as;                 /* layer was called last, by which op, and 1 + the number */
+    uint32_t called_trace;             /* of programs before this trace; 0: it was not called */
     struct samba_tensor *holder;       /* the state that an op computed at once wrote into */
     struct samba_tensor *memory;       /* the leaf that an update overwrites: t is its new value */
     struct samba_tensor *last_write;   /* of a leaf: the latest such value, not the compiler's */
@@ -569,9 +614,9 @@ typedef struct samba_args {
     bool train;         /* false: no dropout */
     bool running_stats; /* batch_norm by running values, which stay, as do ranges */
     int32_t *fault;     /* set through samba_fault() */
-    /* For fused groups. Elementwise ops compute `rows` ranges, `pitch` apart; 0: one. Products
-       call epilogue, unless it is NULL, when a part of output 0 is ready: rows and columns from y
-       on. */
+    /* For fused groups. Built-in elementwise ops compute `rows` ranges, `pitch` apart; 0: one.
+       Products call epilogue, unless it is NULL, when a part of output 0 is ready: rows and columns
+       from y on. */
     int64_t rows, pitch;
     void (*epilogue)(const struct samba_args *args, const float *y, int64_t rows, int64_t cols,
                      int64_t pitch);
@@ -804,7 +849,8 @@ typedef struct samba_conv_opts {
 SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                               const samba_conv_opts *opts);
 
-/* Pooling over the last two axes of (N,C,H,W). stride 0 means the kernel size. */
+/* Pooling over the last two axes of (N,C,H,W). kernel[1] = 0 means kernel[0]; a stride of 0 means
+   the kernel's size along the same axis. */
 typedef struct samba_pool_opts {
     int32_t kernel[2], stride[2], padding[2];
     bool ceil_mode, exclude_padding; /* exclude_padding: torch's count_include_pad = false */
@@ -824,8 +870,9 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
 SAMBA__OP_API samba_tensor *samba_fake_quantize_weight(samba_tensor *w, int32_t axis);
 
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
-   attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D). A row with
-   nothing to attend is 0. Blocks of 64 keys that a bool mask hides from the first rows are free. */
+   attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D), SAMBA_ZERO 0. A
+   row with nothing to attend is 0. Blocks of 64 keys that a bool mask hides from the first rows are
+   free. */
 typedef struct samba_attention_opts {
     bool causal;
     float scale;
@@ -942,7 +989,9 @@ SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dty
 /* A named input over your data: from_data borrows it (keep it alive), from_data_copy copies. While
    tracing, a name that is taken is an error. Later these and the functions above mean the input of
    the loaded program: of its shape and type, it gets the new data as its host copy (a pointer that
-   samba_cpu gave before ends), which the next run that has it among its feeds sends. */
+   samba_cpu gave before ends), which the next run that has it among its feeds sends. With
+   microbatches from_data and from_data_copy also take the whole batch: as many rows as all parts
+   have, along batch_dim. */
 SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
                                         samba_shape shape, void *data);
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
@@ -990,7 +1039,7 @@ SAMBA_API bool samba_reset_random_generator(samba_session *s);
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
 
 /* Your own ops; apply calls an op by name and returns its first output. Names of torch and NumPy,
-   in their own words: samba/sambaflow.h. */
+   in their own words: samba/torch_names.h, which also says what of torch is not here, and why. */
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op);
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *op, samba_tensor *const *in,
                                     int32_t n_in, const int32_t *attr, int32_t n_attr);
@@ -1002,6 +1051,11 @@ SAMBA_API int32_t samba_apply_all(samba_session *s, const char *op, samba_tensor
 SAMBA_API const samba_op *samba_op_at(const samba_session *s, int32_t i);
 
 /* ---- Layers: ops with parameters, by name. The same name again shares the parameters. -------- */
+/* While a program is traced, a second call of a layer in the same graph gives a warning, once for
+   each name, for most of them are slips: of a name, in a loop over blocks. Around those that are
+   meant, of a recurrent net or twins, this is true; returns what it was. What computes at once may
+   call its layers again and again. */
+SAMBA_API bool samba_set_sharing(samba_session *s, bool meant);
 /* y = x W^T + b, (*,k) -> (*,n). name__weight (n,k), name__bias (n): U(+-1/sqrt(k)) as torch. */
 SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n);
 SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, int32_t n);
@@ -1022,7 +1076,8 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
    (least, most, batches) follows x slowly, and stays where batch_norm takes running values. Put it
    behind what int8 would store: x, and each affine, convolution or add with its relu. */
 SAMBA_API samba_tensor *samba_fake_quantize(samba_tensor *x, const char *name);
-/* Zeroes with probability p, scales the rest by 1/(1-p). Argins name__p and name__seed. */
+/* Zeroes with probability p, scales the rest by 1/(1-p). Argins name__p and name__seed. The same
+   name again draws the same mask, and must have the same p. */
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p);
 /* samba_scaled_dot_product_attention in which the dropout called name zeroes weights of the
    softmax: the same bits of the mask as samba_dropout would draw, and no (T,S) tensor. */
@@ -1062,9 +1117,11 @@ typedef enum samba_optim_kind {
 
 /* SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr v. AdamW decouples
    the decay; Adam adds it to g. Zero means SambaFlow's default: lr 1e-3, betas (0.9, 0.997), eps
-   1e-8, weight_decay 0. max_grad_norm > 0 clips the norm of this optimizer's gradients alone, as
-   SambaFlow's does; samba_program.max_grad_norm is the norm of all, as in PyTorch. Nothing is
-   negative or NaN, betas are below 1, dampening is 0 ... 1; samba_set checks the same. */
+   1e-8, weight_decay 0; SAMBA_ZERO is 0. max_grad_norm > 0 clips the norm of this optimizer's
+   gradients alone, as SambaFlow's does; samba_program.max_grad_norm is the norm of all, as in
+   PyTorch. A norm that is not finite, or whose square f32 does not hold (beyond 1.8e19), makes the
+   parameters NaN: so it is seen; and so does such a gradient in Adam and AdamW. Nothing is negative
+   or NaN, betas are below 1, dampening is 0 ... 1; samba_set checks the same. */
 typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
@@ -1082,7 +1139,8 @@ typedef struct samba_optim {
 
 /* How a program that infers stores what affine, linear, lookup and embedding read: as parameters
    (n,k), or those in f32 packed from the values they have when it is compiled, as name__f32 ...
-   name__int4. Packed f32 gives the same bits sooner; int8, int4 need k % 32 = 0, else bf16. */
+   name__int4. Packed f32 gives the same bits sooner; int8, int4 need k % 32 = 0, else bf16. A NaN
+   or an infinity has no integer: compiling such weights as int8 or int4 fails with SAMBA_ERANGE. */
 typedef enum samba_weights {
     SAMBA_WEIGHTS_PLAIN = 0,
     SAMBA_WEIGHTS_F32,
@@ -1123,6 +1181,9 @@ typedef struct samba_program {
                                 norm, as torch.nn.utils.clip_grad_norm_ does */
     int32_t microbatches;    /* n > 1: batched inputs hold n parts as large as traced;
                                 results are those of all rows at once: see [manual] */
+    bool accumulate;         /* gradients of several runs of BCKWD add up, until OPT has
+                                stepped or ZEROGRAD has cleared them: see [manual]. Runs by
+                                section ids list those of ZEROGRAD themselves */
     int32_t replicas;        /* n > 1: this session has one of n parts of the batch, and
                                 someone makes means of the gradients: samba/parallel.h */
     bool inference;          /* forward only */
@@ -1144,7 +1205,9 @@ typedef struct samba_program {
     samba_target target;  /* DEVICE32: memory is all the RAM of a small device */
 } samba_program;
 
-/* Compiles what was traced, writes the PEF, loads it. Weights keep their values. */
+/* Compiles what was traced, writes the PEF, loads it. What a program of the session has had before
+   keeps its value: weights, buffers, state; but hyperparameters begin with what samba_optim and
+   samba_dropout say, whatever samba_set or samba_restore made of them. */
 SAMBA_API bool samba_compile(samba_session *s, const samba_program *program);
 /* Loads a PEF, of the traced graph if there is one: else the error names what differs. If program
    is NULL, losses and optimizers are not compared. Without a graph, tensors are found by name.
@@ -1163,20 +1226,35 @@ SAMBA_API bool samba_to_device(samba_session *s);
 SAMBA_API bool samba_set_output_grads(samba_session *s, bool init);
 
 /* Runs the sections of these types in schedule order; 0: all. Types with BCKWD and OPT are a whole
-   step, of which ZEROGRAD, REDUCE and GRADNORM are, too. An error: BCKWD, if what FWD made is gone
-   or other values are there than FWD read; OPT that clips, without GRADNORM of its gradients. */
+   step, of which ZEROGRAD, REDUCE and GRADNORM are, too. An error: BCKWD, if what FWD made is gone,
+   or other values are there than FWD read: inputs, parameters, state such as the counter of
+   dropout, rates, modes; OPT without gradients, or by those of an earlier FWD than that of the run;
+   OPT that clips, without GRADNORM of its gradients. A warning: OPT that steps again by the same
+   gradients, a parameter that is written between BCKWD and OPT, and BCKWD more than once before OPT
+   where gradients do not add up. */
 SAMBA_API bool samba_run(samba_session *s, unsigned types);
-/* The same for one graph of a program that has several. */
+/* The same for one graph of a program that has several; "" is what was traced before the first
+   samba_begin_graph. */
 SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types);
+/* Runs FWD as a test of a program that trains, in one call: dropout rates act as 0, batch_norm
+   takes its running values, which stay, as do ranges of fake_quantize and the counter of dropout.
+   So the modes of the session, parameters, gradients and what the next steps compute are as without
+   it; only buffers that the model itself writes, such as a cache, go on. What torch does by
+   model.eval(), a forward pass, model.train(). Of several graphs: samba_run_desc with graph, eval
+   and running_stats. BCKWD needs a FWD of its own afterwards. */
+SAMBA_API bool samba_eval(samba_session *s);
 
 /* While values are checked, the first op that makes a NaN or an infinity ends the run with
    SAMBA_ERANGE, and no later section changes a parameter. Precisely: an op whose output has a NaN,
    though no input has one; or an infinity, though no input has either. Infinities that come with
    inputs, constants (samba_full, attributes of ops), parameters or buffers, such as those of masks,
    are taken as meant, and so are those that an op makes of them; a NaN made of them is not. A NaN
-   that comes so is reported of the tensor that holds it, by the first op that passes it on. An
-   optimizer's step that overflows is found, too, but has then written. Costs 2 to 3 % of a training
-   step of GPT-2; nothing while it is off. Ops that compute at once are not checked. */
+   that comes so is reported of the tensor that holds it, by the first op that passes it on, or that
+   makes a number or a truth of it: a comparison (but x != x, which asks for NaN), argmax, pow, a
+   cast to integers, the condition of where. Integers are no place for infinities either. What
+   slice, gather, where or a mask leave out is not used, and is no finding. An optimizer's step that
+   overflows is found, too, but has then written. Costs 2 to 3 % of a training step of GPT-2;
+   nothing while it is off. Ops that compute at once are not checked. */
 SAMBA_API bool samba_set_check_finite(samba_session *s, bool check);
 
 /* What was found, in the run that check_finite ended. Names are those of the loaded program. */
@@ -1192,6 +1270,7 @@ typedef struct samba_culprit {
     float value;           /* NaN, infinity, or minus infinity */
     const char *node, *op; /* which op made it, or read it if leaf: name, kind */
     bool leaf;             /* it came with an input, parameter, constant or buffer */
+    bool vanishes;         /* the op reads it, and makes something finite of it */
     uint64_t run;          /* which run of the session, from 1 */
     int32_t section, microbatch;
     const char *section_type;
@@ -1222,8 +1301,9 @@ typedef struct samba_feed {
    checked first: what is refused changes nothing. In SambaFlow's words: samba/sambaflow.h. */
 typedef struct samba_run_desc {
     /* Each runs as by samba_run, one after another; 0 ends the list. Several with BCKWD and OPT are
-       steps: { SAMBA_FWD | SAMBA_BCKWD, SAMBA_FWD | SAMBA_BCKWD, SAMBA_OPT } adds two gradients up,
-       which begin at zero, as do those after an OPT. */
+       steps. With microbatches or samba_program.accumulate { SAMBA_FWD | SAMBA_BCKWD, SAMBA_FWD |
+       SAMBA_BCKWD, SAMBA_OPT } adds two gradients up, which begin at zero, as do those after an
+       OPT; in other programs the last one alone would count, and that is refused. */
     unsigned types[SAMBA_MAX_RUNS];
     const int32_t *section_ids; /* instead: these sections, in this order */
     int32_t n_section_ids;
@@ -1232,7 +1312,8 @@ typedef struct samba_run_desc {
     const samba_value *hyperparams; /* set first; they persist */
     int32_t n_hyperparams;
     samba_tensor *const *outputs; /* their host copies are made afterwards: samba_cpu. Of the
-                                     program: its outputs, parameters, state, gradients */
+                                     program: its outputs, parameters, state, gradients; of what
+                                     is batched the rows of all microbatches */
     int32_t n_outputs;
     const char *graph;  /* which, if the program has several */
     bool eval;          /* dropout rates act as 0; nothing else */
@@ -1240,6 +1321,7 @@ typedef struct samba_run_desc {
     bool own_order;     /* section_ids: the caller sees to it that sections find
                            what others make, and OPT the norm of its gradients;
                            less than what microbatches repeat runs for the first */
+    bool check_only;    /* would it be refused? Nothing is sent, set or run */
 } samba_run_desc;
 
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *desc);
@@ -1273,7 +1355,8 @@ SAMBA_API void samba_modes(const samba_session *s, bool *train, bool *running_st
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 /* Copies data to the tensor; an error if it has other than samba_bytes(t) bytes. samba_write trusts
-   the caller that it has as many. */
+   the caller that it has as many. Refused: a hyperparameter out of its range; and a parameter that
+   the loaded program has packed or as int8, unless the session traces for the next program. */
 SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes);
 SAMBA_API bool samba_write(samba_tensor *t, const void *data);
 /* The current values, valid until the next run or write. After an error zeros, as many as t has,
@@ -1300,16 +1383,27 @@ SAMBA_API bool samba_rdu(samba_tensor *t);
 SAMBA_API bool samba_is_stale(const samba_tensor *t);
 
 /* The same for all that a program keeps between runs, of these kinds: makes host copies; sends
-   those that were edited since. */
-enum { SAMBA_KEPT_PARAMETERS = 1, SAMBA_KEPT_BUFFERS = 2, SAMBA_KEPT_BY_OPTIM = 4, SAMBA_KEPT = 7 };
+   those that were edited since. BY_OPTIM: state of optimizers, and the counter of dropout. */
+enum {
+    SAMBA_KEPT_PARAMETERS = 1,
+    SAMBA_KEPT_BUFFERS = 2,
+    SAMBA_KEPT_BY_OPTIM = 4,
+    SAMBA_KEPT = 7,
+    SAMBA_KEPT_HYPERPARAMS = 8, /* lr, dropout's p and seed ...: for samba_restore_opts alone */
+    SAMBA_KEPT_ALL = 15
+};
 
 SAMBA_API bool samba_fetch_state(samba_session *s, unsigned kinds);
 SAMBA_API bool samba_send_state(samba_session *s, unsigned kinds);
-/* The name of t is unknown from now on, and not free for another tensor. */
+/* The name of t is unknown from now on, and not free for another tensor; the handle works on. To
+   make it known again: samba_from_data and its kin, of an input of the loaded program. */
 SAMBA_API bool samba_forget_name(samba_tensor *t);
 
 /* A checkpoint is the PEF with its state filled in; the old file stays until the new one is safe.
-   restore reads weights, and optimizer state, counters, argins as far as the program has them. */
+   restore takes weights, and buffers, optimizer state, counters and hyperparameters as far as both
+   have them, so that training goes on where it stopped. A warning tells what that replaces, such as
+   the lr of samba_optim by the file's: to train on with the program's own, see samba_restore_opts.
+*/
 SAMBA_API bool samba_save(samba_session *s, const char *path);
 
 /* samba_save refuses parameters that are not finite, and other state that is NaN; this does not if
@@ -1324,8 +1418,12 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path);
 /* Parameters that the file lacks are an error, which names them, and those that the program has not
    a warning. torch's strict = False is partial, strict = True exact. Another shape is an error. */
 typedef struct samba_restore_opts {
-    bool partial; /* parameters that the file lacks keep their values */
-    bool exact;   /* those that the program has not are an error */
+    bool partial;   /* parameters that the file lacks keep their values */
+    bool exact;     /* those that the program has not are an error */
+    unsigned kinds; /* SAMBA_KEPT_...: what is taken, without a word about what that replaces. To
+                       tune what another training has made, with lr, p and optimizer of one's own:
+                       PARAMETERS | BUFFERS. To go on with another lr: SAMBA_KEPT. 0: as
+                       SAMBA_KEPT_ALL, and the warning */
 } samba_restore_opts;
 
 typedef struct samba_restored {
@@ -1346,6 +1444,11 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user); /* names, wire n
 SAMBA_API size_t samba_device_bytes(samba_session *s);
 SAMBA_API size_t samba_held_bytes(const samba_session *s);
 SAMBA_API double samba_seconds(void); /* wall clock */
+/* samba.h computes in one mode of the processor, whatever that of the caller is (see [manual]). The
+   first sets it in this thread and returns the caller's, the second puts that back, and its
+   exception flags: for arithmetic of your own whose bits are to be the same everywhere. */
+SAMBA_API uint64_t samba_enter_float_mode(void);
+SAMBA_API void samba_leave_float_mode(uint64_t callers);
 
 /* A section of the loaded program: what it is, and what one run of it does. */
 typedef struct samba_section {
@@ -1633,12 +1736,10 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 #define SAMBA__X86 1
 #define SAMBA__NEON 0
 #define SAMBA__AVX2 __attribute__((target("avx2,fma")))
-#define SAMBA__AVX512 __attribute__((target("avx512f,avx2,fma")))
 #define SAMBA__VNNI_FN __attribute__((target("avx512f,avx512bw,avx512vnni,avx2,fma")))
 #else
 #define SAMBA__X86 0
 #define SAMBA__AVX2
-#define SAMBA__AVX512
 /* Every AArch64 has NEON with fma: what is chosen there is whether kernels are made of vectors. */
 #if defined(__aarch64__) && defined(__ARM_NEON) && SAMBA__VECTORS_WANTED
 #include <arm_neon.h>
@@ -1661,13 +1762,10 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
     "O2", "tree-vectorize", "vect-cost-model=dynamic", "peel-loops", "no-trapping-math", \
         "no-tree-loop-distribute-patterns"
 #define SAMBA__VECTORIZED __attribute__((optimize(SAMBA__VECTORS)))
-#define SAMBA__MIXED __attribute__((optimize(SAMBA__VECTORS, "schedule-insns", "sched-pressure")))
 #else
 #define SAMBA__VECTORIZED
-#define SAMBA__MIXED
 #endif
 #define SAMBA__AVX2_FN SAMBA__AVX2 SAMBA__VECTORIZED
-#define SAMBA__AVX512_FN SAMBA__AVX512 SAMBA__VECTORIZED
 
 enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA__ISA_AVX512 = 2 };
 
@@ -1720,7 +1818,6 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #else
 #define SAMBA__UNROLLED
 #endif
-/* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_SMALL)
 #define SAMBA_SMALL /* block sizes for a few KiB of fast memory */
 #endif
@@ -1737,6 +1834,7 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #else
 #define SAMBA__DEVICE_HALF 0
 #endif
+/* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if !defined(SAMBA_LOCAL_BYTES)
 #define SAMBA_LOCAL_BYTES (SAMBA__IS_SMALL ? SAMBA__SMALL_LOCAL : 1536 * 1024)
 #endif
@@ -1854,6 +1952,7 @@ SAMBA__NOINLINE double samba__sum_to_odd(double a, double b, double sum)
 {
     double part = sum - a;
     double error = (a - (sum - part)) + (b - part);
+
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
     if ((bits & 1u) == 0 && (error < 0 || error > 0)) {
@@ -1926,10 +2025,12 @@ SAMBA__FN uint32_t samba__join_float(uint64_t m, int e)
         exponent = 1;
         if (shift > 63) return 0; /* below half of the smallest */
     }
+
     uint64_t half = (uint64_t)1 << (shift - 1);
     uint64_t lost = m & (2u * half - 1u);
     uint32_t bits = (uint32_t)(m >> shift);
     if (lost > half || (lost == half && (bits & 1u))) bits++;
+
     /* The leading one of a normal number adds 1 to its exponent, as a carry out of it does. */
     bits += (uint32_t)(exponent - 1) << 23;
     return bits < 0x7f800000u ? bits : 0x7f800000u;
@@ -1944,25 +2045,31 @@ SAMBA__NOINLINE float samba__fma_integer(float a, float b, float c)
     memcpy(&x, &a, sizeof x);
     memcpy(&y, &b, sizeof y);
     memcpy(&z, &c, sizeof z);
+
     uint32_t sign = (x ^ y) & 0x80000000u, sign_z = z & 0x80000000u;
     x &= 0x7fffffffu;
     y &= 0x7fffffffu;
     z &= 0x7fffffffu;
+
     if (x >= 0x7f800000u || y >= 0x7f800000u || x == 0 || y == 0) return a * b + c;
     if (z >= 0x7f800000u) return c + c;
+
     uint64_t product = (uint64_t)samba__split_float(x, &ex) * samba__split_float(y, &ey);
     int shift = samba__leading_zeros64(product) - 2, e = ex + ey - shift;
     product <<= shift;
+
     if (z) {
         uint64_t addend = samba__split_float(z, &ez);
         shift = samba__leading_zeros64(addend) - 2;
         ez -= shift;
         addend <<= shift;
+
         if (e < ez) {
             product = samba__shift_sticky(product, ez - e);
             e = ez;
         } else
             addend = samba__shift_sticky(addend, e - ez);
+
         if (sign == sign_z)
             product += addend;
         else if (product >= addend)
@@ -1973,6 +2080,7 @@ SAMBA__NOINLINE float samba__fma_integer(float a, float b, float c)
         }
         if (!product) return 0.0f;
     }
+
     shift = samba__leading_zeros64(product) - 1;
     x = sign | samba__join_float(product << shift, e - shift);
     memcpy(&c, &x, sizeof c);
@@ -2003,10 +2111,12 @@ SAMBA__INLINE float samba__fma(float a, float b, float c)
 #elif SAMBA__FMA == SAMBA__FMA_ASSEMBLER
     __asm__("vfma.f32 %0, %1, %2" : "+t"(c) : "t"(a), "t"(b));
     return c;
+
 #elif SAMBA__FMA == SAMBA__FMA_INSTRUCTION && !defined(__GNUC__)
     return fmaf(a, b, c);
 #elif SAMBA__FMA == SAMBA__FMA_INSTRUCTION || SAMBA__FMA == SAMBA__FMA_CALL
     return __builtin_fmaf(a, b, c);
+
 #elif SAMBA__FMA == SAMBA__FMA_DOUBLE
     return samba__fma_double(a, b, c);
 #else
@@ -2028,6 +2138,14 @@ SAMBA__INLINE uint32_t samba__float_bits(float f)
     return bits;
 }
 
+/* What an option says: SAMBA_ZERO is 0, and 0, which stands there if nobody wrote anything, the
+   default. */
+SAMBA__FN float samba__or(float value, float otherwise)
+{
+    if (samba__float_bits(value) == 0) return otherwise;
+    return value == 0.0f ? 0.0f : value;
+}
+
 SAMBA_API float samba_attr_float(int32_t word)
 {
     return samba__bits_float((uint32_t)word);
@@ -2036,6 +2154,125 @@ SAMBA_API float samba_attr_float(int32_t word)
 SAMBA_API int32_t samba_float_attr(float value)
 {
     return (int32_t)samba__float_bits(value);
+}
+
+/* ---- How the processor rounds ----
+
+   A thread has its own direction of rounding, flushing of subnormals, and traps, which a library,
+   an audio host or a debugger may have set. So what computes begins with samba__enter_float_mode,
+   which sets the mode that all bits of samba.h are defined in, IEEE 754's default, and ends with
+   samba__leave_float_mode, which gives the caller its mode back, and its exception flags. Both cost
+   a few cycles as long as the modes are the same. WebAssembly and arithmetic in software have one
+   mode. Where this file does not know the register (MIPS, POWER ...), samba_open alone looks, at
+   what the mode does: see samba__wrong_arithmetic. */
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__SSE2_MATH__))
+#define SAMBA__MODE_BITS 0xffc0u    /* of MXCSR all but the flags: */
+#define SAMBA__MODE_DEFAULT 0x1f80u /* nothing traps, to nearest, subnormals stay */
+typedef uint32_t samba__float_mode;
+
+SAMBA__INLINE samba__float_mode samba__read_float_mode(void)
+{
+    samba__float_mode mxcsr;
+    __asm__ volatile("stmxcsr %0" : "=m"(mxcsr) : : "memory");
+    return mxcsr;
+}
+
+SAMBA__INLINE void samba__write_float_mode(samba__float_mode mode)
+{
+    __asm__ volatile("ldmxcsr %0" : : "m"(mode) : "memory");
+}
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define SAMBA__MODE_BITS 0xffffffffu /* FPCR; above it the flags, FPSR */
+#define SAMBA__MODE_DEFAULT 0u
+typedef uint64_t samba__float_mode;
+
+SAMBA__INLINE samba__float_mode samba__read_float_mode(void)
+{
+    uint64_t control, flags;
+    __asm__ volatile("mrs %0, fpcr\n\tmrs %1, fpsr" : "=r"(control), "=r"(flags) : : "memory");
+    return flags << 32 | (control & SAMBA__MODE_BITS);
+}
+
+SAMBA__INLINE void samba__write_float_mode(samba__float_mode mode)
+{
+    uint64_t control = mode & SAMBA__MODE_BITS, flags = mode >> 32;
+    __asm__ volatile("msr fpcr, %0\n\tmsr fpsr, %1" : : "r"(control), "r"(flags) : "memory");
+}
+#elif defined(__GNUC__) && defined(__arm__) && defined(__ARM_FP) \
+    && (!defined(__thumb__) || defined(__thumb2__))
+#define SAMBA__MODE_BITS 0x07c89f00u /* of FPSCR: AHP, DN, FZ, rounding, FZ16, traps */
+#define SAMBA__MODE_DEFAULT 0u
+typedef uint32_t samba__float_mode;
+
+SAMBA__INLINE samba__float_mode samba__read_float_mode(void)
+{
+    samba__float_mode fpscr;
+    __asm__ volatile("vmrs %0, fpscr" : "=r"(fpscr) : : "memory");
+    return fpscr;
+}
+
+SAMBA__INLINE void samba__write_float_mode(samba__float_mode mode)
+{
+    __asm__ volatile("vmsr fpscr, %0" : : "r"(mode) : "memory");
+}
+#elif defined(__GNUC__) && (defined(__riscv_flen) || defined(__riscv_zfinx))
+#define SAMBA__MODE_BITS 0xe0u /* of fcsr: rounding */
+#define SAMBA__MODE_DEFAULT 0u
+typedef unsigned long samba__float_mode;
+
+SAMBA__INLINE samba__float_mode samba__read_float_mode(void)
+{
+    samba__float_mode fcsr;
+    __asm__ volatile("frcsr %0" : "=r"(fcsr) : : "memory");
+    return fcsr;
+}
+
+SAMBA__INLINE void samba__write_float_mode(samba__float_mode mode)
+{
+    __asm__ volatile("fscsr %0" : : "r"(mode) : "memory");
+}
+#elif defined(__GNUC__) && defined(__s390x__)
+#define SAMBA__MODE_BITS 0xfc000007u /* of the FPC: traps, binary rounding */
+#define SAMBA__MODE_DEFAULT 0u
+typedef uint32_t samba__float_mode;
+
+SAMBA__INLINE samba__float_mode samba__read_float_mode(void)
+{
+    samba__float_mode fpc;
+    __asm__ volatile("efpc %0" : "=d"(fpc) : : "memory");
+    return fpc;
+}
+
+SAMBA__INLINE void samba__write_float_mode(samba__float_mode mode)
+{
+    __asm__ volatile("sfpc %0" : : "d"(mode) : "memory");
+}
+#else
+typedef int samba__float_mode;
+#endif
+
+/* Sets the default mode, and returns the caller's. */
+SAMBA__INLINE samba__float_mode samba__enter_float_mode(void)
+{
+#if defined(SAMBA__MODE_BITS)
+    samba__float_mode callers = samba__read_float_mode();
+    if ((callers & SAMBA__MODE_BITS) != SAMBA__MODE_DEFAULT)
+        samba__write_float_mode((callers & ~(samba__float_mode)SAMBA__MODE_BITS)
+                                | SAMBA__MODE_DEFAULT);
+    return callers;
+#else
+    return 0;
+#endif
+}
+
+/* Puts the caller's mode and flags back. */
+SAMBA__INLINE void samba__leave_float_mode(samba__float_mode callers)
+{
+#if defined(SAMBA__MODE_BITS)
+    if (samba__read_float_mode() != callers) samba__write_float_mode(callers);
+#else
+    (void)callers;
+#endif
 }
 
 /* PEF files are little-endian whatever the machine is. */
@@ -2123,30 +2360,60 @@ SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
     }
     for (; n > 0; p++, n--)
         h = samba__rotl64(h ^ *p * SAMBA__P5, 11) * SAMBA__P1;
+
     h = (h ^ h >> 33) * SAMBA__P2;
     h = (h ^ h >> 29) * SAMBA__P3;
     return h ^ h >> 32;
 }
 
-/* Two hashes FNV-1a (Fowler, Noll, Vo), of the words of 32 bits at even places and at odd ones, and
-   of the bytes behind them: little code, and an instruction or two for each byte, where a file has
-   been trusted before. A file in which one word is another always has another one, as each step can
-   be undone. */
+SAMBA__FN uint32_t samba__rotl32(uint32_t x, int r)
+{
+    return x << r | x >> (32 - r);
+}
+
+/* MurmurHash3 (Appleby 2011, public domain), two lanes of 32 bits that feed each other: little code
+   without 64-bit products, where a file has been trusted before. Each step can be undone, so a file
+   in which one word is another always has another fingerprint. Words are scrambled before they
+   meet the lanes, and rotated, so that changes of several bits cancel by chance alone: products by
+   themselves only carry upwards, and two flipped top bits would be none. */
+SAMBA__FN uint32_t samba__scramble(uint32_t word)
+{
+    return samba__rotl32(word * 0xcc9e2d51u, 15) * 0x1b873593u;
+}
+
+SAMBA__FN void samba__stir(uint32_t lane[2], const uint8_t *p)
+{
+    uint32_t a = samba__rotl32(lane[0] ^ samba__scramble(samba__load32(p)), 19) + lane[1];
+    lane[0] = a * 5u + 0x561ccd1bu;
+    uint32_t b = samba__rotl32(lane[1] ^ samba__scramble(samba__load32(p + 4)), 17) + lane[0];
+    lane[1] = b * 5u + 0x0bcaa747u;
+}
+
+SAMBA__FN uint32_t samba__avalanche(uint32_t h)
+{
+    h = (h ^ h >> 16) * 0x85ebca6bu;
+    h = (h ^ h >> 13) * 0xc2b2ae35u;
+    return h ^ h >> 16;
+}
+
 SAMBA__FN uint64_t samba__fingerprint(const void *bytes, size_t size)
 {
     const uint8_t *p = (const uint8_t *)bytes;
-    const uint32_t prime = 0x01000193u;
-    uint32_t even = 0x811c9dc5u ^ (uint32_t)size, odd = even;
-    for (; size >= 8; p += 8, size -= 8) {
-        even = (even ^ samba__load32(p)) * prime;
-        odd = (odd ^ samba__load32(p + 4)) * prime;
+    uint32_t lane[2] = { (uint32_t)size, 0 };
+    uint8_t rest[8] = { 0 }; /* zeros behind the last bytes: the size tells them from others */
+
+    for (; size >= 8; p += 8, size -= 8)
+        samba__stir(lane, p);
+    if (size > 0) {
+        memcpy(rest, p, size);
+        samba__stir(lane, rest);
     }
-    for (; size > 0; p++, size--)
-        even = (even ^ *p) * prime;
-    return (uint64_t)odd << 32 | even;
+
+    lane[0] = samba__avalanche(lane[0]);
+    lane[1] = samba__avalanche(lane[1] + lane[0]);
+    return (uint64_t)lane[1] << 32 | lane[0];
 }
 
-/* Whole blocks of 32 bytes, of a hash that samba__hash_begin began. */
 SAMBA__FN void samba__hash_begin(uint64_t v[4], uint64_t seed)
 {
     v[0] = seed + SAMBA__P1 + SAMBA__P2;
@@ -2155,6 +2422,7 @@ SAMBA__FN void samba__hash_begin(uint64_t v[4], uint64_t seed)
     v[3] = seed - SAMBA__P1;
 }
 
+/* Whole blocks of 32 bytes, of a hash that samba__hash_begin began. */
 SAMBA__FN void samba__hash_blocks(uint64_t v[4], const uint8_t *p, size_t n)
 {
     for (; n >= 32; n -= 32)
@@ -2216,10 +2484,12 @@ SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
 }
 
 /* A text, written piece by piece into a buffer of fixed size, terminated; all of it is counted.
-   Of a piece longer than `most` letters (0: any length is kept) the middle is left out. */
+   Of a piece longer than `most` letters (0: any length is kept) the middle is left out. raw: a name
+   or a path, of which each byte is kept; other texts are shown to people. */
 typedef struct samba__text {
     char *at;
     size_t cap, len, most;
+    bool raw;
 } samba__text;
 
 SAMBA__FN void samba__put_char(samba__text *t, char c)
@@ -2230,21 +2500,51 @@ SAMBA__FN void samba__put_char(samba__text *t, char c)
     SAMBA_ASSERT(t->len < t->cap); /* room for the end of the text */
 }
 
+/* Is the byte at p, of a text that begins at `begin`, one of a control character? A terminal obeys
+   them: it moves the cursor, clears the screen, or runs what it is told. Those of the second set
+   are C2 80 ... C2 9F in UTF-8. */
+SAMBA__FN bool samba__is_control(const char *p, const char *begin)
+{
+    uint8_t byte = (uint8_t)*p;
+    if (byte < 32 || byte == 127) return true;
+    if (byte == 0xC2) return (uint8_t)p[1] >= 0x80 && (uint8_t)p[1] < 0xA0;
+    return byte >= 0x80 && byte < 0xA0 && p > begin && (uint8_t)p[-1] == 0xC2;
+}
+
+/* The letters from `text` to `end`, of a text that begins at `begin`. Names come out of files that
+   anybody may have made: in what people are shown a byte of a control character is \xNN. */
+SAMBA__FN void samba__put_letters(samba__text *t, const char *begin, const char *text,
+                                  const char *end)
+{
+    for (; text < end; text++) {
+        if (t->raw || !samba__is_control(text, begin)) {
+            samba__put_char(t, *text);
+            continue;
+        }
+        samba__put_char(t, '\\');
+        samba__put_char(t, 'x');
+        samba__put_char(t, "0123456789ABCDEF"[(uint8_t)*text >> 4]);
+        samba__put_char(t, "0123456789ABCDEF"[(uint8_t)*text & 15]);
+    }
+}
+
 SAMBA__FN void samba__put_text(samba__text *t, const char *text)
 {
     if (!text) text = "NULL";
     size_t n = 0;
-    while (t->most && text[n])
+    while (text[n])
         n++; /* a device may lack strlen */
-    if (n > t->most) {
-        for (size_t i = 0; i < t->most / 2; i++)
-            samba__put_char(t, *text++);
-        for (int i = 0; i < 3; i++)
-            samba__put_char(t, '.');
-        text += n - 2 * (t->most / 2);
+
+    if (!t->most || n <= t->most) {
+        samba__put_letters(t, text, text, text + n);
+        return;
     }
-    for (; *text; text++)
-        samba__put_char(t, *text);
+
+    size_t half = t->most / 2;
+    samba__put_letters(t, text, text, text + half);
+    for (int32_t i = 0; i < 3; i++)
+        samba__put_char(t, '.');
+    samba__put_letters(t, text, text + n - half, text + n);
 }
 
 SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
@@ -2256,16 +2556,18 @@ SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
         digits[n++] = (char)('0' + rest % 10);
         rest /= 10;
     } while (rest);
+
     if (value < 0) samba__put_char(t, '-');
     while (n > 0)
         samba__put_char(t, digits[--n]);
 }
 
-/* Seven significant digits, in the shorter of the two ways to write them: 0.25, 1e-05, NaN. */
+/* Seven significant digits; with an exponent below 1e-4 and from 1e10 on: 0.25, 1e-05, NaN. */
 SAMBA__FN void samba__put_number(samba__text *t, double value)
 {
     char digits[8];
     int power = 6, n = 7;
+
     if (value != value) {
         samba__put_text(t, "NaN");
         return;
@@ -2280,22 +2582,26 @@ SAMBA__FN void samba__put_number(samba__text *t, double value)
         samba__put_char(t, '0');
         return;
     }
+
     /* To 7 digits before the point, by a loop: a product next to the sum could be fused with it. */
     for (; value >= 1e7; value /= 10.0)
         power++;
     for (; value < 1e6; value *= 10.0)
         power--;
+
     int64_t whole = (int64_t)(value + 0.5);
     if (whole >= 10000000) { /* 9.9999999 is 10 */
         whole /= 10;
         power++;
     }
+
     for (int i = 6; i >= 0; i--) {
         digits[i] = (char)('0' + whole % 10);
         whole /= 10;
     }
     while (n > 1 && digits[n - 1] == '0')
         n--;
+
     bool plain = power >= -4 && power < 10;
     int point = plain ? power : 0; /* the digit that the decimal point follows */
     if (point < 0) samba__put_text(t, "0.");
@@ -2305,6 +2611,7 @@ SAMBA__FN void samba__put_number(samba__text *t, double value)
         samba__put_char(t, i < n ? digits[i] : '0');
         if (i == point && i < n - 1) samba__put_char(t, '.');
     }
+
     if (plain) return;
     samba__put_text(t, power < 0 ? "e-" : "e+");
     if (power > -10 && power < 10) samba__put_char(t, '0');
@@ -2329,6 +2636,7 @@ SAMBA__FN void samba__vformat(samba__text *t, const char *fmt, va_list args)
             samba__put_char(t, *fmt);
             continue;
         }
+
         switch (*++fmt) {
         case 's':
             samba__put_text(t, va_arg(args, const char *));
@@ -2339,15 +2647,21 @@ SAMBA__FN void samba__vformat(samba__text *t, const char *fmt, va_list args)
         case 'l':
             samba__put_int(t, va_arg(args, int64_t));
             break;
-        case 'g':
+
+        case 'g': {
+            samba__float_mode callers = samba__enter_float_mode();
             samba__put_number(t, va_arg(args, double));
+            samba__leave_float_mode(callers);
             break;
+        }
+
         case 'S':
             samba__put_shape(t, va_arg(args, const samba_shape *));
             break;
         case 'T':
             samba__put_text(t, samba_dtype_name((samba_dtype)va_arg(args, int)));
             break;
+
         case 0:
             return;
         default:
@@ -2367,15 +2681,16 @@ SAMBA__FN void samba__format(samba__text *t, const char *fmt, ...)
 
 SAMBA__FN samba__text samba__text_in(char *buffer, size_t size)
 {
-    samba__text t = { buffer, buffer ? size : 0, 0, 0 };
+    samba__text t = { buffer, buffer ? size : 0, 0, 0, false };
     if (t.cap) buffer[0] = 0;
     return t;
 }
 
-/* The formatted text in buffer, which it returns. */
+/* The formatted text in buffer, which it returns: a name, a path, or a part of a sentence. */
 SAMBA__FN const char *samba__print(char *buffer, size_t size, const char *fmt, ...)
 {
     samba__text t = samba__text_in(buffer, size);
+    t.raw = true;
     va_list args;
     va_start(args, fmt);
     samba__vformat(&t, fmt, args);
@@ -2454,6 +2769,7 @@ SAMBA__INLINE void samba__philox_words(uint64_t key, uint64_t block, uint32_t st
 {
     uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = stream, c3 = 0;
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+
     SAMBA__UNROLLED
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
@@ -2464,6 +2780,7 @@ SAMBA__INLINE void samba__philox_words(uint64_t key, uint64_t block, uint32_t st
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
+
     out[0] = c0;
     out[1] = c1;
     out[2] = c2;
@@ -2475,7 +2792,7 @@ SAMBA__NOINLINE void samba__philox(uint64_t key, uint64_t block, uint32_t stream
     samba__philox_words(key, block, stream, out);
 }
 
-/* 24 bits of a word to [0,1); and to (0,1), for logarithms. Both exact. */
+/* 24 bits of a word to [0,1). samba__open_unit takes 23 to (0,1), for logarithms. Both exact. */
 SAMBA__INLINE float samba__unit(uint32_t word)
 {
     return (float)(word >> 8) * 5.9604644775390625e-08f;
@@ -2508,9 +2825,17 @@ typedef void (*samba__job_fn)(void *context, int64_t begin, int64_t end, int32_t
 
 /* Threads take pieces from one counter until it runs out: each time a fair share of what is left,
    so that pieces are large first and even out at the end, in multiples of `grain` units. A thread
-   that comes late finds the job closed and goes back to sleep: nobody waits for idle threads. */
+   that comes late finds the job closed and goes back to sleep: nobody waits for idle threads.
+
+   fork copies the memory of a process, but of its threads only the one that calls it. So a child
+   inherits a pool whose helpers are not there, whose mutex one of them may have held, and whose
+   condition still counts them. It must not touch these: it starts helpers of its own. */
 typedef struct samba__pool {
-    int32_t n_threads; /* the caller counts */
+    int32_t n_threads;  /* at most; the caller counts */
+    int32_t n_helpers;  /* threads of this process */
+    int32_t generation; /* forks between the first process and this one */
+    int32_t process;    /* its id */
+    bool has_mutex;     /* and a condition */
     int32_t n_started;
     uint32_t ticket;                          /* atomic; odd while a job is open */
     int32_t active;                           /* atomic; helpers inside the open job */
@@ -2544,6 +2869,7 @@ SAMBA__FN void samba__pool_work(samba__pool *p, int32_t thread)
         if (!__atomic_compare_exchange_n(&p->next, &begin, end, false, __ATOMIC_RELAXED,
                                          __ATOMIC_RELAXED))
             continue;
+
         SAMBA_ASSERT(thread >= 0 && thread < p->n_threads);
         p->job(p->context, begin, samba__min64(end, p->units), thread);
         begin = __atomic_load_n(&p->next, __ATOMIC_RELAXED);
@@ -2558,6 +2884,7 @@ SAMBA__FN uint32_t samba__pool_wait(samba__pool *p, uint32_t seen)
         if (ticket != seen && (ticket & 1)) return ticket;
         samba__relax();
     }
+
     uint32_t ticket = 0;
     pthread_mutex_lock(&p->mutex);
     __atomic_add_fetch(&p->sleepers, 1, __ATOMIC_SEQ_CST);
@@ -2566,6 +2893,7 @@ SAMBA__FN uint32_t samba__pool_wait(samba__pool *p, uint32_t seen)
         if (ticket != seen && (ticket & 1)) break;
         pthread_cond_wait(&p->wake, &p->mutex);
     }
+
     if (p->quit) ticket = 0;
     __atomic_sub_fetch(&p->sleepers, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&p->mutex);
@@ -2578,6 +2906,7 @@ SAMBA__FN void *samba__helper_main(void *argument)
     int32_t thread = __atomic_add_fetch(&p->n_started, 1, __ATOMIC_SEQ_CST);
     for (uint32_t ticket = 0; (ticket = samba__pool_wait(p, ticket)) != 0;) {
         __atomic_add_fetch(&p->active, 1, __ATOMIC_SEQ_CST);
+        samba__enter_float_mode(); /* not that of the thread which opened the pool */
         if (__atomic_load_n(&p->ticket, __ATOMIC_SEQ_CST) == ticket) samba__pool_work(p, thread);
         __atomic_sub_fetch(&p->active, 1, __ATOMIC_SEQ_CST);
     }
@@ -2593,27 +2922,90 @@ SAMBA__FN void samba__pool_wake(samba__pool *p, bool quit)
     pthread_mutex_unlock(&p->mutex);
 }
 
-/* Starts n - 1 helpers; with fewer if the system refuses, which changes nothing but the time. */
-SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
+#if defined(_WIN32) /* which has no fork */
+enum { samba__forks = 0 };
+
+SAMBA__FN int32_t samba__generation(void)
+{
+    return 0;
+}
+
+SAMBA__FN int32_t samba__process(void)
+{
+    return 0;
+}
+#else
+/* Forks between the first process and this one. Each counts when its child begins, which costs runs
+   nothing; asking for the process's id costs some systems more than a whole run. */
+static int32_t samba__forks;
+static pthread_once_t samba__forks_are_counted = PTHREAD_ONCE_INIT;
+
+SAMBA__FN void samba__count_fork(void)
+{
+    samba__forks++;
+}
+
+SAMBA__FN void samba__count_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, samba__count_fork);
+}
+
+SAMBA__FN int32_t samba__generation(void)
+{
+    pthread_once(&samba__forks_are_counted, samba__count_forks);
+    return samba__forks;
+}
+
+SAMBA__FN int32_t samba__process(void)
+{
+    return (int32_t)getpid();
+}
+#endif
+
+/* Starts helpers in this process, at most n; with fewer if the system refuses, which changes
+   nothing but the time. False: it refuses even a mutex. */
+SAMBA__FN bool samba__pool_start(samba__pool *p, int32_t n)
 {
     memset(p, 0, sizeof *p);
-    p->n_threads = 1;
+    p->generation = samba__generation();
+    p->process = samba__process();
+
     if (pthread_mutex_init(&p->mutex, NULL)) return false;
     if (pthread_cond_init(&p->wake, NULL)) {
         pthread_mutex_destroy(&p->mutex);
         return false;
     }
-    while (p->n_threads < n && p->n_threads < SAMBA__MAX_THREADS) {
-        if (pthread_create(&p->thread[p->n_threads], NULL, samba__helper_main, p)) break;
-        p->n_threads++;
+    p->has_mutex = true;
+
+    p->n_threads = n + 1; /* helpers read it */
+    while (p->n_helpers < n) {
+        if (pthread_create(&p->thread[p->n_helpers], NULL, samba__helper_main, p)) break;
+        p->n_helpers++;
     }
     return true;
 }
 
+SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
+{
+    bool fine = samba__pool_start(p, (n < SAMBA__MAX_THREADS ? n : SAMBA__MAX_THREADS) - 1);
+    p->n_threads = p->n_helpers + 1;
+    return fine;
+}
+
+/* In a forked child: helpers of its own, when it first needs some. */
+SAMBA__FN void samba__pool_renew(samba__pool *p)
+{
+    int32_t n = p->n_threads;
+    (void)samba__pool_start(p, n - 1);
+    p->n_threads = n; /* for so many there is scratch */
+}
+
 SAMBA__FN void samba__pool_close(samba__pool *p)
 {
+    bool inherited = p->generation != samba__generation() || p->process != samba__process();
+    if (inherited || !p->has_mutex) return;
     samba__pool_wake(p, true);
-    for (int32_t i = 1; i < p->n_threads; i++)
+    for (int32_t i = 0; i < p->n_helpers; i++)
         pthread_join(p->thread[i], NULL);
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->mutex);
@@ -2622,20 +3014,25 @@ SAMBA__FN void samba__pool_close(samba__pool *p)
 SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context, int64_t units,
                                int64_t grain)
 {
-    if (!p || p->n_threads == 1 || units <= grain) {
+    bool alone = !p || p->n_threads == 1 || units <= grain;
+    if (!alone && p->generation != samba__forks) samba__pool_renew(p);
+    if (alone || p->n_helpers == 0) {
         if (units > 0) job(context, 0, units, 0);
         return;
     }
+
     SAMBA_ASSERT(grain > 0);
     p->job = job;
     p->context = context;
     p->units = units;
     p->grain = grain;
     __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
+
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) > 0) samba__pool_wake(p, false);
     samba__pool_work(p, 0);
     SAMBA_ASSERT(__atomic_load_n(&p->next, __ATOMIC_RELAXED) >= units); /* all are taken */
+
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     for (int spin = 0; __atomic_load_n(&p->active, __ATOMIC_SEQ_CST) > 0; spin++) {
         if (spin < SAMBA__SPINS)
@@ -2791,10 +3188,12 @@ SAMBA__FN bool samba__integer_range(samba_dtype d, int64_t *least, int64_t *most
     case SAMBA_F16:
     case SAMBA_BOOL:
         return false;
+
     case SAMBA_I64:
         *least = INT64_MIN;
         *most = INT64_MAX;
         break;
+
     case SAMBA_I32:
         *least = INT32_MIN;
         *most = INT32_MAX;
@@ -2807,6 +3206,7 @@ SAMBA__FN bool samba__integer_range(samba_dtype d, int64_t *least, int64_t *most
         *least = INT8_MIN;
         *most = INT8_MAX;
         break;
+
     case SAMBA_U32:
         *most = UINT32_MAX;
         break;
@@ -2817,6 +3217,7 @@ SAMBA__FN bool samba__integer_range(samba_dtype d, int64_t *least, int64_t *most
         *most = UINT8_MAX;
         break;
     }
+
     return true;
 }
 
@@ -2832,12 +3233,14 @@ SAMBA__FN int64_t samba__integer_at(const void *x, samba_dtype d, int64_t i)
         return ((const int16_t *)x)[i];
     case SAMBA_I8:
         return ((const int8_t *)x)[i];
+
     case SAMBA_U32:
         return ((const uint32_t *)x)[i];
     case SAMBA_U16:
         return ((const uint16_t *)x)[i];
     case SAMBA_U8:
         return ((const uint8_t *)x)[i];
+
     case SAMBA_F32:
     case SAMBA_BF16:
     case SAMBA_F16:
@@ -2863,6 +3266,7 @@ SAMBA__FN void samba__put_integer(void *y, samba_dtype d, int64_t i, int64_t val
     case SAMBA_I8:
         ((int8_t *)y)[i] = (int8_t)value;
         break;
+
     case SAMBA_U32:
         ((uint32_t *)y)[i] = (uint32_t)value;
         break;
@@ -2872,6 +3276,7 @@ SAMBA__FN void samba__put_integer(void *y, samba_dtype d, int64_t i, int64_t val
     case SAMBA_U8:
         ((uint8_t *)y)[i] = (uint8_t)value;
         break;
+
     case SAMBA_F32:
     case SAMBA_BF16:
     case SAMBA_F16:
@@ -2894,6 +3299,7 @@ SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samb
 {
     samba_shape r = samba_scalar_shape();
     r.ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
+
     for (int32_t i = 0; i < r.ndim; i++) {
         int32_t ia = i - (r.ndim - a->ndim), ib = i - (r.ndim - b->ndim);
         int32_t da = ia < 0 ? 1 : a->dim[ia], db = ib < 0 ? 1 : b->dim[ib];
@@ -2903,6 +3309,7 @@ SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samb
         }
         r.dim[i] = da == 1 ? db : da;
     }
+
     *out = r;
     return true;
 }
@@ -2967,6 +3374,7 @@ SAMBA__KERNEL void samba__load_values(float *SAMBA__RESTRICT y, const void *x, s
                                       int64_t n)
 {
     const uint16_t *h = (const uint16_t *)x;
+
     switch (dtype) {
     case SAMBA_F32:
         memcpy(y, x, (size_t)n * 4);
@@ -2977,6 +3385,7 @@ SAMBA__KERNEL void samba__load_values(float *SAMBA__RESTRICT y, const void *x, s
     case SAMBA_F16:
         SAMBA__EACH(F16, y[i] = samba__from_f16(h[i]));
         break;
+
     case SAMBA_I32:
         SAMBA__EACH(I32, y[i] = (float)((const int32_t *)x)[i]);
         break;
@@ -2992,6 +3401,7 @@ SAMBA__KERNEL void samba__load_values(float *SAMBA__RESTRICT y, const void *x, s
     case SAMBA_BOOL:
         SAMBA__EACH(BOOL, y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
         break;
+
     case SAMBA_I64:
         SAMBA__EACH(I64, y[i] = (float)((const int64_t *)x)[i]);
         break;
@@ -3028,6 +3438,7 @@ SAMBA__KERNEL void samba__store_values(void *y, const float *SAMBA__RESTRICT x, 
                                        int64_t n)
 {
     uint16_t *h = (uint16_t *)y;
+
     switch (dtype) {
     case SAMBA_F32:
         memcpy(y, x, (size_t)n * 4);
@@ -3038,6 +3449,7 @@ SAMBA__KERNEL void samba__store_values(void *y, const float *SAMBA__RESTRICT x, 
     case SAMBA_F16:
         SAMBA__EACH(F16, h[i] = samba__to_f16(x[i]));
         break;
+
     case SAMBA_I32:
         SAMBA__EACH(I32, ((int32_t *)y)[i] = samba__saturate(x[i], INT32_MIN, INT32_MAX));
         break;
@@ -3053,6 +3465,7 @@ SAMBA__KERNEL void samba__store_values(void *y, const float *SAMBA__RESTRICT x, 
     case SAMBA_BOOL:
         SAMBA__EACH(BOOL, ((uint8_t *)y)[i] = x[i] != 0.0f);
         break;
+
     case SAMBA_I64:
         SAMBA__EACH(I64, ((int64_t *)y)[i] = samba__saturate_i64(x[i]));
         break;
@@ -3104,6 +3517,7 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
         t->weights = *p == 'w';
         p += 2;
     }
+
     for (; *p && *p != ',' && *p != '-'; p++) {
         if (*p == '*')
             t->star = true;
@@ -3113,6 +3527,7 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
             t->letters[t->n_letters++] = *p;
         }
     }
+
     if (*p == ',') return p + 1;
     return p[0] == '-' && p[1] == '>' ? p + 2 : p;
 }
@@ -3129,6 +3544,7 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
         return samba_refuse(call, SAMBA_ESHAPE, "input %d %S must have %s%d dimensions (%s%s)", i,
                             &x->shape, t->star ? "at least " : "", t->n_letters, t->star ? "*" : "",
                             t->letters);
+
     for (int32_t k = 0; k < t->n_letters; k++) {
         SAMBA_ASSERT(t->letters[k] >= 'a' && t->letters[k] <= 'z');
         int32_t *bound = &b->letter[t->letters[k] - 'a'], d = x->shape.dim[lead + k];
@@ -3138,6 +3554,7 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
                                 i, d, *bound, t->star ? "*" : "", t->letters);
         *bound = d;
     }
+
     if (!t->star) return true;
     samba_shape star = x->shape;
     star.ndim = lead;
@@ -3159,18 +3576,25 @@ SAMBA__NOINLINE const char *samba__match_inputs(const char *signature, samba_cal
     int32_t i = 0;
     bool inputs = true;
     memset(b, 0, sizeof *b);
+
     for (; inputs; i++) {
         p = samba__read_term(p, &t);
         inputs = p[-1] == ',';
         bool absent = i >= call->n_in || call->in[i].shape.ndim < 0;
         if (absent && t.optional) continue;
-        if (absent) samba_refuse(call, SAMBA_EARG, "input %d is missing (%s)", i, signature);
-        if (absent || !samba__bind_term(call, i, &t, b)) return NULL;
+        if (absent) {
+            samba_refuse(call, SAMBA_EARG, "input %d is missing (%s)", i, signature);
+            return NULL;
+        }
+        if (!samba__bind_term(call, i, &t, b)) return NULL;
     }
-    if (call->n_in <= i) return p;
-    samba_refuse(call, SAMBA_EARG, "%d inputs given, at most %d fit (%s)", call->n_in, i,
-                 signature);
-    return NULL;
+
+    if (call->n_in > i) {
+        samba_refuse(call, SAMBA_EARG, "%d inputs given, at most %d fit (%s)", call->n_in, i,
+                     signature);
+        return NULL;
+    }
+    return p;
 }
 
 /* Fills in the outputs, which begin at p in the signature. */
@@ -3185,6 +3609,7 @@ SAMBA__NOINLINE bool samba__match_outputs(const char *p, samba_call *call, const
         if (y->shape.ndim + t.n_letters > SAMBA_MAX_DIMS)
             return samba_refuse(call, SAMBA_ESHAPE, "the result would have more than %d dimensions",
                                 SAMBA_MAX_DIMS);
+
         for (int32_t k = 0; k < t.n_letters; k++)
             y->shape.dim[y->shape.ndim++] = b->letter[t.letters[k] - 'a'];
     }
@@ -3377,13 +3802,16 @@ SAMBA__INLINE float samba__sqrt(float x)
     uint32_t u = samba__float_bits(tiny ? scaled : x);
     uint32_t k = ((u >> 23) + 1u) >> 1; /* 64 more than the true k */
     float m = samba__bits_float(u - (k << 24) + (128u << 23));
+
     float y = samba__bits_float(0x5f375a86u - (samba__float_bits(m) >> 1)), h = -0.5f * m, s;
     y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
     y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
     y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
+
     s = m * y;
     s = samba__fma(samba__fma(-s, s, m), 0.5f * y, s);
     s = samba__mul(s, samba__bits_float((k + (tiny ? 51u : 63u)) << 23));
+
     s = x == 0.0f ? x : s;
     s = x == SAMBA__INF ? x : s;
     return x >= 0.0f ? s : SAMBA__NAN;
@@ -3425,15 +3853,19 @@ SAMBA__INLINE float samba__softplus(float x)
 
 /* The three smooth ReLUs are x S(x) for a step S with S(x) + S(-x) = 1. Hence, with a = |x|,
        x S(x) = max(x, 0) - a S(-a),        d/dx (x S(x)) = D if x < 0, 1 - D otherwise,
-   where D is the derivative at -a: only the left tail is computed, and nothing cancels. */
+   where D is the derivative at -a: only the left tail is computed, and nothing cancels. x S(x) of
+   -inf is -inf 0, and the derivative at either infinity inf 0: NaN, as in PyTorch, though they have
+   limits. An activation that overflowed is to be seen. */
 SAMBA__INLINE float samba__smooth_relu(float x, float tail)
 {
-    return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) - tail);
+    float y = (x > 0.0f ? x : 0.0f) - tail;
+    return x > -SAMBA__INF ? y : SAMBA__NAN;
 }
 
 SAMBA__INLINE float samba__smooth_relu_grad(float x, float d)
 {
-    return samba__unless_nan(x, x < 0.0f ? d : 1.0f - d);
+    float slope = x < 0.0f ? d : 1.0f - d;
+    return samba__abs(x) < SAMBA__INF ? slope : SAMBA__NAN;
 }
 
 /* SiLU, x sigmoid(x): a S(-a) = a / (1 + t) e^-a with t = e^-a. */
@@ -3526,11 +3958,13 @@ SAMBA__INLINE float samba__log_pair(float x, float *low)
     float s = samba__mul(f, i), z = s * s, two_s = s + s;
     float lost = samba__fma(-s, f, f - two_s) * i; /* of s: the quotient's residual, divided */
     float el = samba__mul(e, 0.693145752f), a = el + two_s, rest, y;
+
     rest = samba__fma(e, 1.428606765e-6f, 2.0f * lost);
     rest = samba__fma(two_s * z,
                       samba__poly(z, 0.3333333135f, 0.2000048608f, 0.1424940675f, 0.1213891879f),
                       rest);
     rest += (el - a) + two_s;
+
     y = a + rest;
     *low = (a - y) + rest;
     return y;
@@ -3550,20 +3984,32 @@ SAMBA__INLINE float samba__pow(float x, float y)
     float a = samba__abs(x), b = samba__abs(y), p, low, hi = samba__log_pair(a, &low), r, real;
     uint32_t sign = samba__is_whole(0.5f * b) ? 0u : samba__float_bits(x) & 0x80000000u;
     sign = samba__is_whole(b) ? sign : 0u;
+
     hi = a == 0.0f ? -SAMBA__INF : hi;
     hi = a == SAMBA__INF ? SAMBA__INF : hi;
     p = a == 1.0f ? 0.0f : samba__mul(y, hi);
     low = samba__fma(y, low, samba__fma(y, hi, -p));
     low = samba__abs(p) < 150.0f ? low : 0.0f;
     low = p == 0.0f ? 0.0f : low;
+
     r = samba__exp_scaled(1.0f, samba__with_sign(samba__abs_upto(p, 126.0f), p), low);
     r = samba__bits_float(samba__float_bits(r) | sign);
+
     real = samba__is_whole(b) ? r : SAMBA__NAN;
     real = x == -SAMBA__INF ? r : real;
     r = x < 0.0f ? real : r;
+
     r = samba__unless_nan(x, samba__unless_nan(y, r));
     r = x == 1.0f ? 1.0f : r;
     return y == 0.0f ? 1.0f : r;
+}
+
+/* dy x^y log x, the gradient of power = x^y in y; where x is 0, it is 0, or infinite as the power.
+ */
+SAMBA__INLINE float samba__pow_slope(float dy, float x, float power)
+{
+    float slope = dy * (power * samba__log(x)), at_zero = power < SAMBA__INF ? 0.0f : dy * -power;
+    return x == 0.0f ? at_zero : slope;
 }
 
 /* sin(r + n pi/2), |r| <= pi/4: the low two bits of n choose sin r, cos r, -sin r or -cos r. */
@@ -3575,6 +4021,7 @@ SAMBA__INLINE float samba__sin_quadrant(float r, uint32_t n)
         r);
     float cosine = samba__poly(s, 1.0f, -0.5f, 0.04166664556f,
                                samba__fma(s, 2.443232734e-5f, -0.001388730947f));
+
     float y = (n & 1u) ? cosine : sine;
     return samba__bits_float(samba__float_bits(y) ^ ((n & 2u) << 30));
 }
@@ -3601,41 +4048,47 @@ static const uint32_t samba__fma_cases[6][4] = {
     { 0x3f800000u, 0x80000000u, 0x80000000u, 0x80000000u },
 };
 
-/* NULL, or why results would not be those of other machines. Costs less than a microsecond. */
-SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
+SAMBA__NOINLINE const char *samba__find_wrong_arithmetic(void)
 {
 #if !defined(SAMBA_ALLOW_FAST_MATH) && !defined(SAMBA_ALLOW_EXCESS_PRECISION)
     volatile float one = 1.0f, half_ulp = 5.96046448e-8f, half = 0.5f, two = 2.0f;
     volatile float ulp_and_half = 1.78813934e-7f, two_ulps = 2.38418579e-7f;
     volatile float least_normal = 1.17549435e-38f, subnormal = samba__bits_float(0x00400000u);
     volatile uint32_t word;
+
     if ((one + half_ulp) - one != 0.0f)
         return SAMBA__TEXT(
-            "the processor does not round to nearest, or computes with more than the precision "
-            "of float: call fesetround(FE_TONEAREST); on 32-bit x86 compile with -msse2 "
-            "-mfpmath=sse");
+            "the processor does not round to nearest, or computes with more than the precision of float: call fesetround(FE_TONEAREST); on 32-bit x86 compile with -msse2 -mfpmath=sse");
     if ((one + ulp_and_half) - one != two_ulps)
         return SAMBA__TEXT(
             "the processor does not round to nearest: call fesetround(FE_TONEAREST)");
     if (samba__float_bits(least_normal * half) != 0x00400000u
         || samba__float_bits(subnormal * two) != 0x00800000u)
         return SAMBA__TEXT(
-            "the processor flushes subnormal numbers to zero, which a library that was linked "
-            "with -ffast-math may have asked for: switch that off (on x86 FTZ and DAZ of MXCSR, "
-            "on ARM FZ of FPSCR or FPCR)");
+            "the processor flushes subnormal numbers to zero, which a library that was linked with -ffast-math may have asked for: switch that off (on x86 FTZ and DAZ of MXCSR, on ARM FZ of FPSCR or FPCR)");
+
     for (int i = 0; i < 6; i++) {
         float x[3];
         for (int k = 0; k < 3; k++) {
             word = samba__fma_cases[i][k];
             x[k] = samba__bits_float(word);
         }
+
         if (samba__float_bits(samba__fma(x[0], x[1], x[2])) != samba__fma_cases[i][3])
             return SAMBA__TEXT(
-                "fmaf of the C library, or an instruction in its place, is not exact: compile "
-                "samba.h with -DSAMBA_NO_SIMD, which has its own");
+                "fmaf of the C library, or an instruction in its place, is not exact: compile samba.h with -DSAMBA_NO_SIMD, which has its own");
     }
 #endif
     return NULL;
+}
+
+/* NULL, or why results would not be those of other machines. Costs less than a microsecond. */
+SAMBA__FN const char *samba__wrong_arithmetic(void)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    const char *wrong = samba__find_wrong_arithmetic();
+    samba__leave_float_mode(callers);
+    return wrong;
 }
 
 /* ==== [simd] ================================================================================== */
@@ -3765,11 +4218,6 @@ SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
     return a + b;
 }
 
-SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
-{
-    return samba__mul(a, b);
-}
-
 SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
 {
     return samba__fma(a, b, c);
@@ -3859,11 +4307,6 @@ SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
     return _mm256_add_ps(a, b);
 }
 
-SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
-{
-    return _mm256_mul_ps(a, b);
-}
-
 SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
 {
     return _mm256_fmadd_ps(a, b, c);
@@ -3948,10 +4391,12 @@ SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec 
     __m256 x1 = samba__two_rows_avx2(x + row, row);
     __m256 x2 = samba__two_rows_avx2(x + 2 * row, row);
     __m256 x3 = samba__two_rows_avx2(x + 3 * row, row);
+
     __m256 low01 = _mm256_unpacklo_ps(x0, x1);
     __m256 low23 = _mm256_unpacklo_ps(x2, x3);
     __m256 high01 = _mm256_unpackhi_ps(x0, x1);
     __m256 high23 = _mm256_unpackhi_ps(x2, x3);
+
     v[0] = _mm256_shuffle_ps(low01, low23, 0x44);
     v[1] = _mm256_shuffle_ps(low01, low23, 0xee);
     v[2] = _mm256_shuffle_ps(high01, high23, 0x44);
@@ -4014,11 +4459,6 @@ SAMBA__KERNEL void samba__vec_store(float *y, samba__vec v)
 SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
 {
     return _mm512_add_ps(a, b);
-}
-
-SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
-{
-    return _mm512_mul_ps(a, b);
 }
 
 SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
@@ -4110,6 +4550,7 @@ SAMBA__KERNEL samba__four_avx512 samba__quarters_avx512(__m512 x0, __m512 x1, __
     __m512 high01 = SAMBA__ALL(unpackhi_ps, x0, x1);
     __m512 low23 = SAMBA__ALL(unpacklo_ps, x2, x3);
     __m512 high23 = SAMBA__ALL(unpackhi_ps, x2, x3);
+
     samba__four_avx512 y;
     y.a = SAMBA__ALL(shuffle_ps, low01, low23, 0x44);
     y.b = SAMBA__ALL(shuffle_ps, low01, low23, 0xee);
@@ -4153,6 +4594,7 @@ SAMBA__KERNEL void samba__store_steps_avx512(float *y, int64_t row, __m512 x0, _
     __m512 low23 = SAMBA__ALL(shuffle_f32x4, x2, x3, 0x44);
     __m512 high01 = SAMBA__ALL(shuffle_f32x4, x0, x1, 0xee);
     __m512 high23 = SAMBA__ALL(shuffle_f32x4, x2, x3, 0xee);
+
     _mm512_storeu_ps(y, SAMBA__ALL(shuffle_f32x4, low01, low23, 0x88));
     _mm512_storeu_ps(y + 4 * row, SAMBA__ALL(shuffle_f32x4, low01, low23, 0xdd));
     _mm512_storeu_ps(y + 8 * row, SAMBA__ALL(shuffle_f32x4, high01, high23, 0x88));
@@ -4173,6 +4615,7 @@ SAMBA__KERNEL void samba__square_transpose(const float *x, int64_t x_row, float 
     samba__four_avx512 z1 = samba__columns_avx512(x + 4 * x_row, x_row);
     samba__four_avx512 z2 = samba__columns_avx512(x + 8 * x_row, x_row);
     samba__four_avx512 z3 = samba__columns_avx512(x + 12 * x_row, x_row);
+
     samba__store_steps_avx512(y, y_row, z0.a, z1.a, z2.a, z3.a);
     samba__store_steps_avx512(y + y_row, y_row, z0.b, z1.b, z2.b, z3.b);
     samba__store_steps_avx512(y + 2 * y_row, y_row, z0.c, z1.c, z2.c, z3.c);
@@ -4242,11 +4685,6 @@ SAMBA__KERNEL void samba__vec_store(float *y, samba__vec v)
 SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
 {
     return samba__pair_neon(vaddq_f32(a.lo, b.lo), vaddq_f32(a.hi, b.hi));
-}
-
-SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
-{
-    return samba__pair_neon(vmulq_f32(a.lo, b.lo), vmulq_f32(a.hi, b.hi));
 }
 
 SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
@@ -4358,6 +4796,7 @@ SAMBA__KERNEL void samba__square4_neon(const float *x, int64_t row, float32x4_t 
     float32x4_t x2 = vld1q_f32(x + 2 * row), x3 = vld1q_f32(x + 3 * row);
     float32x4_t even01 = vtrn1q_f32(x0, x1), odd01 = vtrn2q_f32(x0, x1);
     float32x4_t even23 = vtrn1q_f32(x2, x3), odd23 = vtrn2q_f32(x2, x3);
+
     v[0] = samba__firsts_neon(even01, even23);
     v[1] = samba__firsts_neon(odd01, odd23);
     v[2] = samba__seconds_neon(even01, even23);
@@ -4484,6 +4923,7 @@ SAMBA__NOINLINE v128_t samba__settle_wasm(const samba__sum_wasm *s, v128_t a, v1
                                       0, 2, 4, 6);
     float x[4], y[4], z[4];
     if (!wasm_v128_any_true(wasm_v128_andnot(samba__suspects_wasm(s), exact))) return s->rounded;
+
     wasm_v128_store(x, a);
     wasm_v128_store(y, b);
     wasm_v128_store(z, c);
@@ -4595,10 +5035,12 @@ SAMBA__KERNEL void samba__square4_wasm(const float *x, int64_t row, v128_t v[4])
 {
     v128_t x0 = wasm_v128_load(x), x1 = wasm_v128_load(x + row);
     v128_t x2 = wasm_v128_load(x + 2 * row), x3 = wasm_v128_load(x + 3 * row);
+
     v128_t low01 = wasm_i32x4_shuffle(x0, x1, 0, 4, 1, 5);
     v128_t high01 = wasm_i32x4_shuffle(x0, x1, 2, 6, 3, 7);
     v128_t low23 = wasm_i32x4_shuffle(x2, x3, 0, 4, 1, 5);
     v128_t high23 = wasm_i32x4_shuffle(x2, x3, 2, 6, 3, 7);
+
     v[0] = wasm_i64x2_shuffle(low01, low23, 0, 2);
     v[1] = wasm_i64x2_shuffle(low01, low23, 1, 3);
     v[2] = wasm_i64x2_shuffle(high01, high23, 0, 2);
@@ -4685,6 +5127,7 @@ SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *
         const uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL;
         const uint8_t *x = q + p / step * row;
         unsigned shift = p % step ? 4 : 0;
+
         if (type == SAMBA_F32) {
             memcpy(dst, x, (size_t)width * 4);
         } else if (SAMBA__HAS_TYPE(BF16) && type == SAMBA_BF16) {
@@ -4753,6 +5196,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__unpack(float *dst, const uint8_t *q, int
     case SAMBA_F16:
         samba__unpack_any(dst, q, row, NULL, SAMBA_F16, p, pc, SAMBA__NR);
         break;
+
     case SAMBA_I8:
         samba__unpack_any(dst, q, row, scale, SAMBA_I8, p, pc, SAMBA__NR);
         break;
@@ -4798,16 +5242,19 @@ SAMBA__KERNEL void samba__packed_panels(const samba__packed_product *s, float *y
     const int64_t size = type == SAMBA_F32 ? 4 : 2 - (int)scaled;
     const int64_t step = type == SAMBA_U8 ? 2 : 1;
     const int64_t far = SAMBA__FAR / size, k = s->k, row = SAMBA__PANEL * size / step;
+
     const uint8_t *q0 = samba__packed_at(s->w, type, k, j0);
     const uint8_t *q1 = samba__packed_at(s->w, type, k, j1);
     const uint16_t *scale0 = samba__scale_at(s->scale, k, j0);
     const uint16_t *scale1 = samba__scale_at(s->scale, k, j1);
+
     samba__vec sum[VECS], d[VECS];
     SAMBA__UNROLLED
     for (int v = 0; v < VECS; v++) {
         sum[v] = samba__vec_set(0.0f);
         d[v] = sum[v];
     }
+
     for (int64_t p = 0; p < k;) {
         int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k);
         int64_t ahead = p * row + far < k * row ? far : far + k * row; /* in the next pair */
@@ -4815,9 +5262,11 @@ SAMBA__KERNEL void samba__packed_panels(const samba__packed_product *s, float *y
             samba__packed_scales(scale0 + at, k, d);
             samba__packed_scales(scale1 + at, k, d + HALF);
         }
+
         for (; p < end; p += step) {
             samba__vec x = samba__vec_set(s->x[p]);
             samba__vec z = step == 2 ? samba__vec_set(s->x[p + 1]) : x;
+
             if (SAMBA__VEC_LANES > 8 || scaled) {
                 __builtin_prefetch(q0 + ahead);
                 __builtin_prefetch(q1 + ahead);
@@ -4826,6 +5275,7 @@ SAMBA__KERNEL void samba__packed_panels(const samba__packed_product *s, float *y
                 SAMBA__PREFETCH(q0 + ahead + 64);
                 SAMBA__PREFETCH(q1 + ahead + 64);
             }
+
             SAMBA__UNROLLED
             for (int v = 0; v < VECS; v++) {
                 const uint8_t *w = (v < HALF ? q0 : q1) + v % HALF * SAMBA__VEC_LANES * size;
@@ -4833,10 +5283,12 @@ SAMBA__KERNEL void samba__packed_panels(const samba__packed_product *s, float *y
                 if (step == 2)
                     sum[v] = samba__vec_fma(z, samba__packed_vec(w, type, true, d[v]), sum[v]);
             }
+
             q0 += SAMBA__PANEL * size;
             q1 += SAMBA__PANEL * size;
         }
     }
+
     SAMBA__UNROLLED
     for (int v = 0; v < VECS; v++)
         samba__vec_store(y + v * SAMBA__VEC_LANES, sum[v]);
@@ -4849,6 +5301,7 @@ SAMBA__FN void samba__packed_row(const samba__packed_product *s, int64_t j0, int
     for (int64_t j = j0; j < j1; j += 2 * SAMBA__PANEL) {
         int64_t other = j + SAMBA__PANEL < j1 ? j + SAMBA__PANEL : j; /* any, past the last */
         int64_t n = samba__min64(2 * SAMBA__PANEL, j1 - j);
+
         if (s->type == SAMBA_F32)
             samba__packed_panels(s, y, j, other, SAMBA_F32);
         else if (s->type == SAMBA_BF16)
@@ -4857,6 +5310,7 @@ SAMBA__FN void samba__packed_row(const samba__packed_product *s, int64_t j0, int
             samba__packed_panels(s, y, j, other, SAMBA_I8);
         else
             samba__packed_panels(s, y, j, other, SAMBA_U8);
+
         for (int64_t l = 0; l < n; l++)
             s->y[j + l] = s->bias ? y[l] + s->bias[j + l] : y[l];
     }
@@ -5003,14 +5457,17 @@ SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
         const float *a = s->a + (i - r) * s->a_next + r * s->a_row;
         const float *b = s->b;
         float *c = s->c + i * s->c_row;
+
         float acc[SAMBA__NR] = { 0.0f };
         if (s->from) memcpy(acc, s->from + i * s->from_row, (size_t)s->cols * sizeof(float));
+
         for (int64_t p = 0; p < s->kc; p++) {
             for (int j = 0; j < SAMBA__NR; j++)
                 acc[j] = samba__fma(*a, b[j], acc[j]);
             a += a_col;
             b += s->b_row;
         }
+
         if (s->bias) {
             for (int64_t j = 0; j < s->cols; j++)
                 acc[j] += s->bias[j];
@@ -5079,6 +5536,7 @@ SAMBA__KERNEL void samba__sums_end(samba__vec acc[][2], int rows, const samba__p
                                    int64_t i, const samba__edge *e)
 {
     float *c = s->c + i * s->c_row;
+
     if (s->bias) {
         samba__vec lo = samba__vec_load_some(s->bias, e->whole, e->lo);
         samba__vec hi = samba__vec_load_some(s->bias + SAMBA__VEC_LANES, e->whole, e->hi);
@@ -5088,6 +5546,7 @@ SAMBA__KERNEL void samba__sums_end(samba__vec acc[][2], int rows, const samba__p
             acc[r][1] = samba__vec_add(acc[r][1], hi);
         }
     }
+
     SAMBA__UNROLLED
     for (int r = 0; r < rows; r++) {
         if (s->row_bias) {
@@ -5095,6 +5554,7 @@ SAMBA__KERNEL void samba__sums_end(samba__vec acc[][2], int rows, const samba__p
             acc[r][0] = samba__vec_add(acc[r][0], x);
             acc[r][1] = samba__vec_add(acc[r][1], x);
         }
+
         samba__vec_store_some(c + r * s->c_row, e->whole, e->lo, acc[r][0]);
         samba__vec_store_some(c + r * s->c_row + e->c_hi, e->whole, e->hi, acc[r][1]);
     }
@@ -5112,6 +5572,7 @@ SAMBA__KERNEL void samba__micro_kernel(const samba__panel_product *s, const floa
     const int32_t *at = s->b_at;
     const int64_t a_row = s->a_row, a_col = s->a_col ? s->a_col : rows, b_row = s->b_row;
     const int64_t b_hi = s->b_hi, next_a = rows * s->a_next;
+
     samba__vec acc[SAMBA__MR][2];
     samba__edge e;
     e.whole = s->cols == 2 * SAMBA__VEC_LANES;
@@ -5119,11 +5580,13 @@ SAMBA__KERNEL void samba__micro_kernel(const samba__panel_product *s, const floa
     e.hi = samba__mask_first(s->cols_hi);
     e.c_hi = s->c_hi;
     samba__sums_begin(acc, rows, from, s->from_row, &e);
+
     SAMBA__UNROLLED
     for (int r = 0; r < rows; r++) {
         __builtin_prefetch(next + r * s->c_row, 1, 2);
         if (SAMBA__VEC_LANES > 8) __builtin_prefetch(next + r * s->c_row + e.c_hi, 1, 2);
     }
+
     if (at) {
         for (int64_t p = 0; p < s->kc; p++) {
             samba__sums_step(acc, rows, a, a6, a_row, b + at[p], b_hi);
@@ -5138,12 +5601,14 @@ SAMBA__KERNEL void samba__micro_kernel(const samba__panel_product *s, const floa
                 for (int r = 0; r < rows; r++)
                     SAMBA__PREFETCH(a + next_a + r * a_row);
             }
+
             samba__sums_step(acc, rows, a, a6, a_row, b, b_hi);
             a += a_col;
             a6 += a_col;
             b += b_row;
         }
     }
+
     samba__sums_end(acc, rows, s, i, &e);
 }
 
@@ -5154,6 +5619,7 @@ SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
     for (int64_t i = 0; i < s->rows; i += height) {
         const float *a = s->a + i * s->a_next;
         height = samba__micro_rows(SAMBA__MR, s->rows - i);
+
         switch (height) {
 #if SAMBA__MR == 12
         case 12:
@@ -5165,6 +5631,7 @@ SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
         case 6:
             samba__micro_kernel(s, a, i, 6, false);
             break;
+
 #elif SAMBA__MR == 6
         case 6:
             if (s->prefetch_a)
@@ -5173,11 +5640,13 @@ SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
                 samba__micro_kernel(s, a, i, 6, false);
             break;
 #endif
+
 #if SAMBA__MR > 4
         case 5:
             samba__micro_kernel(s, a, i, 5, false);
             break;
 #endif
+
         case 4:
             samba__micro_kernel(s, a, i, 4, false);
             break;
@@ -5204,9 +5673,11 @@ SAMBA__KERNEL void samba__transpose_line(const float *src, int64_t src_row, int6
         return;
     }
 #endif
+
     for (int64_t q = 0; q < some; q += 4) {
         samba__vec v[4];
         samba__vec_transpose(src + q, src_row, v);
+
         samba__vec_store(dst + q * dst_row, v[0]);
         samba__vec_store(dst + (q + 1) * dst_row, v[1]);
         samba__vec_store(dst + (q + 2) * dst_row, v[2]);
@@ -5222,12 +5693,14 @@ SAMBA__FN void samba__transpose_panel(const float *src, int64_t src_row, int64_t
 {
     const int lanes = SAMBA__VEC_LANES;
     int64_t some;
+
     for (int64_t p = 0; p + 4 <= pc; p += some) {
         some = samba__min64(SAMBA__LINE, pc - pc % 4 - p);
         for (int64_t j = 0; j + lanes <= jc; j += lanes) {
             const float *from = src + j * src_row + p;
             float *to = dst + p * dst_row + j;
             samba__prefetch_rows(from + ahead, src_row, lanes);
+
             if (some == SAMBA__LINE)
                 samba__transpose_line(from, src_row, SAMBA__LINE, to, dst_row);
             else
@@ -5245,6 +5718,7 @@ SAMBA__KERNEL void samba__skinny_kernel(const samba__panel_product *s, int rows)
     const float *a = s->a, *b = s->b;
     const int64_t far = samba__min64(SAMBA__AHEAD, s->kc);
     const int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0; /* in the next panel */
+
     float piece[SAMBA__LINE * 2 * N];
     samba__vec acc[4][2];
     samba__edge e;
@@ -5253,17 +5727,20 @@ SAMBA__KERNEL void samba__skinny_kernel(const samba__panel_product *s, int rows)
     e.hi = e.lo;
     e.c_hi = N;
     samba__sums_begin(acc, rows, s->from, s->from_row, &e);
+
     for (int64_t p = 0; p < s->kc; p += SAMBA__LINE) {
         int64_t some = samba__min64(SAMBA__LINE, s->kc - p);
         samba__prefetch_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * N);
         samba__transpose_line(b, s->b_row, some, piece, 2 * N);
         samba__transpose_line(b + N * s->b_row, s->b_row, some, piece + N, 2 * N);
+
         for (const float *at = piece; at < piece + some * 2 * N; at += 2 * N) {
             samba__sums_step(acc, rows, a, a, s->a_row, at, N);
             a++;
         }
         b += SAMBA__LINE;
     }
+
     samba__sums_end(acc, rows, s, 0, &e);
 }
 
@@ -5428,10 +5905,12 @@ SAMBA__FN void samba__pack_a(const samba__gemm *g, int mr, int64_t i, int64_t ic
         for (int q = 0; q < 8; q++)
             end += samba__micro_rows(mr, ic - end);
         SAMBA_ASSERT(end > first && end <= ic); /* micro-panels cover the rows, one after another */
+
         for (int64_t u = 0; u < pc; u++) {
             const float *src = g->a + i + (p + u) * g->a_col;
             for (int64_t r = first; r < end; r += 16)
                 SAMBA__PREFETCH(src + 8 * g->a_col + r);
+
             for (int64_t r = first, h; r < end; r += h) {
                 h = samba__micro_rows(mr, ic - r);
                 float *to = dst + r * pc + u * h;
@@ -5455,9 +5934,11 @@ SAMBA__FN void samba__open_packed(const samba__gemm_set *set, const samba__gemm 
     const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
     int64_t row = samba__panel_row(g->b_type);
     bool plain = g->b_type == SAMBA_F32 && (set->nr == SAMBA__PANEL || s->rows <= SAMBA__FEW_ROWS);
+
     s->b = plain ? (const float *)(const void *)q + p * SAMBA__PANEL : panel;
     s->b_row = plain ? SAMBA__PANEL : set->nr;
     if (plain || there) return;
+
     if (set->unpack)
         set->unpack(panel, q, row, scale, g->b_type, p, s->kc);
     else
@@ -5471,10 +5952,12 @@ SAMBA__FN void samba__widen(const samba__gemm_set *set, const uint16_t *src, int
     const uint8_t *q = (const uint8_t *)src;
     bool vectors = set->unpack && n == set->nr;
     int64_t some;
+
     for (int64_t r = 0; r < rows; r += some) {
         some = samba__min64(rows - r, 8);
         for (int64_t k = r; k < r + some; k++)
             SAMBA__PREFETCH(src + k * row + ahead);
+
         if (vectors) {
             set->unpack(dst, q + 2 * r * row, 2 * row, NULL, type, 0, some);
         } else {
@@ -5493,10 +5976,12 @@ SAMBA__FN void samba__pack_halves(const samba__gemm_set *set, const samba__gemm 
     const int64_t nr = set->nr;
     float piece[SAMBA__GEMM_COLS * SAMBA__GEMM_COLS];
     int64_t n;
+
     if (g->b_row != 1) {
         samba__widen(set, src, g->b_row, pc, jc, g->b_type, dst, ahead);
         return;
     }
+
     for (int64_t u = 0; u < pc; u += n) {
         n = samba__min64(nr, pc - u);
         samba__widen(set, src + u, g->b_col, jc, n, g->b_type, piece, u + n < pc ? n : ahead - u);
@@ -5512,10 +5997,12 @@ SAMBA__FN void samba__pack_b(const samba__gemm_set *set, const samba__gemm *g, i
     const int64_t at = p * g->b_row + j * g->b_col, nr = set->nr;
     SAMBA_ASSERT(jc > 0 && jc <= nr && p + pc <= g->k);
     if (jc < nr) memset(dst, 0, (size_t)(pc * nr) * sizeof(float));
+
     if (g->b_type != SAMBA_F32) {
         samba__pack_halves(set, g, (const uint16_t *)(const void *)g->b + at, pc, jc, dst, ahead);
         return;
     }
+
     const float *src = g->b + at;
     if (g->b_row == 1) { /* as weights are stored, [out, in] */
         samba__transpose(set, src, g->b_col, pc, jc, dst, nr, ahead);
@@ -5523,12 +6010,14 @@ SAMBA__FN void samba__pack_b(const samba__gemm_set *set, const samba__gemm *g, i
         for (int64_t u = 0; u < pc; u++) {
             SAMBA__PREFETCH(src + ahead);
             SAMBA__PREFETCH(src + ahead + nr / 2);
+
             if (nr == 16)
                 memcpy(dst, src, 16 * sizeof(float));
             else if (nr == 32)
                 memcpy(dst, src, 32 * sizeof(float));
             else
                 memcpy(dst, src, (size_t)nr * sizeof(float));
+
             src += g->b_row;
             dst += nr;
         }
@@ -5555,10 +6044,12 @@ SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
     samba__grid t;
     while (wanted < 8 && wanted * 2 <= worth)
         wanted *= 2;
+
     t.tall = samba__ceil_div(m, SAMBA__GEMM_ROWS);
     t.wide = samba__ceil_div(n, SAMBA__GEMM_COLS);
     t.down = samba__ceil_div(m, SAMBA_GEMM_MC);
     t.across = samba__ceil_div(n, SAMBA_GEMM_NC);
+
     while (t.down * t.across < wanted && m > 0 && n > 0) {
         bool wide = n * t.down >= m * t.across; /* the longer side of a tile is halved */
         if (wide && t.across * 2 <= t.wide)
@@ -5568,6 +6059,7 @@ SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
         else
             break;
     }
+
     while (t.down * t.across % wanted != 0 && t.across < t.wide)
         t.across++;
     SAMBA_ASSERT(t.down <= t.tall && t.across <= t.wide); /* no tile is empty */
@@ -5618,6 +6110,7 @@ SAMBA__FN int64_t samba__plan_kc(const samba__gemm_set *set, const samba__gemm *
 {
     int64_t k = samba__max64(g->k, 1); /* an empty sum still writes its start and biases */
     if (plan->few_rows && g->packed && g->b_type == SAMBA_F32) return k; /* read as it lies */
+
     /* Long blocks are for rows of A that are read where they are and do not share lines of a cache:
        half as many steps if A is transposed, or if its rows are a multiple of 4 KiB apart. */
     int64_t most = SAMBA_GEMM_KC;
@@ -5626,6 +6119,7 @@ SAMBA__FN int64_t samba__plan_kc(const samba__gemm_set *set, const samba__gemm *
         most = near ? set->kc : samba__max64(set->kc / 2, SAMBA_GEMM_KC);
     }
     most = samba__min64(most, plan->few_rows ? (int64_t)SAMBA__FEW_ROWS_KC : k);
+
     /* Blocks of equal length, a multiple of 8: the micro-kernel is unrolled. */
     return samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
 }
@@ -5637,15 +6131,18 @@ SAMBA__FN samba__gemm_plan samba__plan_gemm(const samba__gemm_set *set, const sa
     const int64_t room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
     samba__gemm_plan plan;
     plan.few_rows = g->a_col == 1 && g->m <= SAMBA__FEW_ROWS;
+
     /* Kept panels need room, at least for one, and pay if a second block of rows uses them. Where
        C is transposed, sums need the buffer that they would take. */
     bool fits = room / set->kc >= SAMBA__KEEP_ROWS + set->nr;
     bool again = rows > (g->k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->mc);
     plan.keeps = fits && again && !plan.few_rows && !g->transposed;
+
     plan.kc = samba__plan_kc(set, g, &plan);
     plan.mc = plan.keeps ? (int64_t)SAMBA__KEEP_ROWS : set->mc;
     plan.band = plan.keeps ? rows : set->mc;
     plan.nc = plan.few_rows ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC;
+
     if (plan.keeps) { /* as many as there is room for, in parts of equal width */
         int64_t panels = samba__ceil_div(cols, set->nr);
         int64_t most = (room / plan.kc - SAMBA__KEEP_ROWS) / set->nr;
@@ -5689,6 +6186,7 @@ SAMBA__INLINE samba__gemm_operand samba__plan_a(const samba__gemm_set *set, cons
 
     int64_t rows = q->i1 - q->i0, cols = q->j1 - q->j0;
     bool small = set->mr == 6;
+
     if (g->a_row == 1 && g->a_col != 1) {
         /* Transposed: each of its steps is on another page. With few columns, as in attention, a
            sixth of the time was packing; AVX-512 reads most of a line in each step, and minds only
@@ -5697,6 +6195,7 @@ SAMBA__INLINE samba__gemm_operand samba__plan_a(const samba__gemm_set *set, cons
         return !few && (small || g->a_col % PAGE == 0) ? SAMBA__OPERAND_PACKED
                                                        : SAMBA__OPERAND_DIRECT;
     }
+
     /* Row by row: rows that evict each other, and short parts of long rows, of which AVX2 reads
        but 6 at once, are copied if four panels and two micro-panels use them. */
     if (g->a_col != 1 || cols < 4 * set->nr || rows <= set->mr) return SAMBA__OPERAND_DIRECT;
@@ -5724,6 +6223,7 @@ SAMBA__INLINE samba__block_plan samba__plan_block(const samba__gemm_set *set, co
     samba__block_plan block;
     block.a = samba__plan_a(set, g, plan, q);
     block.b = samba__plan_b(set, g, plan, q);
+
     block.last = q->p + q->kc >= g->k;
     block.from_sums = buffer && q->p > 0;
     block.to_sums = buffer && (!block.last || g->transposed);
@@ -5740,11 +6240,13 @@ SAMBA__INLINE void samba__open_a(const samba__gemm_set *set, const samba__gemm *
 {
     const int64_t rows = q->i1 - q->i0, kc = q->kc;
     const float *a = g->a + q->i0 * g->a_row + q->p * g->a_col;
+
     s->a = a;
     s->a_next = g->a_row;
     s->a_row = g->a_row;
     s->a_col = g->a_col;
     if (how == SAMBA__OPERAND_DIRECT) return;
+
     s->a = packed;
     s->a_next = kc;
     if (how == SAMBA__OPERAND_PACKED) {
@@ -5752,6 +6254,7 @@ SAMBA__INLINE void samba__open_a(const samba__gemm_set *set, const samba__gemm *
         samba__pack_a(g, set->mr, q->i0, rows, q->p, kc, packed);
         return;
     }
+
     s->a_row = kc;
     for (int64_t i = 0; i < rows; i++) {
         if (i + 2 < rows) samba__prefetch_rows(a + (i + 2) * g->a_row, 16, kc / 16);
@@ -5767,6 +6270,7 @@ SAMBA__INLINE void samba__open_b(const samba__gemm_set *set, const samba__gemm *
     s->b_next = samba__next_panel(g, q->p, q->kc, j, q->j1, set->nr);
     s->b = panel;
     s->b_row = set->nr;
+
     if (how == SAMBA__OPERAND_WEIGHTS) {
         samba__open_packed(set, g, q->p, j, panel, q->kept, s);
     } else if (how == SAMBA__OPERAND_ON_THE_FLY) {
@@ -5789,6 +6293,7 @@ SAMBA__INLINE void samba__open_c(const samba__gemm_set *set, const samba__gemm *
     s->c_row = plan->to_sums ? set->nr : g->c_row;
     s->from = c;
     s->from_row = g->c_row;
+
     if (plan->from_sums) {
         s->from = sums;
         s->from_row = set->nr;
@@ -5805,8 +6310,10 @@ SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g
     const samba__block_plan block = samba__plan_block(set, g, plan, q);
     const int64_t rows = q->i1 - q->i0;
     SAMBA_ASSERT(rows > 0 && rows <= plan->mc && q->p + q->kc <= g->k);
+
     float *panel = local + (plan->keeps ? (size_t)(plan->mc * q->kc) : SAMBA__GEMM_BLOCK);
     float *sums = panel + SAMBA__GEMM_PANEL; /* unless panels are kept */
+
     samba__panel_product s;
     s.rows = rows;
     s.kc = q->kc;
@@ -5816,12 +6323,14 @@ SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g
     s.prefetch_a = block.prefetch_a;
     s.row_bias = block.last && g->row_bias ? g->row_bias + q->i0 : NULL;
     samba__open_a(set, g, q, block.a, local, &s);
+
     for (int64_t j = q->j0; j < q->j1; j += set->nr) {
         float *c = g->c + (g->transposed ? j * g->c_row + q->i0 : q->i0 * g->c_row + j);
         s.cols = samba__min64(q->j1 - j, set->nr);
         SAMBA_ASSERT(s.cols > 0);
         s.cols_hi = samba__max64(s.cols - set->nr / 2, 0);
         s.bias = block.last && g->bias ? g->bias + j : NULL;
+
         SAMBA_ASSERT(block.b != SAMBA__OPERAND_PACKED
                      || (size_t)(panel - local + q->kc * set->nr)
                          <= SAMBA__GEMM_LOCAL / sizeof(float));
@@ -5830,12 +6339,14 @@ SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g
                      || (size_t)(sums - local + set->nr * rows)
                          <= SAMBA__GEMM_LOCAL / sizeof(float));
         samba__open_c(set, g, q, &block, c, sums, &s);
+
         if (block.b == SAMBA__OPERAND_ON_THE_FLY)
             set->multiply_skinny(&s);
         else
             set->multiply_panel(&s);
         if (block.last && g->transposed)
             samba__transpose(set, sums, set->nr, s.cols, rows, c, g->c_row, 0);
+
         if (plan->keeps)
             panel += q->kc * set->nr;
         else
@@ -5886,6 +6397,7 @@ SAMBA__FN void samba__run_band(const samba__gemm_set *set, const samba__gemm *g,
        divide k. */
     if (fours > 0 && samba__transposes_on_the_fly(set, g, j_end - j, fours)) step = fours;
     SAMBA_ASSERT(step > 0);
+
     for (int64_t p = 0; p < k; p += step) {
         int64_t u_end;
         for (int64_t u = i; u < i_end; u = u_end) {
@@ -5903,6 +6415,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
 {
     SAMBA_ASSERT(i0 >= 0 && i1 <= g->m && j0 >= 0 && j1 <= g->n);
+
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         samba__packed_product row;
         row.x = g->a;
@@ -5912,16 +6425,19 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
         row.k = g->k;
         row.bias = g->bias;
         row.y = g->c;
+
         set->packed_row(&row, j0, j1);
         samba__gemm_epilogue(g, 0, 1, j0, j1);
         return;
     }
+
     if (samba__better_transposed(set, g, i1 - i0, j1 - j0)) {
         SAMBA_ASSERT(!g->transposed);
         samba__gemm t = samba__gemm_transposed(g);
         samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local); /* once: t is transposed */
         return;
     }
+
     const samba__gemm_plan plan = samba__plan_gemm(set, g, i1 - i0, j1 - j0);
     for (int64_t i = i0; i < i1; i += plan.band) {
         int64_t i_end = samba__min64(i + plan.band, i1);
@@ -5940,6 +6456,7 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     bool wide = g->m < g->n;
     int64_t each = wide ? t.down : t.across; /* tiles of a column, or of a band */
+
     for (int64_t next; begin < end; begin = next) {
         int64_t line = begin / each, first = begin % each, lines = 1, last;
         if (first == 0 && end - begin >= each) lines = (end - begin) / each;
@@ -5947,6 +6464,7 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         next = begin + (lines > 1 ? lines * each : last - first);
         SAMBA_ASSERT(next > begin && next <= end);
         SAMBA_ASSERT(lines == 1 || first == 0); /* several lines of tiles are whole ones */
+
         int64_t down0 = wide ? first : line, down1 = wide ? last : line + lines;
         int64_t across0 = wide ? line : first, across1 = wide ? line + lines : last;
         int64_t i0 = t.tall * down0 / t.down * SAMBA__GEMM_ROWS;
@@ -5996,6 +6514,7 @@ SAMBA__NOINLINE void samba__sum_columns(const samba__chains *s, int32_t n, float
         b[l] = s->b + (l < n ? l : n - 1) * s->b_col;
         x[l] = sum[l];
     }
+
     intptr_t left = s->k;
     if (left > 0) {
         do { /* a loop that asks in the beginning had a jump more */
@@ -6006,6 +6525,7 @@ SAMBA__NOINLINE void samba__sum_columns(const samba__chains *s, int32_t n, float
                 x[l] = samba__fma(y, *b[l]++, x[l]);
         } while (--left > 0);
     }
+
     SAMBA__UNROLLED
     for (int l = 0; l < SAMBA__CHAINS; l++)
         sum[l] = x[l];
@@ -6018,6 +6538,7 @@ SAMBA__NOINLINE void samba__sum_rows(const samba__chains *s, float *sum)
     const int32_t *at = s->at;
     float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
     const intptr_t a_col = s->a_col, b_row = s->b_row;
+
     for (intptr_t left = s->k; left > 0; left--) {
         const float *y = at ? b + *at++ : b;
         float x = *a;
@@ -6028,6 +6549,7 @@ SAMBA__NOINLINE void samba__sum_rows(const samba__chains *s, float *sum)
         s2 = samba__fma(x, y[2], s2);
         s3 = samba__fma(x, y[3], s3);
     }
+
     sum[0] = s0;
     sum[1] = s1;
     sum[2] = s2;
@@ -6048,6 +6570,7 @@ SAMBA__FN void samba__sum_chains(const samba__chains *s, int32_t n, float *sum)
         return;
     }
 #endif
+
     for (int32_t j = 0; j < n; j++) {
         const float *a = s->a, *b = s->b + j * s->b_col;
         float x = sum[j];
@@ -6072,6 +6595,7 @@ SAMBA__FN void samba__write_chains(const samba__chains *s, int32_t n, const floa
     for (int32_t j = 0; from && j < n; j++)
         sum[j] = from[j];
     samba__sum_chains(s, n, sum);
+
     for (int32_t j = 0; j < n; j++) {
         float y = sum[j];
         if (bias) y += bias[j];
@@ -6092,15 +6616,18 @@ SAMBA__FN void samba__open_chains(samba__chains *s, const samba__gemm *g, intptr
         s->b_col = (intptr_t)g->b_col;
         return;
     }
+
     s->b = values;
     s->b_row = 4;
     s->b_col = 1;
+
     if (g->packed) {
         const uint8_t *q = samba__packed_at(g->packed, g->b_type, g->k, j);
         samba__unpack_any(values, q, samba__panel_row(g->b_type),
                           samba__scale_at(g->scale, g->k, j), g->b_type, p, s->k, 4);
         return;
     }
+
     const uint16_t *b = (const uint16_t *)(const void *)g->b + (p * g->b_row + j * g->b_col);
     for (intptr_t u = 0; u < s->k; u++)
         for (int32_t v = 0; v < n; v++)
@@ -6127,12 +6654,14 @@ SAMBA__FN void samba__gemm_columns(const samba__gemm *g, intptr_t begin, intptr_
     intptr_t step = plain ? k : (intptr_t)SAMBA__CHAIN_STEPS, p = 0;
     s.at = NULL;
     s.a_col = (intptr_t)g->a_col;
+
     do {
         s.k = step < k - p ? step : k - p;
         bool last = p + s.k >= k;
         samba__open_chains(&s, g, p, j, n, values);
         float *c = g->c + begin * c_row + j;
         s.a = g->a + begin * a_row + p * s.a_col;
+
         for (intptr_t i = begin; i < end; i++) {
             samba__write_chains(&s, n, p > 0 || g->accumulate ? c : NULL,
                                 last && g->bias ? g->bias + j : NULL,
@@ -6151,12 +6680,14 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     (void)local;
     (void)isa;
     SAMBA_ASSERT(!g->transposed);
+
     bool columns = g->b_row == 1 && !g->packed && g->b_type == SAMBA_F32;
     const intptr_t n = (intptr_t)g->n, most = columns ? SAMBA__CHAINS : 4;
     for (intptr_t j = 0, cols; j < n; j += cols) {
         cols = n - j < most ? n - j : most;
         samba__gemm_columns(g, (intptr_t)begin, (intptr_t)end, j, (int32_t)cols);
     }
+
     samba__gemm_epilogue(g, begin, end, 0, g->n);
 }
 #endif /* SAMBA__DIRECT */
@@ -6534,7 +7065,7 @@ typedef enum samba__spread_rule {
      CURVE  the same, where the value takes so many steps that operations are interleaved
      OP     samba__class, list of attributes, flops per output element, flags, and whose shape rule
             and work it has; everything else is its own
-     FAST   the same, with a kernel for each instruction set, as its loops gain by wide vectors
+     FAST   the same, with a second kernel for sets of 8 lanes or 4, as its loops gain by vectors
      FAMILY the same for ops that differ in little: an op family shares the functions NAME_rule,
             NAME_work and NAME_run, compiled once, and a run-time argument says which op is meant
    A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
@@ -6573,20 +7104,20 @@ typedef enum samba__spread_rule {
     MAP(0x012F, RULE, SHIFTS,     shift,      1, a + p[0],                  1, SHIFT, F32) \
     MAP(0x0140, RULE, FUNCTION,   tanh_backward, 2, a * samba__fma(-b, b, 1.0f), 3, NONE, F32) \
     MAP(0x0141, RULE, FUNCTION,   sigmoid_backward, 2, a * (b * (1.0f - b)), 3, NONE, F32) \
-    MAP(0x0142, RULE, FUNCTION,   relu_backward, 2, b > 0.0f ? a : 0.0f, 1, NONE, F32) \
+    MAP(0x0142, RULE, FUNCTION,   relu_backward, 2, b <= 0.0f ? 0.0f : a, 1, NONE, F32) \
     MAP(0x0143, RULE, FUNCTION,   leaky_relu_backward, 2, b > 0.0f ? a : a * p[0], 2, SLOPE, F32) \
     CURVE(0x0144, NONE, FUNCTION,   gelu_backward, 2, a * samba__gelu_grad(b), 40, NONE, F32) \
     CURVE(0x0145, NONE, FUNCTION,   gelu_tanh_backward, 2, \
                                   a * samba__gelu_tanh_grad(b), 35, NONE, F32) \
     CURVE(0x0146, NONE, FUNCTION,   silu_backward, 2, a * samba__silu_grad(b), 25, NONE, F32) \
     MAP(0x0147, NONE, FUNCTION,   abs_backward, 2, \
-                                  b > 0.0f ? a : b < 0.0f ? -a : 0.0f, 1, NONE, F32) \
+            samba__unless_nan(b, b > 0.0f ? a : b < 0.0f ? -a : 0.0f), 1, NONE, F32) \
     MAP(0x0148, NONE, FUNCTION,   maximum_backward, 3, \
-                                  b > c ? a : b == c ? a * 0.5f : 0.0f, 2, NONE, F32) \
+                                  b < c ? 0.0f : b == c ? a * 0.5f : a, 2, NONE, F32) \
     CURVE(0x0149, NONE, FUNCTION,   pow_backward, 3, \
            c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE, F32) \
     CURVE(0x014A, NONE, FUNCTION,   pow_backward_exponent, 3, \
-                                  b == 0.0f ? 0.0f : a * (c * samba__log(b)), 20, NONE, F32) \
+                                  samba__pow_slope(a, b, c), 20, NONE, F32) \
     FAST(0x0180,   ZERO, SAME,       full,        MOVES, FULL, 0, NONE, full, flat) \
     FAST(0x0181,   RULE, CASTS,      cast,        MOVES, CAST, 1, NONE, cast, cast) \
     FAST(0x0182,   RULE, DROPS,      dropout,     OTHER, DROPOUT, 12, INPLACE, dropout, dropout) \
@@ -6716,7 +7247,7 @@ typedef char samba__ops_are_selected[SAMBA__N_OPS > 0 ? 1 : -1];
         samba__##family##_work(w, c, which); \
     }
 
-/* Which op of a family: bit 0 is set in the gradient ops, bit 1 in the first of two kinds. */
+/* Which op of a family: bit 0 is set in the gradient ops, bit 1 in one of two kinds. */
 enum {
     SAMBA__BACKWARD = 1,
     SAMBA__LOGS = 2,
@@ -6737,9 +7268,8 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
     if (*axis >= 0 && *axis < n && n <= SAMBA_MAX_DIMS) return true;
     (void)op;
     SAMBA__FAIL((x->session, SAMBA_EARG,
-                 "in %s(%s %T %S): axis %d is out of range; axes are -%d "
-                 "... %d",
-                 op, x->name, (int)x->dtype, &x->shape, given, n, n - 1));
+                 "in %s(%s %T %S): axis %d is out of range; axes are -%d ... %d", op, x->name,
+                 (int)x->dtype, &x->shape, given, n, n - 1));
     return false;
 }
 
@@ -6776,6 +7306,7 @@ SAMBA__FN void samba__fault_with(const samba_args *a, int32_t which, int64_t val
     if (!a || !a->fault) return;
     int32_t *f = a->fault;
     int32_t at = element < 0 || element > INT32_MAX ? INT32_MAX : (int32_t)element;
+
 #if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
     int32_t before = __atomic_exchange_n(&f[SAMBA__FAULT_SET], SAMBA__FAULT_BUSY, __ATOMIC_ACQUIRE);
     while (before == SAMBA__FAULT_BUSY)
@@ -6783,6 +7314,7 @@ SAMBA__FN void samba__fault_with(const samba_args *a, int32_t which, int64_t val
 #else
     int32_t before = f[SAMBA__FAULT_SET];
 #endif
+
     if (!before || at < f[SAMBA__FAULT_ELEMENT]) { /* whatever thread comes first */
         f[SAMBA__FAULT_INPUT] = which;
         f[SAMBA__FAULT_ELEMENT] = at;
@@ -6790,11 +7322,19 @@ SAMBA__FN void samba__fault_with(const samba_args *a, int32_t which, int64_t val
         samba__put_fault_number(f + SAMBA__FAULT_LEAST, least);
         samba__put_fault_number(f + SAMBA__FAULT_MOST, most);
     }
+
 #if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
     __atomic_store_n(&f[SAMBA__FAULT_SET], 1, __ATOMIC_RELEASE);
 #else
     f[SAMBA__FAULT_SET] = 1;
 #endif
+}
+
+/* Element `element` of input `which` is NaN where an integer is to be made of it: least and most
+   are those of no range. */
+SAMBA__FN void samba__fault_of_nan(const samba_args *a, int32_t which, int64_t element)
+{
+    samba__fault_with(a, which, 0, element, INT64_MAX, INT64_MIN);
 }
 
 SAMBA_API void samba_fault_at(const samba_args *a, int32_t which, int32_t value, int64_t element,
@@ -6841,9 +7381,10 @@ SAMBA__FN bool samba__expect(samba_call *c, int32_t least, int32_t most, int32_t
 
 SAMBA__FN bool samba__expect_f32(samba_call *c, int32_t i)
 {
-    if (!samba__has(c, i) || c->in[i].dtype == SAMBA_F32) return true;
-    return samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, but must be f32; use samba_cast", i,
-                        (int)c->in[i].dtype);
+    if (samba__has(c, i) && c->in[i].dtype != SAMBA_F32)
+        return samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, but must be f32; use samba_cast", i,
+                            (int)c->in[i].dtype);
+    return true;
 }
 
 SAMBA__FN bool samba__expect_float(samba_call *c, int32_t i)
@@ -6869,11 +7410,11 @@ SAMBA__FN int32_t samba__wrap_axis(const samba_tensor *x, int32_t axis)
 SAMBA__FN bool samba__expect_axis(samba_call *c, int32_t axis)
 {
     int32_t n = c->in[0].shape.ndim;
-    if (axis >= 0 && axis < n) return true;
-    return samba_refuse(c, SAMBA_EARG,
-                        "axis %d is out of range; input 0 %S has %d dimensions, so "
-                        "-%d ... %d",
-                        axis, &c->in[0].shape, n, n, n - 1);
+    if (axis < 0 || axis >= n)
+        return samba_refuse(c, SAMBA_EARG,
+                            "axis %d is out of range; input 0 %S has %d dimensions, so -%d ... %d",
+                            axis, &c->in[0].shape, n, n, n - 1);
+    return true;
 }
 
 SAMBA__FN void samba__push_dim(samba_shape *s, int32_t dim)
@@ -6899,15 +7440,12 @@ SAMBA__FN int64_t samba__last_dim(const samba_spec *x)
 SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
 {
     samba_shape *y = &c->out[0].shape;
-    bool fine = (n > 0
-                 || samba_refuse(c, SAMBA_EARG,
-                                 "a dimension of %d is asked for; make it 1 "
-                                 "or more",
-                                 n))
-        && (y->ndim < SAMBA_MAX_DIMS
-            || samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y));
-    if (fine) samba__push_dim(y, n);
-    return fine;
+    if (n <= 0)
+        return samba_refuse(c, SAMBA_EARG, "a dimension of %d is asked for; make it 1 or more", n);
+    if (y->ndim >= SAMBA_MAX_DIMS)
+        return samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y);
+    samba__push_dim(y, n);
+    return true;
 }
 
 /* x with the axes of the mask dropped, or 1 if they are kept. */
@@ -6924,16 +7462,18 @@ SAMBA__FN samba_shape samba__reduced(const samba_shape *x, int32_t mask, bool ke
 /* Expects one input and, as attributes, one number per dimension or axis. */
 SAMBA__FN bool samba__expect_dims(samba_call *c)
 {
-    if (c->n_attr <= SAMBA_MAX_DIMS) return samba__expect(c, 1, 1, c->n_attr);
-    return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
+    if (c->n_attr > SAMBA_MAX_DIMS)
+        return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
+    return samba__expect(c, 1, 1, c->n_attr);
 }
 
 /* Expects what the signature says, and n_attr attributes. */
 SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t n_attr)
 {
     samba__binding b;
-    if (c->n_attr == n_attr) return samba__match(signature, c, &b);
-    return samba_refuse(c, SAMBA_EARG, "%d attributes given, %d needed", c->n_attr, n_attr);
+    if (c->n_attr != n_attr)
+        return samba_refuse(c, SAMBA_EARG, "%d attributes given, %d needed", c->n_attr, n_attr);
+    return samba__match(signature, c, &b);
 }
 
 /* The shape rule of an op that has only these two. */
@@ -6945,7 +7485,7 @@ SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t
 
 /* ==== [elementwise] =========================================================================== */
 /* ---- Elementwise ops: one driver walks the broadcast, one loop for each row computes ---- */
-/* elements per call of a loop: three such buffers stay in L1, or on a small stack */
+/* elements per call of a loop: four such buffers stay in L1, or on a small stack */
 #define SAMBA__RUN (SAMBA__IS_SMALL ? 32 : 256)
 
 /* Where element `at` of an input, or of output 0, lies: any type. */
@@ -6976,6 +7516,7 @@ SAMBA__FN void samba__walk_push(samba__walk *w, ptrdiff_t dim, const ptrdiff_t *
     int32_t last = w->ndim - 1;
     if (dim == 1) return;
     SAMBA_ASSERT(dim > 0);
+
     for (int32_t k = 0; merge && k < w->n_in; k++)
         merge = w->step[k][last] == step[k] * dim;
     SAMBA_ASSERT(merge || w->ndim < SAMBA_MAX_DIMS);
@@ -7029,6 +7570,7 @@ SAMBA__FN ptrdiff_t samba__walk_to(const samba__walk *w, ptrdiff_t e, ptrdiff_t 
             sum[k] += at * w->step[k][i];
         e = rest;
     }
+
     for (int32_t k = 0; k < w->n_in; k++)
         offset[k] = sum[k];
     return left;
@@ -7039,17 +7581,20 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t n_attr, sa
 {
     int32_t bad = 0, first = arity == 3 && c->n_in > 0 && c->in[0].dtype == SAMBA_BOOL ? 1 : 0;
     if (!samba__expect(c, arity, arity, n_attr)) return false;
+
     samba_shape y = c->in[0].shape;
     samba_dtype type = c->in[first].dtype;
     for (int32_t i = 1; i < arity; i++)
         if (!samba__broadcast(&y, &c->in[i].shape, &y, &bad))
-            return samba_refuse(c, SAMBA_ESHAPE,
-                                "the shapes differ in dimension %d of the result; "
-                                "make them equal, or 1 to broadcast",
-                                bad);
+            return samba_refuse(
+                c, SAMBA_ESHAPE,
+                "the shapes differ in dimension %d of the result; make them equal, or 1 to broadcast",
+                bad);
+
     for (int32_t i = first; i < arity; i++)
         type = c->in[i].dtype == type ? type : SAMBA_F32;
     if (!samba__is_float(type)) type = SAMBA_F32;
+
     c->out[0].dtype = result == SAMBA_BOOL ? SAMBA_BOOL : type;
     c->out[0].shape = y;
     return true;
@@ -7095,11 +7640,13 @@ SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_ten
     const samba_tensor *x = g->in[i];
     samba_shape axes = samba_scalar_shape();
     if (!dy || !x || !samba__is_float(x->dtype)) return NULL;
+
     int32_t lead = dy->shape.ndim - x->shape.ndim;
     for (int32_t k = 0; k < dy->shape.ndim; k++) {
         int32_t d = k < lead ? 1 : x->shape.dim[k - lead];
         if (k < lead || d != dy->shape.dim[k]) axes.dim[axes.ndim++] = k;
     }
+
     if (axes.ndim) dy = samba_sum(samba_cast(dy, SAMBA_F32), axes, true);
     if (lead) dy = samba_reshape(dy, x->shape);
     return x->dtype == SAMBA_F32 || !x->node ? dy : samba_cast(dy, x->dtype);
@@ -7151,9 +7698,10 @@ SAMBA__BINARY(add, dy, dy)
 SAMBA__BINARY(sub, dy, samba_neg(dy))
 SAMBA__BINARY(mul, samba_mul(dy, b), samba_mul(dy, a))
 SAMBA__BINARY(div, samba_div(dy, b), samba_neg(samba_mul(samba_div(dy, b), y)))
-/* y = a^b: da = dy b a^(b-1), 0 where b is 0; db = dy y log(a), 0 where a is 0 */
+/* y = a^b: da = dy b a^(b-1), 0 where b is 0; db = dy y log(a), 0 where a is 0 and y finite */
 SAMBA__BINARY(pow, SAMBA__BY_OP3(pow_backward, a, b), SAMBA__BY_OP3(pow_backward_exponent, a, y))
-/* The larger operand takes the gradient; equal ones take half each. */
+/* The larger operand takes the gradient; equal ones take half each. Where one is NaN both take it
+   all, as in PyTorch: no comparison holds then, and none may end a NaN. */
 SAMBA__BINARY(maximum, SAMBA__BY_OP3(maximum_backward, a, b), SAMBA__BY_OP3(maximum_backward, b, a))
 SAMBA__BINARY(minimum, SAMBA__BY_OP3(maximum_backward, b, a), SAMBA__BY_OP3(maximum_backward, a, b))
 SAMBA__BUILD2(eq)
@@ -7205,7 +7753,15 @@ SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
 SAMBA__SECOND(relu, NULL)
 SAMBA__SECOND(leaky_relu, NULL)
 SAMBA__SECOND(tanh, samba_scale(samba_mul(samba_mul(dx, dy), v), -2.0f))
-SAMBA__SECOND(sigmoid, samba_mul(samba_mul(dx, dy), samba_shift(samba_scale(v, -2.0f), 1.0f)))
+
+/* dx dy (1 - 2 v). The slope is a statement of its own, as arguments have no order. */
+SAMBA__FN samba_tensor *samba__sigmoid_second(samba_tensor *dx, samba_tensor *dy, samba_tensor *v)
+{
+    samba_tensor *slope = samba_shift(samba_scale(v, -2.0f), 1.0f);
+    return samba_mul(samba_mul(dx, dy), slope);
+}
+
+SAMBA__SECOND(sigmoid, samba__sigmoid_second(dx, dy, v))
 
 /* ---- full: a tensor of one value. Attributes: the value, then the shape. ---- */
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value)
@@ -7256,6 +7812,7 @@ SAMBA__FN void samba__cast_integers(const samba_args *a, int64_t begin, int64_t 
     samba_dtype from = a->in_spec[0].dtype, to = a->out_spec[0].dtype;
     int64_t least, most;
     samba__integer_range(to, &least, &most);
+
     for (int64_t e = begin; e < end; e++) {
         int64_t value = samba__integer_at(a->in[0], from, e);
         if (value < least || value > most) {
@@ -7309,11 +7866,11 @@ SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
     if (!samba__has(c, in)) return true;
     for (int32_t i = in; i < in + 3; i++) {
         samba_dtype dtype = i == in ? SAMBA_F32 : SAMBA_I32;
-        if (samba__has(c, i) && c->in[i].dtype == dtype && c->in[i].shape.ndim == 0) continue;
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "dropout has a rate, a seed and a counter: input %d "
-                            "must be a %T scalar",
-                            i, (int)dtype);
+        if (!samba__has(c, i) || c->in[i].dtype != dtype || c->in[i].shape.ndim != 0)
+            return samba_refuse(
+                c, SAMBA_ESHAPE,
+                "dropout has a rate, a seed and a counter: input %d must be a %T scalar", i,
+                (int)dtype);
     }
     return true;
 }
@@ -7339,10 +7896,18 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
     d.key = 0;
     d.counter = 0;
     if (d.rate == 0.0f) return d;
+
     d.key = ((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1])
         + (uint32_t)samba__in_i32(a, in + 1)[0] * SAMBA__P1;
     d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
     return d;
+}
+
+/* x in a layer of dropout, or 0 where the random number u says so: as x - x, which is NaN where x
+   is not finite. To drop a value must not hide that. */
+SAMBA__INLINE float samba__dropped(float u, float x, const samba__dropping *d)
+{
+    return u < d->rate ? x - x : x * d->scale;
 }
 
 /* A unit is what one call of the generator decides. */
@@ -7423,6 +7988,7 @@ SAMBA__FN const float *samba__map_input(const samba_args *a, int32_t k, ptrdiff_
     if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
     samba__load_run(buffer, x, dtype, step ? n : 1);
     if (step) return buffer;
+
     float first = buffer[0];
     for (ptrdiff_t i = 1; i < n; i++)
         buffer[i] = first;
@@ -7439,9 +8005,11 @@ SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const 
     bool direct = type == SAMBA_F32; /* no buffer is needed: runs may be long */
     for (int32_t k = 0; k < a->n_in; k++)
         direct = direct && a->in_spec[k].dtype == SAMBA_F32 && w->step[k][w->ndim - 1];
+
     for (ptrdiff_t e = begin, at[3], n; e < end; e += n) {
         n = samba__min_index(samba__walk_to(w, e, at), end - e);
         if (!direct) n = samba__min_index(n, SAMBA__RUN);
+
         uint8_t *y = samba__out_bytes(a, e);
         for (int32_t k = 0; k < a->n_in; k++)
             x[k] = samba__map_input(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
@@ -7459,6 +8027,7 @@ SAMBA__FN void samba__map_run(const samba_args *a, samba__loop_fn loop)
     p[0] = 0.0f;
     for (int32_t i = 0; i < a->n_attr; i++)
         p[i] = samba_attr_float(a->attr[i]);
+
     const ptrdiff_t begin = (ptrdiff_t)a->begin, end = (ptrdiff_t)a->end;
     const ptrdiff_t rows = (ptrdiff_t)a->rows, pitch = (ptrdiff_t)a->pitch;
     for (ptrdiff_t row = 0; row == 0 || row < rows; row++)
@@ -7476,10 +8045,12 @@ SAMBA__FN void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
     ptrdiff_t end = (ptrdiff_t)samba__min64(a->end * 16, samba_count(&a->out_spec[0].shape));
+
     if (samba__casts_exactly(a->in_spec[0].dtype, a->out_spec[0].dtype)) {
         samba__cast_integers(a, a->begin * 16, end);
         return;
     }
+
     samba_dtype to = a->out_spec[0].dtype;
     for (ptrdiff_t e = (ptrdiff_t)a->begin * 16, n; e < end; e += n) {
         uint8_t *y = samba__out_bytes(a, e);
@@ -7502,6 +8073,7 @@ SAMBA__FN void samba__accumulate_kernel(const samba_args *a)
     bool anew = a->attr[SAMBA__ACCUMULATE_ANEW] && a->microbatch == 0;
     const float *x = a->in[1];
     float *y = a->out[0];
+
     if (anew)
         for (int64_t i = a->begin; i < a->end; i++)
             y[i] = x[i];
@@ -7518,7 +8090,7 @@ SAMBA__FN void samba__dropout_shifted(const samba_args *a, const samba__dropping
     for (int64_t i = begin; i < end; i++) {
         uint64_t e = d->first + (uint64_t)i;
         if (i == begin || e % 4 == 0) samba__philox(d->key, e / 4, d->counter, words);
-        a->out[0][i] = samba__unit(words[e % 4]) < d->rate ? 0.0f : a->in[0][i] * d->scale;
+        a->out[0][i] = samba__dropped(samba__unit(words[e % 4]), a->in[0][i], d);
     }
 }
 
@@ -7527,21 +8099,24 @@ SAMBA__FN void samba__dropout_kernel(const samba_args *a)
     int64_t count = samba_count(&a->out_spec[0].shape), end = samba__min64(a->end * 4, count);
     samba__dropping d = samba__dropping_of(a, 1, a->attr, count);
     uint32_t words[4];
+
     if (d.first % 4) {
         samba__dropout_shifted(a, &d, a->begin * 4, end);
         return;
     }
+
     for (int64_t e = a->begin * 4; e < end; e += 4) {
         const float *x = a->in[0] + e;
         float *y = a->out[0] + e;
         samba__philox_words(d.key, (d.first + (uint64_t)e) / 4, d.counter, words);
+
         if (e + 4 <= end) {
             SAMBA__UNROLLED
             for (int i = 0; i < 4; i++)
-                y[i] = samba__unit(words[i]) < d.rate ? 0.0f : x[i] * d.scale;
+                y[i] = samba__dropped(samba__unit(words[i]), x[i], &d);
         } else {
             for (int i = 0; i < end - e; i++)
-                y[i] = samba__unit(words[i]) < d.rate ? 0.0f : x[i] * d.scale;
+                y[i] = samba__dropped(samba__unit(words[i]), x[i], &d);
         }
     }
 }
@@ -7694,17 +8269,20 @@ SAMBA__FN float samba__row_sum(const float *x, ptrdiff_t n)
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__LANE_VECS; k++)
         v[k] = samba__vec_set(0.0f);
+
     for (; n >= SAMBA__LANES; n -= SAMBA__LANES, x += SAMBA__LANES) {
         SAMBA__EACH_VEC
         for (int k = 0; k < SAMBA__LANE_VECS; k++)
             v[k] = samba__vec_add(v[k], samba__vec_load(x + k * SAMBA__VEC_LANES));
     }
+
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__LANE_VECS; k++) {
         int i = k * SAMBA__VEC_LANES;
         if (i >= n) continue;
         v[k] = samba__vec_add(v[k], samba__row_part(x + i, n - i));
     }
+
     return samba__vecs_sum(v);
 }
 
@@ -7715,6 +8293,7 @@ SAMBA__FN float samba__row_dot(const float *x, const float *y, ptrdiff_t n)
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__LANE_VECS; k++)
         v[k] = samba__vec_set(0.0f);
+
     for (; n >= SAMBA__LANES; n -= SAMBA__LANES, x += SAMBA__LANES, y += SAMBA__LANES) {
         SAMBA__EACH_VEC
         for (int k = 0; k < SAMBA__LANE_VECS; k++) {
@@ -7722,12 +8301,14 @@ SAMBA__FN float samba__row_dot(const float *x, const float *y, ptrdiff_t n)
             v[k] = samba__vec_fma(samba__vec_load(x + i), samba__vec_load(y + i), v[k]);
         }
     }
+
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__LANE_VECS; k++) {
         int i = k * SAMBA__VEC_LANES;
         if (i >= n) continue;
         v[k] = samba__vec_fma(samba__row_part(x + i, n - i), samba__row_part(y + i, n - i), v[k]);
     }
+
     return samba__vecs_sum(v);
 }
 
@@ -7736,6 +8317,7 @@ SAMBA__FN float samba__row_dot3(const float *x, const float *y, const float *z, 
 {
     float lane[SAMBA__LANES] = { 0.0f };
     ptrdiff_t whole = n - n % SAMBA__LANES;
+
     for (ptrdiff_t at = 0; at < whole; at += SAMBA__LANES) {
         SAMBA__IN_PLACE
         SAMBA__EACH_VEC
@@ -7754,6 +8336,7 @@ SAMBA__FN float samba__row_squares(const float *x, float mean, ptrdiff_t n)
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__LANE_VECS; k++)
         v[k] = samba__vec_set(0.0f);
+
     for (; n >= SAMBA__LANES; n -= SAMBA__LANES, x += SAMBA__LANES) {
         SAMBA__EACH_VEC
         for (int k = 0; k < SAMBA__LANE_VECS; k++) {
@@ -7761,6 +8344,7 @@ SAMBA__FN float samba__row_squares(const float *x, float mean, ptrdiff_t n)
             v[k] = samba__vec_fma(d, d, v[k]);
         }
     }
+
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__LANE_VECS; k++) {
         int i = k * SAMBA__VEC_LANES;
@@ -7769,6 +8353,7 @@ SAMBA__FN float samba__row_squares(const float *x, float mean, ptrdiff_t n)
         d = samba__vec_only(d, samba__mask_first(n - i));
         v[k] = samba__vec_fma(d, d, v[k]);
     }
+
     return samba__vecs_sum(v);
 }
 
@@ -7781,14 +8366,17 @@ SAMBA__FN float samba__row_max(const float *x, ptrdiff_t n)
     for (ptrdiff_t i = whole; i < n; i++)
         top = samba__larger(top, x[i]);
     if (whole == 0) return top;
+
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__LANE_VECS; k++)
         v[k] = samba__vec_set(top);
+
     for (ptrdiff_t at = 0; at < whole; at += SAMBA__LANES) {
         SAMBA__EACH_VEC
         for (int k = 0; k < SAMBA__LANE_VECS; k++)
             v[k] = samba__vec_larger(v[k], samba__vec_load(x + at + k * SAMBA__VEC_LANES));
     }
+
     SAMBA__EACH_VEC
     for (int half = SAMBA__LANE_VECS / 2; half > 0; half /= 2) {
         SAMBA__EACH_VEC
@@ -7826,6 +8414,7 @@ SAMBA__FN float samba__row_exp_sum(const float *x, ptrdiff_t n, float *top)
             *top = old;
         else
             sum = samba__mul(sum, samba__exp(old - *top));
+
         samba__prefetch_rows(x + at + 2 * BLOCK, 16, BLOCK / 16); /* memory would rest meanwhile */
 #if SAMBA__DIRECT
         memset(e, 0, sizeof e); /* the lanes of samba__row_sum, as the stack is small */
@@ -7881,22 +8470,26 @@ SAMBA__FN void samba__reduce_plan_of(samba__reduce_plan *f, const samba_shape *x
     int32_t last = x->ndim - 1;
     memset(f, 0, sizeof *f);
     f->kept.n_in = f->reduced.n_in = 1;
+
     f->rows = last < 0 || (mask >> last & 1);
     f->inner = f->n_kept = f->runs = 1;
     for (; last >= 0 && (mask >> last & 1) == (int32_t)f->rows; last--)
         f->inner *= x->dim[last];
+
     for (int32_t i = 0; i <= last; i++) {
         ptrdiff_t step = (ptrdiff_t)samba__inner(x, i);
         bool gone = mask >> i & 1;
         samba__walk_push(gone ? &f->reduced : &f->kept, x->dim[i], &step);
         *(gone ? &f->runs : &f->n_kept) *= x->dim[i];
     }
+
     f->cut = f->rows && f->runs == 1 && f->inner > piece;
     if (f->cut) {
         f->runs = samba__ceil_index(f->inner, piece);
         samba__walk_push(&f->reduced, f->runs, &piece);
     }
     SAMBA_ASSERT(f->cut || f->n_kept * f->runs * f->inner == samba_count(x));
+
     f->n_out = f->rows ? f->n_kept : f->n_kept * f->inner;
     f->piece = f->rows ? samba__max_index(1, piece / f->inner) : SAMBA__REDUCE_ROWS;
     f->n_pieces = samba__ceil_index(f->runs, f->piece);
@@ -7909,10 +8502,10 @@ SAMBA__FN bool samba__reduce_rule(samba_call *c, samba__reducer kind)
     const samba_shape *x = &c->in[0].shape;
     int32_t mask = c->attr[SAMBA__REDUCE_AXES], keep = c->attr[SAMBA__REDUCE_KEEPDIM];
     if (mask < 0 || mask >> x->ndim || keep < 0 || keep > 1)
-        return samba_refuse(c, SAMBA_EARG,
-                            "an axis is out of range or named twice; input 0 %S has "
-                            "axes -%d ... %d",
-                            x, x->ndim, x->ndim - 1);
+        return samba_refuse(
+            c, SAMBA_EARG, "an axis is out of range or named twice; input 0 %S has axes -%d ... %d",
+            x, x->ndim, x->ndim - 1);
+
     c->out[0].shape = samba__reduced(x, mask, keep);
     return true;
 }
@@ -7925,6 +8518,7 @@ SAMBA__FN void samba__reduce_work(samba_work *w, const samba_call *c, samba__red
     ptrdiff_t blocks = f.rows ? 1 : samba__ceil_index(f.inner, SAMBA__REDUCE_COLUMNS);
     w->units[0] = f.n_kept * f.n_pieces * blocks;
     w->flops = samba_count(&c->in[0].shape);
+
     if (f.n_pieces == 1) return;
     w->n_phases = 2;
     w->units[1] = f.n_out;
@@ -7988,6 +8582,7 @@ SAMBA__KERNEL void samba__add_columns(float *acc, const float *x, bool squares)
         }
         return;
     }
+
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__REDUCE_COLUMNS; k += SAMBA__VEC_LANES)
         samba__vec_store(acc + k, samba__vec_add(samba__vec_load(acc + k), samba__vec_load(x + k)));
@@ -8003,8 +8598,10 @@ SAMBA__FN void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer
     const float *v = x + samba__run_start(&f->reduced, begin);
     for (ptrdiff_t j = 0; j < n; j++)
         acc[j] = squares ? v[j] * v[j] : v[j];
+
     for (ptrdiff_t r = begin + 1; r < end; r++) {
         v = x + samba__run_start(&f->reduced, r);
+
         if (n == SAMBA__REDUCE_COLUMNS && !max)
             samba__add_columns(acc, v, squares);
         else if (n == SAMBA__REDUCE_COLUMNS)
@@ -8020,6 +8617,7 @@ SAMBA__FN void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer
             for (ptrdiff_t j = 0; j < n; j++)
                 acc[j] += v[j];
     }
+
     memcpy(y, acc, (size_t)n * sizeof *y);
 }
 
@@ -8036,10 +8634,12 @@ SAMBA__FN void samba__reduce_pieces(const samba_args *a, const samba__reduce_pla
         const float *x = a->in[0] + samba__run_start(&f->kept, kept) + j;
         float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
         if (!f->rows) n = samba__min_index(SAMBA__REDUCE_COLUMNS, f->inner - j);
+
         if (f->rows)
             *to = samba__reduce_rows(f, kind, x, first, last);
         else
             samba__reduce_columns(f, kind, x, first, last, to, n);
+
         if (count == 1.0f) continue;
         for (ptrdiff_t i = 0; i < n; i++)
             to[i] /= count;
@@ -8055,10 +8655,12 @@ SAMBA__NOINLINE void samba__reduce_run(const samba_args *a, samba__reducer kind)
     float *sums = once ? a->out[0] : (float *)a->scratch, count = 1.0f;
     if (kind == SAMBA__REDUCER_MEAN)
         count = (float)((ptrdiff_t)samba_count(&a->in_spec[0].shape) / f.n_out);
+
     if (a->phase == 0) {
         samba__reduce_pieces(a, &f, kind, sums, once ? count : 1.0f);
         return;
     }
+
     const ptrdiff_t end = (ptrdiff_t)a->end;
     for (ptrdiff_t o = (ptrdiff_t)a->begin; o < end; o++) {
         float value = sums[o];
@@ -8073,6 +8675,7 @@ SAMBA__FN void samba__argmax_kernel(const samba_args *a)
     const samba_shape *shape = &a->in_spec[0].shape;
     int64_t n = shape->dim[a->attr[SAMBA__ARGMAX_AXIS]],
             inner = samba__inner(shape, a->attr[SAMBA__ARGMAX_AXIS]);
+
     for (int64_t u = a->begin; u < a->end; u++) {
         const float *x = a->in[0] + u / inner * n * inner + u % inner;
         int32_t best = 0;
@@ -8137,15 +8740,16 @@ SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_re
 {
     if ((unsigned)reduction > SAMBA_REDUCE_NONE && x)
         SAMBA__FAIL((x->session, SAMBA_ERANGE,
-                     "in samba_mse of %s: reduction %d is not mean 0, "
-                     "sum 1, none 2",
-                     x->name, (int32_t)reduction));
+                     "in samba_mse of %s: reduction %d is not mean 0, sum 1, none 2", x->name,
+                     (int32_t)reduction));
+
     samba_tensor *d = samba_sub(x, y), *square = samba_mul(d, d);
     if (d && !samba__same_shape(&x->shape, &y->shape))
-        SAMBA__WARN((x->session,
-                     "in samba_mse(%s %S, %s %S): the shapes differ and are broadcast "
-                     "to %S; reshape one of them if each value has one target",
-                     x->name, &x->shape, y->name, &y->shape, &d->shape));
+        SAMBA__WARN((
+            x->session,
+            "in samba_mse(%s %S, %s %S): the shapes differ and are broadcast to %S; reshape one of them if each value has one target",
+            x->name, &x->shape, y->name, &y->shape, &d->shape));
+
     if (reduction == SAMBA_REDUCE_NONE) return square;
     return reduction == SAMBA_REDUCE_SUM ? samba_sum(square, samba_scalar_shape(), false)
                                          : samba_mean(square, samba_scalar_shape(), false);
@@ -8210,16 +8814,19 @@ SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *
     samba__product p;
     const samba_shape *a = &in[0].shape, *b = &in[1].shape;
     int32_t bad = 0;
+
     p.ta = attr[SAMBA__MATMUL_TRANSPOSE_A] != 0;
     p.tb = attr[SAMBA__MATMUL_TRANSPOSE_B] != 0;
     p.m = a->dim[a->ndim - (p.ta ? 1 : 2)];
     p.k = a->dim[a->ndim - (p.ta ? 2 : 1)];
     p.n = b->dim[b->ndim - (p.tb ? 2 : 1)];
+
     p.a_batch = *a;
     p.b_batch = *b;
     p.a_batch.ndim -= 2;
     p.b_batch.ndim -= 2;
     if (!samba__broadcast(&p.a_batch, &p.b_batch, &p.batch, &bad)) p.batch = samba_scalar_shape();
+
     if (p.b_batch.ndim == 0 && !p.ta) { /* one b for all: the batch is only more rows */
         p.m *= samba_count(&p.a_batch);
         p.batch = p.a_batch = samba_scalar_shape();
@@ -8231,6 +8838,7 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, 2, 2) || !samba__expect_f32(c, 0) || !samba__expect_float(c, 1))
         return false;
+
     samba_shape a = c->in[0].shape, b = c->in[1].shape, *y = &c->out[0].shape;
     c->out[0].dtype = SAMBA_F32;
     int32_t ta = c->attr[SAMBA__MATMUL_TRANSPOSE_A], tb = c->attr[SAMBA__MATMUL_TRANSPOSE_B],
@@ -8238,20 +8846,21 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
     if (a.ndim < 2 || b.ndim < 2)
         return samba_refuse(c, SAMBA_ESHAPE, "both inputs need at least 2 dimensions");
     if (ta < 0 || ta > 1 || tb < 0 || tb > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
+
     a.ndim -= 2;
     b.ndim -= 2;
     const int32_t *last_a = a.dim + a.ndim, *last_b = b.dim + b.ndim; /* rows and columns */
-    bool fine = (last_a[!ta] == last_b[tb]
-                 || samba_refuse(c, SAMBA_ESHAPE,
-                                 "the inner dimensions differ: %d of input 0 "
-                                 "against %d of input 1; one of them may need samba_transpose",
-                                 last_a[!ta], last_b[tb]))
-        && (samba__broadcast(&a, &b, y, &bad)
-            || samba_refuse(c, SAMBA_ESHAPE, "the batch dimensions %S and %S do not broadcast", &a,
-                            &b))
-        && (y->ndim + 2 <= SAMBA_MAX_DIMS
-            || samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS));
-    if (!fine) return false;
+    if (last_a[!ta] != last_b[tb])
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "the inner dimensions differ: %d of input 0 against %d of input 1; one of them may need samba_transpose",
+            last_a[!ta], last_b[tb]);
+    if (!samba__broadcast(&a, &b, y, &bad))
+        return samba_refuse(c, SAMBA_ESHAPE, "the batch dimensions %S and %S do not broadcast", &a,
+                            &b);
+    if (y->ndim + 2 > SAMBA_MAX_DIMS)
+        return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
+
     samba__push_dim(y, last_a[ta]);
     samba__push_dim(y, last_b[!tb]);
     return true;
@@ -8262,15 +8871,16 @@ SAMBA__FN bool samba__sum_into(samba_call *c, bool (*rule)(samba_call *))
 {
     int32_t n = c->n_in;
     if (n != 3 || !samba__has(c, 2)) return samba_refuse(c, SAMBA_EARG, "input 2 is missing");
+
     c->n_in = n - 1;
     bool fits = rule(c);
     c->n_in = n;
-    return fits
-        && ((c->in[2].dtype == SAMBA_F32 && samba__same_shape(&c->in[2].shape, &c->out[0].shape))
-            || samba_refuse(c, SAMBA_ESHAPE,
-                            "input 2 must be f32 %S, as what is added to "
-                            "it",
-                            &c->out[0].shape));
+    if (!fits) return false;
+
+    if (c->in[2].dtype != SAMBA_F32 || !samba__same_shape(&c->in[2].shape, &c->out[0].shape))
+        return samba_refuse(c, SAMBA_ESHAPE, "input 2 must be f32 %S, as what is added to it",
+                            &c->out[0].shape);
+    return true;
 }
 
 SAMBA__FN bool samba__matmul_accumulate_shape(samba_call *c)
@@ -8309,9 +8919,11 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
     samba__gemm g = samba__matmul_gemm(&p, a->in_spec[1].dtype);
     g.args = a;
     g.accumulate = a->n_in > 2;
+
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
+
         g.a = a->in[0] + samba__stretched_at(&p.a_batch, &p.batch, p.batch.ndim, i) * p.m * p.k;
         int64_t b = samba__stretched_at(&p.b_batch, &p.batch, p.batch.ndim, i) * p.n * p.k;
         g.b = (const float *)(const void *)samba__in_bytes(a, 1, b);
@@ -8339,9 +8951,11 @@ SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
 {
     samba_tensor *a = g->in[0], *b = g->in[1], *dy = g->dout[0];
     bool ta = g->attr[SAMBA__MATMUL_TRANSPOSE_A] != 0, tb = g->attr[SAMBA__MATMUL_TRANSPOSE_B] != 0;
+
     samba_tensor *da = ta ? samba_matmul_transposed(samba_cast(b, SAMBA_F32), tb, dy, true)
                           : samba_matmul_transposed(dy, false, b, !tb);
     g->din[0] = samba__to_input(g, 0, da);
+
     /* one product instead of a batch and its sum */
     if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta) {
         a = samba__as_matrix(a);
@@ -8385,15 +8999,18 @@ SAMBA__KERNEL void samba__affine_kernel(const samba_args *a)
     samba__gemm g = samba__affine_gemm(a->in_spec, a->out_spec);
     bool packed = a->n_attr > 0;
     int32_t bias = packed ? 3 : 2;
+
     g.a = a->in[0];
     g.c = a->out[0];
     g.bias = a->n_in > bias ? a->in[bias] : NULL;
+
     if (packed) {
         g.packed = a->in[1];
         g.scale = (const uint16_t *)(const void *)a->in[2];
     } else
         g.b = a->in[1];
     g.b_type = a->in_spec[1].dtype;
+
     g.args = a;
     samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
 }
@@ -8415,36 +9032,40 @@ SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
 {
     const samba_spec *q = &c->in[1], *d = &c->in[2];
     bool integer = q->dtype == SAMBA_I8 || q->dtype == SAMBA_U8;
+
     int32_t panels = n > 0 ? (n - 1) / SAMBA__PANEL + 1 : 0;
     int32_t dim[3] = { panels, q->dtype == SAMBA_U8 ? k / 2 : k, SAMBA__PANEL };
     samba_shape want = samba__shape_of(dim, 3);
     dim[1] = k / SAMBA__GROUP;
     samba_shape scales = samba__shape_of(dim, 3);
+
     bool known = integer || q->dtype == SAMBA_F32 || q->dtype == SAMBA_BF16;
     bool fits = known && k > 0 && panels > 0 && samba__same_shape(&q->shape, &want)
         && integer == samba__has(c, 2) && (!integer || k % SAMBA__GROUP == 0);
     if (fits && integer) fits = d->dtype == SAMBA_BF16 && samba__same_shape(&d->shape, &scales);
-    return fits
-        || samba_refuse(c, SAMBA_ESHAPE,
-                        "input 1, %T %S, is no matrix %d x %d of packed "
-                        "weights with its scales",
-                        (int)q->dtype, &q->shape, n, k);
+
+    if (!fits)
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "input 1, %T %S, is no matrix %d x %d of packed weights with its scales", (int)q->dtype,
+            &q->shape, n, k);
+    return true;
 }
 
 SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, 4, 1) || !samba__expect_f32(c, 0)) return false;
     const samba_spec *x = &c->in[0], *b = &c->in[3];
-    bool fine = (x->shape.ndim > 0 || samba_refuse(c, SAMBA_ESHAPE, "input 0 needs a dimension"))
-        && samba__expect_packed(c, c->attr[SAMBA__PACKED_ROWS], (int32_t)samba__last_dim(x))
-        && (!samba__has(c, 3)
-            || (b->dtype == SAMBA_F32 && b->shape.ndim == 1
-                && b->shape.dim[0] == c->attr[SAMBA__PACKED_ROWS])
-            || samba_refuse(c, SAMBA_ESHAPE, "the bias must have %d values in f32",
-                            c->attr[SAMBA__PACKED_ROWS]));
+    int32_t n = c->attr[SAMBA__PACKED_ROWS];
+
+    if (x->shape.ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "input 0 needs a dimension");
+    if (!samba__expect_packed(c, n, (int32_t)samba__last_dim(x))) return false;
+    if (samba__has(c, 3) && (b->dtype != SAMBA_F32 || b->shape.ndim != 1 || b->shape.dim[0] != n))
+        return samba_refuse(c, SAMBA_ESHAPE, "the bias must have %d values in f32", n);
+
     c->out[0] = *x;
-    if (fine) c->out[0].shape.dim[x->shape.ndim - 1] = c->attr[SAMBA__PACKED_ROWS];
-    return fine;
+    c->out[0].shape.dim[x->shape.ndim - 1] = n;
+    return true;
 }
 
 SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a)
@@ -8459,6 +9080,7 @@ SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
     int64_t known = 1;
     int32_t unknown = -1;
     if (!x) return NULL;
+
     for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++) {
         int32_t d = shape.dim[i];
         if (d == -1 && unknown < 0)
@@ -8466,6 +9088,7 @@ SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
         else
             known = d > 0 && known <= SAMBA__MAX_COUNT / d ? known * d : 0; /* 0: refused */
     }
+
     if (unknown >= 0 && known > 0) shape.dim[unknown] = (int32_t)(samba_count(&x->shape) / known);
     return samba__same_shape(&x->shape, &shape)
         ? x
@@ -8479,11 +9102,13 @@ SAMBA__FN bool samba__reshape_shape(samba_call *c)
     int64_t count = samba_count(&c->in[0].shape);
     c->out[0].dtype = c->in[0].dtype;
     *y = samba__shape_of(c->attr, c->n_attr);
-    return (samba__sound_shape(y) && samba_count(y) == count)
-        || samba_refuse(c, SAMBA_ESHAPE,
-                        "%l elements do not fill the new shape %S; the products "
-                        "must be equal (one dimension may be -1)",
-                        count, y);
+
+    if (!samba__sound_shape(y) || samba_count(y) != count)
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "%l elements do not fill the new shape %S; the products must be equal (one dimension may be -1)",
+            count, y);
+    return true;
 }
 
 SAMBA__KERNEL void samba__reshape_kernel(const samba_args *a)
@@ -8545,10 +9170,12 @@ SAMBA__FN void samba__copy_steps(const samba_args *a, ptrdiff_t start, const ptr
     const samba_shape *out = &a->out_spec[0].shape;
     int32_t last = out->ndim ? out->ndim - 1 : 0;
     ptrdiff_t at, n = out->ndim ? out->dim[last] : 1;
+
     samba__walk w = SAMBA__ZEROED;
     w.n_in = 1;
     for (int32_t i = 0; i < last; i++)
         samba__walk_push(&w, out->dim[i], &step[i]);
+
     const ptrdiff_t end = (ptrdiff_t)a->end;
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         samba__walk_to(&w, u, &at);
@@ -8590,6 +9217,7 @@ SAMBA__FN bool samba__permute_shape(samba_call *c)
 {
     if (!samba__expect_dims(c)) return false;
     const samba_shape *x = &c->in[0].shape;
+
     int32_t seen = 0;
     c->out[0] = c->in[0];
     int32_t named = c->n_attr == x->ndim ? x->ndim : 0;
@@ -8598,8 +9226,10 @@ SAMBA__FN bool samba__permute_shape(samba_call *c)
         seen |= 1 << c->attr[i];
         c->out[0].shape.dim[i] = x->dim[c->attr[i]];
     }
-    return (c->n_attr == x->ndim && seen == (1 << x->ndim) - 1)
-        || samba_refuse(c, SAMBA_EARG, "the axes must name all %d axes of %S once", x->ndim, x);
+
+    if (c->n_attr != x->ndim || seen != (1 << x->ndim) - 1)
+        return samba_refuse(c, SAMBA_EARG, "the axes must name all %d axes of %S once", x->ndim, x);
+    return true;
 }
 
 SAMBA__KERNEL void samba__permute_kernel(const samba_args *a)
@@ -8624,11 +9254,13 @@ SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t b
 {
     int32_t attr[SAMBA__SLICE_WORDS * SAMBA_MAX_DIMS];
     if (!samba__find_axis(x, "slice", &axis, 0)) return NULL;
+
     for (int32_t i = 0; i < x->shape.ndim; i++) {
         int32_t d = x->shape.dim[i], last = end < 0 ? end + d : end;
         attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN] = 0;
         attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STOP] = d;
         attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP] = 1;
+
         if (i != axis) continue;
         attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN] = begin < 0 ? begin + d : begin;
         attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STOP] = last > d ? d : last;
@@ -8641,6 +9273,7 @@ SAMBA__FN bool samba__slice_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, 1, c->n_in == 1 ? SAMBA__SLICE_WORDS * c->in[0].shape.ndim : 0))
         return false;
+
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
         int32_t begin = c->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN],
@@ -8648,10 +9281,11 @@ SAMBA__FN bool samba__slice_shape(samba_call *c)
                 step = c->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP];
         int32_t d = c->in[0].shape.dim[i];
         if (begin < 0 || begin >= end || end > d || step < 1)
-            return samba_refuse(c, SAMBA_ERANGE,
-                                "%d:%d:%d takes nothing of axis %d, which has %d "
-                                "elements; begin must be below end and step at least 1",
-                                begin, end, step, i, d);
+            return samba_refuse(
+                c, SAMBA_ERANGE,
+                "%d:%d:%d takes nothing of axis %d, which has %d elements; begin must be below end and step at least 1",
+                begin, end, step, i, d);
+
         c->out[0].shape.dim[i] = (end - begin - 1) / step + 1;
     }
     return true;
@@ -8676,10 +9310,12 @@ SAMBA__FN void samba__slice_vjp(samba_vjp *g)
         int32_t begin = g->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN],
                 step = g->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP],
                 count = g->out[0]->shape.dim[i];
+
         attr[n++] = begin;
         attr[n++] = g->in[0]->shape.dim[i] - begin - ((count - 1) * step + 1);
         attr[n++] = step - 1;
     }
+
     attr[n++] = 0;
     g->din[0] = samba__emit1(SAMBA__OP_pad, g->dout[0], attr, n);
 }
@@ -8692,14 +9328,17 @@ SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis, s
         SAMBA__FAIL((x->session, SAMBA_EARG, "in samba_split(%s): parts is NULL", x->name));
         return 0;
     }
+
     if (parts)
         for (int32_t i = 0; i < max_parts; i++)
             parts[i] = NULL;
-    if (!samba__find_axis(x, "slice", &axis, 0)) return 0;
+
+    if (!samba__find_axis(x, "split", &axis, 0)) return 0;
     if (size < 1) {
         samba_slice(x, axis, 0, size, 1); /* reports what is wrong */
         return 0;
     }
+
     for (int32_t begin = 0; begin < x->shape.dim[axis] && n < max_parts; n++) {
         int32_t left = x->shape.dim[axis] - begin, end = begin + (left < size ? left : size);
         parts[n] = samba_slice(x, axis, begin, end, 1);
@@ -8728,12 +9367,12 @@ SAMBA__FN bool samba__expand_shape(samba_call *c)
     int32_t bad = 0;
     c->out[0].dtype = c->in[0].dtype;
     c->out[0].shape = to;
-    return (samba__sound_shape(&to) && samba__broadcast(&c->in[0].shape, &to, &both, &bad)
-            && samba__same_shape(&both, &to))
-        || samba_refuse(c, SAMBA_ESHAPE,
-                        "%S cannot be expanded to %S; only dimensions of 1 "
-                        "stretch",
-                        &c->in[0].shape, &to);
+    if (!samba__sound_shape(&to) || !samba__broadcast(&c->in[0].shape, &to, &both, &bad)
+        || !samba__same_shape(&both, &to))
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "%S cannot be expanded to %S; only dimensions of 1 stretch",
+                            &c->in[0].shape, &to);
+    return true;
 }
 
 SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
@@ -8768,8 +9407,8 @@ SAMBA__FN bool samba__pad_shape(samba_call *c)
     if (!samba__expect(c, 1, 1, c->n_attr)) return false;
     if (c->n_attr != SAMBA__PAD_WORDS * c->in[0].shape.ndim + 1)
         return samba_refuse(c, SAMBA_EARG,
-                            "before and after must each have one count per axis of "
-                            "input 0");
+                            "before and after must each have one count per axis of input 0");
+
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
         int64_t before = c->attr[SAMBA__PAD_WORDS * i + SAMBA__PAD_BEFORE],
@@ -8796,10 +9435,12 @@ SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
     const samba_shape *x = &a->in_spec[0].shape, *y = &a->out_spec[0].shape;
     size_t size = samba_dtype_size(a->out_spec[0].dtype);
     float value = samba_attr_float(a->attr[a->n_attr - 1]);
+
     int32_t last = y->ndim - 1;
     const int32_t *run
         = last < 0 ? none : a->attr + SAMBA__PAD_WORDS * last; /* before, after, between */
     int64_t n = last < 0 ? 1 : y->dim[last], n_x = last < 0 ? 1 : x->dim[last];
+
     for (int64_t u = a->begin; u < a->end; u++) {
         uint8_t *row = samba__out_bytes(a, u * n);
         int64_t rest = u, at = 0;
@@ -8809,8 +9450,10 @@ SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
             at = at < 0 || from < 0 ? -1 : at + from * samba__inner(x, i);
             rest /= y->dim[i];
         }
+
         for (int64_t j = 0; j < n; j++)
             samba__store(row + (size_t)j * size, &value, a->out_spec[0].dtype, 1);
+
         if (at < 0) continue;
         samba__copy_run(row + (size_t)run[0] * size, run[2] + 1, samba__in_bytes(a, 0, at), 1, n_x,
                         size);
@@ -8823,6 +9466,7 @@ SAMBA__FN void samba__pad_vjp(samba_vjp *g)
     for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) {
         int32_t before = g->attr[SAMBA__PAD_WORDS * i + SAMBA__PAD_BEFORE],
                 step = g->attr[SAMBA__PAD_WORDS * i + SAMBA__PAD_BETWEEN] + 1;
+
         attr[n++] = before;
         attr[n++] = before + (g->in[0]->shape.dim[i] - 1) * step + 1;
         attr[n++] = step;
@@ -8861,6 +9505,7 @@ SAMBA__FN bool samba__cat_shape(samba_call *c)
     if (!samba__expect(c, 1, SAMBA_MAX_IN, 1)
         || !samba__expect_axis(c, c->attr[SAMBA__AXIS_NUMBER]))
         return false;
+
     int64_t total = 0;
     for (int32_t i = 0; i < c->n_in; i++) {
         if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
@@ -8868,15 +9513,17 @@ SAMBA__FN bool samba__cat_shape(samba_call *c)
         want.dim[c->attr[SAMBA__AXIS_NUMBER]]
             = got.ndim == want.ndim ? got.dim[c->attr[SAMBA__AXIS_NUMBER]] : 0;
         if (!samba__same_shape(&want, &got) || c->in[i].dtype != c->in[0].dtype)
-            return samba_refuse(c, SAMBA_ESHAPE,
-                                "input %d is %T %S, which cannot join input 0: "
-                                "only axis %d may differ",
-                                i, (int)c->in[i].dtype, &got, c->attr[SAMBA__AXIS_NUMBER]);
+            return samba_refuse(
+                c, SAMBA_ESHAPE,
+                "input %d is %T %S, which cannot join input 0: only axis %d may differ", i,
+                (int)c->in[i].dtype, &got, c->attr[SAMBA__AXIS_NUMBER]);
         total += got.dim[c->attr[SAMBA__AXIS_NUMBER]];
     }
+
     c->out[0] = c->in[0];
     c->out[0].shape.dim[c->attr[SAMBA__AXIS_NUMBER]] = (int32_t)samba__min64(total, INT32_MAX);
-    return total <= INT32_MAX || samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
+    if (total > INT32_MAX) return samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
+    return true;
 }
 
 SAMBA__FN void samba__cat_work(samba_work *w, const samba_call *c)
@@ -8888,6 +9535,7 @@ SAMBA__KERNEL void samba__cat_kernel(const samba_args *a)
 {
     const samba_shape *out = &a->out_spec[0].shape;
     int64_t row = samba_count(out) / samba__outer(out, a->attr[SAMBA__AXIS_NUMBER]);
+
     for (int64_t u = a->begin; u < a->end; u++) {
         int64_t at = u * row;
         for (int32_t i = 0; i < a->n_in; i++) {
@@ -8931,10 +9579,10 @@ SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_te
 SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
 {
     const samba_shape *index = &c->in[1].shape;
-    bool fits = x->ndim == index->ndim && c->in[1].dtype == SAMBA_I32;
-    for (int32_t i = 0; fits && i < x->ndim; i++)
-        fits = i == c->attr[SAMBA__GATHER_AXIS] || index->dim[i] <= x->dim[i];
-    return fits;
+    if (x->ndim != index->ndim || c->in[1].dtype != SAMBA_I32) return false;
+    for (int32_t i = 0; i < x->ndim; i++)
+        if (i != c->attr[SAMBA__GATHER_AXIS] && index->dim[i] > x->dim[i]) return false;
+    return true;
 }
 
 SAMBA__FN bool samba__gather_shape(samba_call *c)
@@ -8945,11 +9593,12 @@ SAMBA__FN bool samba__gather_shape(samba_call *c)
     c->out[0].shape = c->in[1].shape;
     if (c->in[1].dtype != SAMBA_I32)
         return samba_refuse(c, SAMBA_EDTYPE, "the index must be i32; use samba_cast");
-    return samba__gather_fits(c, &c->in[0].shape)
-        || samba_refuse(c, SAMBA_ESHAPE,
-                        "the index must have input 0's rank and, except along "
-                        "axis %d, at most its dimensions",
-                        c->attr[SAMBA__GATHER_AXIS]);
+    if (!samba__gather_fits(c, &c->in[0].shape))
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "the index must have input 0's rank and, except along axis %d, at most its dimensions",
+            c->attr[SAMBA__GATHER_AXIS]);
+    return true;
 }
 
 /* Offset in x of element e of the index, whose value is the gathered axis; -1 if out of range. */
@@ -8965,6 +9614,7 @@ SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, co
             samba_fault_at(a, 1, (int32_t)k, e, 0, x->dim[i] - 1);
             return -1;
         }
+
         at += k * samba__inner(x, i);
         rest /= shape->dim[i];
     }
@@ -8989,6 +9639,7 @@ SAMBA__FN void samba__gather_vjp(samba_vjp *g)
     attr[SAMBA__GATHER_AXIS] = g->attr[SAMBA__GATHER_AXIS];
     for (int32_t i = 0; i < g->in[0]->shape.ndim; i++)
         attr[SAMBA__GATHER_SHAPE + i] = g->in[0]->shape.dim[i];
+
     samba_tensor *dy = samba_cast(g->dout[0], SAMBA_F32); /* rows that meet are summed as f32 */
     samba_tensor *dx
         = samba__emit2(SAMBA__OP_gather_backward, dy, g->in[1], attr, 1 + g->in[0]->shape.ndim);
@@ -9004,12 +9655,14 @@ SAMBA__FN bool samba__gather_backward_shape(samba_call *c)
         return samba_refuse(c, SAMBA_EARG, "malformed call");
     if (!samba__expect_f32(c, 0) || !samba__expect_axis(c, c->attr[SAMBA__GATHER_AXIS]))
         return false;
+
     samba_shape *x = &c->out[0].shape;
     c->out[0].dtype = SAMBA_F32;
     *x = samba__shape_of(c->attr + SAMBA__GATHER_SHAPE, c->n_attr - SAMBA__GATHER_SHAPE);
-    return (samba__same_shape(&c->in[0].shape, &c->in[1].shape) && samba__gather_fits(c, x)
-            && samba__sound_shape(x))
-        || samba_refuse(c, SAMBA_ESHAPE, "gradient and index do not fit %S", x);
+    if (!samba__same_shape(&c->in[0].shape, &c->in[1].shape) || !samba__gather_fits(c, x)
+        || !samba__sound_shape(x))
+        return samba_refuse(c, SAMBA_ESHAPE, "gradient and index do not fit %S", x);
+    return true;
 }
 
 SAMBA__FN void samba__gather_backward_work(samba_work *w, const samba_call *c)
@@ -9024,9 +9677,11 @@ SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
     int64_t units = a->attr[SAMBA__GATHER_AXIS] == 0 ? 1 : x->dim[0], size = samba_count(x) / units;
     int64_t from = a->attr[SAMBA__GATHER_AXIS] == 0 ? 1 : a->in_spec[0].shape.dim[0];
     int64_t n = samba_count(&a->in_spec[0].shape) / from;
+
     for (int64_t u = a->begin; u < a->end; u++) {
         memset(a->out[0] + u * size, 0, (size_t)size * 4);
         if (u >= from) continue; /* no index names this part of x */
+
         for (int64_t e = u * n; e < (u + 1) * n; e++) {
             int64_t at = samba__gather_at(a, x, samba__in_i32(a, 1), e);
             if (at >= 0) a->out[0][at] += a->in[0][e];
@@ -9046,22 +9701,25 @@ SAMBA__FN bool samba__write_rows_shape(samba_call *c)
 {
     if (!samba__expect(c, 3, 3, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1))
         return false;
+
     const samba_shape *y = &c->in[0].shape, *row = &c->in[SAMBA__WRITE_ROWS_ROW].shape;
     samba_shape x = c->in[1].shape;
     int32_t T = y->ndim >= 2 && x.ndim == y->ndim ? x.dim[x.ndim - 2] : 0;
     if (T) x.dim[x.ndim - 2] = y->dim[y->ndim - 2];
     if (!T || !samba__same_shape(&x, y))
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "rows %S do not go into a buffer %S: only the last "
-                            "dimension but one may differ",
-                            &c->in[1].shape, y);
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "rows %S do not go into a buffer %S: only the last dimension but one may differ",
+            &c->in[1].shape, y);
+
     bool fits = row->ndim >= 1 && row->ndim <= 2 && row->dim[row->ndim - 1] == T
         && (row->ndim == 1 || (y->ndim > 2 && row->dim[0] == y->dim[0]));
     if (c->in[SAMBA__WRITE_ROWS_ROW].dtype != SAMBA_I32 || !fits)
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "input 2 says which row each of the %d goes to: i32 "
-                            "(%d), or with the first dimension before it",
-                            T, T);
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "input 2 says which row each of the %d goes to: i32 (%d), or with the first dimension before it",
+            T, T);
+
     c->out[0] = c->in[0];
     c->n_out = 1;
     return true;
@@ -9078,6 +9736,7 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
     const samba_shape *y = &a->out_spec[0].shape, *row = &a->in_spec[SAMBA__WRITE_ROWS_ROW].shape;
     int64_t S = y->dim[y->ndim - 2], D = y->dim[y->ndim - 1], T = row->dim[row->ndim - 1];
     int64_t per_list = row->ndim == 1 ? INT64_MAX : samba__outer(y, y->ndim - 2) / y->dim[0];
+
     for (int64_t u = a->begin; u < a->end; u++) {
         const int32_t *at = samba__in_i32(a, 2) + u / per_list * T;
         for (int64_t t = 0; t < T; t++) {
@@ -9106,16 +9765,19 @@ SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
     samba_dtype type = a->in_spec[1].dtype;
     int64_t n = packed ? a->attr[SAMBA__PACKED_ROWS] : a->in_spec[1].shape.dim[0],
             k = samba__last_dim(a->out_spec);
+
     for (int64_t t = a->begin; t < a->end; t++) {
         int32_t row = samba__index(id + t);
         bool good = row >= 0 && row < n;
         int64_t j = good ? row : 0;
         float *y = a->out[0] + t * k;
+
         if (!packed)
             samba__load(y, samba__in_bytes(a, 1, j * k), type, k);
         else
             samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j), samba__panel_row(type),
                               samba__scale_at(scale, k, j), type, 0, k, 1);
+
         if (!good) samba_fault_at(a, 0, row, t, 0, (int32_t)n - 1);
     }
 }
@@ -9128,13 +9790,13 @@ SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
 
 SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
 {
-    bool fits = samba__expect(c, 2, 3, 2)
-        && samba__expect_packed(c, c->attr[SAMBA__PACKED_ROWS], c->attr[SAMBA__PACKED_COLUMNS]);
-    if (!fits) return false;
+    if (!samba__expect(c, 2, 3, 2)) return false;
+    int32_t n = c->attr[SAMBA__PACKED_ROWS], k = c->attr[SAMBA__PACKED_COLUMNS];
+    if (!samba__expect_packed(c, n, k)) return false;
+    if (c->in[0].dtype != SAMBA_I32) return samba_refuse(c, SAMBA_EDTYPE, "ids must be i32");
     c->out[0].dtype = SAMBA_F32;
     c->out[0].shape = c->in[0].shape;
-    return (c->in[0].dtype == SAMBA_I32 || samba_refuse(c, SAMBA_EDTYPE, "ids must be i32"))
-        && samba__append_dim(c, c->attr[SAMBA__PACKED_COLUMNS]);
+    return samba__append_dim(c, k);
 }
 
 SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a)
@@ -9167,14 +9829,13 @@ SAMBA__FN void samba__clear(float *y, int64_t n)
         _mm_sfence();
     }
 #endif
+
     memset(y, 0, (size_t)n * sizeof *y);
 }
 
-/* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
-enum {
-    SAMBA__LOOKUP_ROWS = 64,
-    SAMBA__LOOKUP_COLUMNS = SAMBA__IS_SMALL ? 16 : 64
-}; /* of a unit; summed at a time */
+/* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart: a unit
+   has so many rows, of which so many columns are summed at a time. */
+enum { SAMBA__LOOKUP_ROWS = 64, SAMBA__LOOKUP_COLUMNS = SAMBA__IS_SMALL ? 16 : 64 };
 
 SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
 {
@@ -9190,6 +9851,7 @@ SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t r
     const int32_t *id = samba__in_i32(a, 1);
     for (int64_t v = 0; v < rows; v++)
         first[v] = -1;
+
     for (int64_t t = samba_count(&a->in_spec[1].shape) - 1; t >= 0; t--) {
         int32_t row = samba__index(id + t);
         if (row < 0 || row >= rows) {
@@ -9221,16 +9883,20 @@ SAMBA__FN void samba__lookup_backward_kernel(const samba_args *a)
     int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1];
     int32_t *first = (int32_t *)a->scratch, *next = first + rows;
     bool adds = a->n_in > 2; /* to what is there */
+
     if (a->phase == 0) {
         samba__link_tokens(a, first, rows, next);
         return;
     }
+
     int64_t begin = a->begin * SAMBA__LOOKUP_ROWS, end = a->end * SAMBA__LOOKUP_ROWS;
     end = samba__min64(end, rows);
     if (!adds) samba__clear(a->out[0] + begin * n, (end - begin) * n);
+
     for (int64_t v = begin; v < end; v++) {
         float *SAMBA__RESTRICT dw = a->out[0] + v * n;
         if (first[v] < 0) continue;
+
         for (int64_t at = 0; at < n; at += SAMBA__LOOKUP_COLUMNS) {
             int64_t width = samba__min64(SAMBA__LOOKUP_COLUMNS, n - at);
             float sum[SAMBA__LOOKUP_COLUMNS] = { 0.0f };
@@ -9239,6 +9905,7 @@ SAMBA__FN void samba__lookup_backward_kernel(const samba_args *a)
                 for (int64_t j = 0; j < width; j++)
                     sum[j] += dy[j];
             }
+
             for (int64_t j = 0; j < width; j++)
                 dw[at + j] += sum[j];
         }
@@ -9339,6 +10006,7 @@ SAMBA__NOINLINE void samba__open_tile(samba__tile *b, const samba__conv *v, ptrd
     b->row = row_tile * v->tile_rows;
     b->target[0] = samba__min_index(v->tile_rows, v->target[0] - b->row);
     b->target[1] = v->target[1];
+
     /* One tile serves all residues, so it has room for the one with most targets. */
     ptrdiff_t most[2]
         = { samba__min_index(v->tile_rows, v->most_targets[0] - b->row), v->most_targets[1] };
@@ -9411,10 +10079,12 @@ SAMBA__FN void samba__open_geometry(samba__conv_geometry *g, samba__made made, c
     const samba_shape *x = made == SAMBA__MAKES_DX ? &out->shape : &in[0].shape;
     const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
     const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
+
     g->images = x->dim[0];
     g->groups = attr[SAMBA__CONV_GROUPS];
     g->in_channels = w->dim[1];
     g->out_channels = w->dim[0] / g->groups;
+
     for (int32_t i = 0; i < 2; i++) {
         g->input[i] = samba__side(x, x->ndim - 2, i);
         g->kernel[i] = samba__side(w, x->ndim - 2, i);
@@ -9455,13 +10125,16 @@ SAMBA__FN void samba__conv_dx_axis(samba__conv *v, int i)
 {
     const samba__conv_geometry *g = &v->g;
     ptrdiff_t stride = g->stride[i], reach = (g->kernel[i] - 1) * g->dilation[i];
+
     v->source[i] = g->output[i];
     v->all_targets[i] = g->input[i];
     v->residues[i] = samba__min_index(stride, g->input[i]);
+
     ptrdiff_t shared = samba__gcd(stride, g->dilation[i]);
     v->every[i] = stride / shared;
     v->target[i] = v->most_targets[i] = samba__ceil_index(g->input[i], stride);
     v->kernel[i] = samba__ceil_index(g->kernel[i], v->every[i]); /* at most */
+
     v->stride[i] = 1;
     v->start[i] = (g->padding[i] - reach) / stride;
     v->span[i] = (stride - 1 + g->padding[i]) / stride - v->start[i];
@@ -9475,11 +10148,13 @@ SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
     ptrdiff_t *cut = &v->tile_rows;
     v->tile_rows = v->target[0];
     v->tile_channels = v->channels;
+
     if (makes_dw)
         cut = &v->tile_channels;
     else if (v->target[0] * v->target[1] < 64 * least) /* too few targets to be shared */
         cut = &one;
     *cut = samba__ceil_index(*cut, samba__min_index(least, *cut));
+
     double most = (double)samba__min_index(v->limits->room, v->limits->cached);
     while (samba__tile_floats(v) > most) {
         bool deep = v->tile_channels * v->taps > 2 * v->limits->terms || v->tile_rows == 1;
@@ -9487,8 +10162,10 @@ SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
         if (*cut == 1) break;
         *cut = samba__ceil_index(*cut, 2);
     }
+
     v->tile_in_scratch = samba__tile_floats(v) > (double)v->limits->room;
     if (v->tile_in_scratch) v->tile_rows = v->target[0];
+
     v->row_tiles = samba__ceil_index(v->target[0], v->tile_rows);
     v->channel_tiles = samba__ceil_index(v->channels, v->tile_channels);
     v->tiles = makes_dw ? v->channel_tiles : v->row_tiles;
@@ -9506,11 +10183,13 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
     memset(v, 0, sizeof *v);
     v->limits = limits;
     samba__open_geometry(&v->g, made, in, out, attr);
+
     const samba__conv_geometry *g = &v->g;
     ptrdiff_t weights = (ptrdiff_t)samba_count(makes_dw ? &out->shape : &in[1].shape);
     v->rows = makes_dx ? g->in_channels : g->out_channels;
     v->channels = makes_dx ? g->out_channels : g->in_channels;
     v->strided_dx = makes_dx && (g->stride[0] > 1 || g->stride[1] > 1);
+
     for (int i = 0; i < 2; i++)
         if (makes_dx)
             samba__conv_dx_axis(v, i);
@@ -9518,13 +10197,16 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
             samba__conv_axis(v, i);
     v->taps = v->kernel[0] * v->kernel[1];
     v->phases = makes_dw ? g->dilation[1] : v->stride[1];
+
     v->shares = g->images;
     if (makes_dw) {
         ptrdiff_t few = samba__min_index(samba__min_index(g->images, 8), (1 << 18) / weights);
         v->shares = samba__max_index(few, 1);
     }
+
     if (makes_dx) v->scratch = weights;
     if (makes_dw) v->scratch = weights * v->shares;
+
     samba__conv_cut(v, makes_dw);
     if (v->strided_dx) v->residue_sums = v->rows * v->tile_rows * v->most_targets[1];
 }
@@ -9548,6 +10230,7 @@ SAMBA__FN void samba__conv_residue(samba__conv *v, ptrdiff_t number)
     ptrdiff_t tap[2];
     v->residue[0] = number / v->residues[1];
     v->residue[1] = number % v->residues[1];
+
     for (int i = 0; i < 2; i++) {
         ptrdiff_t stride = v->g.stride[i], dilation = v->g.dilation[i], n = v->g.kernel[i], k = 0;
         ptrdiff_t at = v->residue[i] + v->g.padding[i];
@@ -9557,6 +10240,7 @@ SAMBA__FN void samba__conv_residue(samba__conv *v, ptrdiff_t number)
         v->first[i] = (at - k * dilation) / stride - v->start[i];
         tap[i] = k;
     }
+
     samba__residue_taps(v, tap);
 }
 
@@ -9571,16 +10255,17 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
         && (c->n_attr < SAMBA__CONV_BACKWARD_WORDS || attr[SAMBA__CONV_SIZE] == 1);
     if ((n != 3 && n != 4) || w->ndim != n || !samba__sound_shape(x) || !samba__sound_shape(w)
         || (n == 3 && !one_row))
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "x must be (N,C,H,W) with w (O,C/groups,KH,KW), or "
-                            "(N,C,L) with w (O,C/groups,K) and no stride, padding or dilation of "
-                            "rows; x is %S, w %S",
-                            x, w);
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "x must be (N,C,H,W) with w (O,C/groups,KH,KW), or (N,C,L) with w (O,C/groups,K) and no stride, padding or dilation of rows; x is %S, w %S",
+            x, w);
+
     if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups || x->dim[1] / groups != w->dim[1])
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "with groups %d, x %S needs a w of (O,C/groups,...) "
-                            "with O a multiple of groups; w is %S",
-                            groups, x, w);
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "with groups %d, x %S needs a w of (O,C/groups,...) with O a multiple of groups; w is %S",
+            groups, x, w);
+
     *y = *x;
     y->dim[1] = w->dim[0];
     for (int32_t d = 2; d < n; d++) {
@@ -9592,15 +10277,16 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
         if (stride < 1 || padding < 0 || dilation < 1 || reach > room || !small)
             return samba_refuse(
                 c, SAMBA_ESHAPE,
-                "stride %d, padding %d, dilation %d: the kernel "
-                "spans %l of the %l that x and padding have along dimension %d; "
-                "it must fit, stride and dilation be 1 or more, padding 0 or more, and "
-                "all below 2^31",
+                "stride %d, padding %d, dilation %d: the kernel spans %l of the %l that x and padding have along dimension %d; it must fit, stride and dilation be 1 or more, padding 0 or more, and all below 2^31",
                 (int32_t)stride, (int32_t)padding, (int32_t)dilation, reach, room, d);
+
         y->dim[d] = (int32_t)samba__min64((room - reach) / stride + 1, INT32_MAX);
     }
-    return samba__sound_shape(y)
-        || samba_refuse(c, SAMBA_ESHAPE, "the output %S would be too large; use less padding", y);
+
+    if (!samba__sound_shape(y))
+        return samba_refuse(c, SAMBA_ESHAPE, "the output %S would be too large; use less padding",
+                            y);
+    return true;
 }
 
 /* Do tiles that are too large for the memory of threads fit into scratch? A device has memory for
@@ -9624,34 +10310,39 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     bool forward = made == SAMBA__MAKES_Y, makes_dx = made == SAMBA__MAKES_DX;
     int32_t words = forward ? SAMBA__CONV_WORDS : SAMBA__CONV_BACKWARD_WORDS;
     if (!samba__expect_all_f32(c, 2, forward ? 3 : 2, words)) return false;
+
     samba_shape x = c->in[0].shape, w = c->in[1].shape, y, *s = makes_dx ? &x : &w;
     const samba_shape *dy = &c->in[makes_dx ? 0 : 1].shape, *b = &c->in[2].shape;
     int32_t groups = c->attr[SAMBA__CONV_GROUPS];
     int64_t channels = (int64_t)w.dim[1] * groups;
     int32_t n = s->ndim;
+
     if (makes_dx) x.dim[1] = channels < 1 || channels > INT32_MAX ? 0 : (int32_t)channels;
     if (made == SAMBA__MAKES_DW) w.dim[0] = dy->dim[1];
     if (made == SAMBA__MAKES_DW) w.dim[1] = groups < 1 ? 0 : x.dim[1] / groups;
     if (!forward && n <= 4)
         for (int32_t d = 2; d < n; d++)
             s->dim[d] = c->attr[words - n + d];
+
     if (!samba__conv_shape(c, &x, &w, &y)) return false;
     c->out[0].shape = forward ? y : *s;
     if (!forward && !samba__same_shape(&y, dy))
         return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
     if (!samba__tiles_fit(c, made))
         return samba_refuse(c, SAMBA_ESHAPE, "the kernel of w %S spans too much of x %S", &w, &x);
-    return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
-        || samba_refuse(c, SAMBA_ESHAPE,
-                        "the bias %S must have one value for each of the %d "
-                        "output channels",
-                        b, w.dim[0]);
+
+    if (samba__has(c, 2) && (b->ndim != 1 || b->dim[0] != w.dim[0]))
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "the bias %S must have one value for each of the %d output channels", b,
+                            w.dim[0]);
+    return true;
 }
 
 SAMBA__FN void samba__conv_words(const samba_conv_opts *opts, int32_t ndim, int32_t *attr)
 {
     static const samba_conv_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, 0 };
     const samba_conv_opts *o = opts ? opts : &none;
+
     for (int32_t i = 0; i < 2; i++) {
         bool row = i == 0 && ndim == 3; /* 1-D: entry 0 of the options is for the columns */
         int32_t k = ndim == 3 ? 0 : i;
@@ -9689,11 +10380,13 @@ SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made 
     int64_t rows = v.g.groups * v.rows, residues = v.residues[0] * v.residues[1];
     w->flops = samba__flops(v.g.images * rows * v.target[0] * v.target[1] * residues,
                             v.channels * v.taps);
+
     w->n_phases = made == SAMBA__MAKES_Y ? 1 : 2;
     w->units[0] = made == SAMBA__MAKES_DX ? rows : v.units;
     w->units[1] = made == SAMBA__MAKES_DX ? v.units : rows;
     w->scratch = v.scratch * 4;
     if (v.tile_in_scratch) w->scratch += v.units * (int64_t)samba__tile_floats(&v) * 4;
+
 #if !SAMBA__DEVICE_HALF
     samba__conv_of(&v, &samba__device_tiles, made, c->in, c->out, c->attr);
 #endif
@@ -9708,12 +10401,14 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
                                                    float *to)
 {
     ptrdiff_t plane = v->source[0] * v->source[1], phases = v->phases;
+
 #if !SAMBA__DIRECT
     if (set && phases == 1) {
         samba__transpose(set, from, plane, n, deep, to, deep, v->source[1]);
         return;
     }
 #endif
+
     if (!set && phases == 1)
         memcpy(to, from, (size_t)n * sizeof *to);
     else if (!set && phases == 2)
@@ -9732,6 +10427,7 @@ SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, cons
 {
     ptrdiff_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
     ptrdiff_t plane = v->source[0] * v->source[1];
+
     for (ptrdiff_t i = 0; i < b->channels / deep * phases; i++) {
         /* Elements begin, begin + phases ... of a row go to cells left, left + 1 ... */
         ptrdiff_t channel = i / phases, phase = i % phases, first = b->first[1] + phase;
@@ -9740,8 +10436,10 @@ SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, cons
         ptrdiff_t n
             = samba__min_index(samba__ceil_index(v->source[1] - begin, phases), b->width - left);
         SAMBA_ASSERT(n <= 0 || (begin >= 0 && begin + (n - 1) * phases < v->source[1]));
+
         /* A kernel of one column or row leaves out what a stride skips. */
         if (v->span[1] == 0 && phases == v->stride[1] && phase) continue;
+
         for (ptrdiff_t r = 0; r < b->cells[0]; r++) {
             ptrdiff_t row = b->first[0] + r;
             float *to = tile + ((channel * b->cells[0] + r) * phases + phase) * width;
@@ -9773,6 +10471,7 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
     t.b_row = 0;
     t.b_col = 1;
     t.k = (intptr_t)s->kc;
+
     ptrdiff_t x = 0;
     t.b = q->tile;
     for (ptrdiff_t j = 0, n; j < q->n; j += n) {
@@ -9783,6 +10482,7 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
             samba__write_chains(&t, (int32_t)n, s->from ? c : NULL, NULL,
                                 s->row_bias ? s->row_bias + i : NULL, c);
         }
+
         x += n;
         t.b += n;
         if (x < q->run) continue;
@@ -9809,6 +10509,7 @@ SAMBA__INLINE void samba__im2col_panel(const samba__panel_product *s, const samb
             base += q->step;
         }
     }
+
     for (ptrdiff_t p = 0; p < s->kc; p++, to += s->b_row) {
         const float *x = q->tile + at[p];
         for (int32_t i = 0; i < n; i++)
@@ -9827,6 +10528,7 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
     int64_t direct_cost = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     int64_t packed_cost = samba__ceil_div(q->n, width) * (s->rows + 12);
     bool direct = a->isa != 0 && direct_cost > 0 && direct_cost <= packed_cost;
+
     float *c = s->c, *panel = a->local;
     s->a = rows;
     s->a_row = a_row;
@@ -9837,12 +10539,14 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
     s->b_at = direct ? at : NULL;
     s->b_hi = s->c_hi = half;
     s->bias = NULL;
+
     for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
         x = j % q->run;
         s->cols = samba__min64(direct ? samba__min64(half, q->run - x) : width, q->n - j);
         s->cols_hi = samba__max64(s->cols - half, 0);
         s->c = c + j;
         s->from = s->from ? s->c : NULL;
+
         if (direct) {
             s->b = q->tile + j / q->run * q->step + x;
             hi = j + s->cols;
@@ -9853,6 +10557,7 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
             s->cols += s->cols_hi;
         } else
             samba__im2col_panel(s, q, at, (ptrdiff_t)j, panel);
+
         set->multiply_panel(s);
     }
 }
@@ -9867,6 +10572,7 @@ SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bo
     const ptrdiff_t *by = makes_dw ? v->stride : v->step;
     ptrdiff_t deep = makes_dw ? b->channels : 1, phases = v->phases;
     ptrdiff_t c = p / sides[1] / sides[0], row = p / sides[1] % sides[0], x = p % sides[1];
+
     for (ptrdiff_t u = 0; u < n; x = 0) {
         ptrdiff_t line = (c * b->cells[0] + v->first[0] + row * by[0]) * phases * b->width;
         for (; x < sides[1] && u < n; x++, u++) {
@@ -9874,6 +10580,7 @@ SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bo
             if (phases > 1) cell = cell % phases * b->width + cell / phases;
             at[u] = (int32_t)((line + cell) * deep);
         }
+
         if (++row == sides[0]) {
             row = 0;
             c++;
@@ -9889,15 +10596,18 @@ SAMBA__VECTORIZED SAMBA__FN void samba__place_residues(const samba_args *a, cons
 {
     ptrdiff_t rows = samba__min_index(v->tile_rows, v->target[0] - first), wide = v->all_targets[1];
     ptrdiff_t by = v->g.stride[1], size = v->residue_sums, pairs = by == 2 ? wide / 2 : 0;
+
     for (ptrdiff_t i = 0; i < v->rows * rows; i++) {
         ptrdiff_t at = i / rows * v->tile_rows + i % rows;
         ptrdiff_t row = (first + i % rows) * v->g.stride[0] + v->residue[0];
         float *dx = a->out[0] + ((image * v->rows + i / rows) * v->all_targets[0] + row) * wide;
         const float *even = sums + at * (wide - pairs), *odd = sums + size + at * pairs;
+
         for (ptrdiff_t j = 0; j < pairs; j++) {
             dx[2 * j] = even[j];
             dx[2 * j + 1] = odd[j];
         }
+
         for (ptrdiff_t r = 0; r < v->residues[1]; r++) {
             ptrdiff_t n = samba__ceil_index(wide - r, by);
             for (ptrdiff_t j = pairs; j < n; j++)
@@ -9926,12 +10636,14 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, bool 
     ptrdiff_t terms = makes_dw ? b->target[0] * b->target[1] : b->channels * v->taps;
     ptrdiff_t most = samba__ceil_index(terms, samba__ceil_index(terms, SAMBA__CONV_KC));
     samba__runs q = { tile, sides[0] * run, run, by[0] * v->phases * b->width * deep };
+
     int32_t at[SAMBA__CONV_KC];
     samba__panel_product s;
     s.c_row = t->c_row;
     s.rows = v->rows;
     s.from_row = s.c_row;
     s.prefetch_a = false;
+
     for (ptrdiff_t p = 0, kc; p < terms; p += kc) {
         kc = samba__min_index(most, terms - p);
         SAMBA_ASSERT(kc > 0 && kc <= SAMBA__CONV_KC); /* at[] has room */
@@ -9939,6 +10651,7 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, bool 
         s.c = t->c;
         s.from = t->first && p == 0 ? NULL : s.c;
         s.row_bias = p + kc == terms ? t->bias : NULL;
+
         samba__im2col_rows(v, b, makes_dw, p, kc, at);
         samba__conv_product(a, &s, &q, at, t->a + p, t->a_row);
     }
@@ -9966,6 +10679,7 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bo
     ptrdiff_t row = image % v->g.groups * v->rows, first_row = row_tile * v->tile_rows;
     const float *w = a->in[1], *bias = makes_y && a->n_in > 2 ? a->in[2] : NULL;
     if (!makes_y) w = (float *)a->scratch + v->before * v->channels * v->rows * v->g.groups;
+
     samba__conv_term t;
     t.c = a->out[0] + (image * v->rows * v->target[0] + first_row) * v->target[1];
     t.c_row = v->target[0] * v->target[1];
@@ -9975,22 +10689,26 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bo
         t.c = m->sums + v->residue[1] * v->residue_sums;
         t.c_row = v->tile_rows * v->target[1];
     }
+
     ptrdiff_t terms = v->channel_tiles;
     if (v->taps == 0) { /* no tap meets this residue */
         memset(t.c, 0, (size_t)(v->rows * t.c_row) * sizeof *t.c);
         terms = 0;
     }
+
     for (ptrdiff_t i = 0; i < terms; i++) {
         samba__tile b;
         samba__open_tile(&b, v, row_tile, i);
         if (v->channel_tiles > 1 || !m->packed)
             samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), NULL, m->tile);
         m->packed = true;
+
         t.a = w + row * k + b.channel * v->taps;
         t.first = i == 0;
         t.bias = bias && i == v->channel_tiles - 1 ? bias + row : NULL;
         samba__conv_tile(a, v, false, &b, m->tile, &t);
     }
+
     if (v->strided_dx && v->residue[1] == v->residues[1] - 1)
         samba__place_residues(a, v, image, first_row, m->sums);
 }
@@ -10004,10 +10722,12 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, pt
     ptrdiff_t share = unit / v->tiles, channel_tile = unit % v->tiles, groups = v->g.groups;
     ptrdiff_t images = samba__ceil_index(v->g.images - share / groups, v->shares);
     ptrdiff_t plane = v->target[0] * v->target[1];
+
     for (ptrdiff_t i = 0; i < images * v->row_tiles; i++) {
         ptrdiff_t image = share + i / v->row_tiles * v->shares * groups;
         samba__tile b;
         samba__open_tile(&b, v, i % v->row_tiles, channel_tile);
+
         samba__conv_term t;
         t.c_row = v->channels * v->taps;
         t.c = (float *)a->scratch + share * v->rows * t.c_row + b.channel * v->taps;
@@ -10015,6 +10735,7 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, pt
         t.a_row = plane;
         t.first = i == 0;
         t.bias = NULL;
+
         samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), samba__gemm_set_of(a->isa),
                          m->tile);
         samba__conv_tile(a, v, true, &b, m->tile, &t);
@@ -10046,6 +10767,7 @@ SAMBA__FN void samba__transpose_weights(const samba_args *a, samba__conv *v, ptr
     const float *w = a->in[1] + (group * v->channels * v->rows + c) * n * m;
     ptrdiff_t residues[2]
         = { samba__min_index(n, down), samba__min_index(m, by) }; /* that have taps */
+
     for (ptrdiff_t i = 0; i < residues[0] * residues[1]; i++) {
         ptrdiff_t k[2] = { i / residues[1], i % residues[1] };
         samba__residue_taps(v, k);
@@ -10062,6 +10784,7 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
     samba__conv v; /* of residues, the current one */
     samba__conv_of(&v, &samba__own_tiles, made, a->in_spec, a->out_spec, a->attr);
     SAMBA_ASSERT(v.tile_in_scratch || samba__tile_floats(&v) <= (double)SAMBA__TILE_ROOM);
+
     const ptrdiff_t end = (ptrdiff_t)a->end;
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         samba__conv_memory m;
@@ -10070,6 +10793,7 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
             m.sums = (float *)a->scratch + v.scratch + u * (ptrdiff_t)samba__tile_floats(&v);
         m.tile = m.sums + v.residue_sums * v.residues[1];
         m.packed = false;
+
         if (made == SAMBA__MAKES_DX && a->phase == 0)
             samba__transpose_weights(a, &v, u);
         else if (made == SAMBA__MAKES_DW && a->phase == 0)
@@ -10103,7 +10827,6 @@ SAMBA__FN void samba__convolution_backward_weight_kernel(const samba_args *a)
     samba__conv_run(a, SAMBA__MAKES_DW);
 }
 
-/* The gradient of b is the sum of dy over all but channels. */
 SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                               const samba_conv_opts *opts)
 {
@@ -10182,11 +10905,11 @@ SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *a
         if (up && out > 0 && (out - 1) * stride >= n + padding) out--; /* starts behind x */
         if (out >= 1 && out <= INT32_MAX) return (int32_t)out;
     }
-    samba_refuse(c, SAMBA_ESHAPE,
-                 "kernel %d, stride %d, padding %d do not fit %d elements: "
-                 "kernel and stride must be at least 1, padding at most half the kernel, and the "
-                 "kernel at most the elements with padding; all together are below 2^31",
-                 attr[SAMBA__POOL_KERNEL], attr[SAMBA__POOL_STRIDE], attr[SAMBA__POOL_PADDING], n);
+
+    samba_refuse(
+        c, SAMBA_ESHAPE,
+        "kernel %d, stride %d, padding %d do not fit %d elements: kernel and stride must be at least 1, padding at most half the kernel, and the kernel at most the elements with padding; all together are below 2^31",
+        attr[SAMBA__POOL_KERNEL], attr[SAMBA__POOL_STRIDE], attr[SAMBA__POOL_PADDING], n);
     return 0;
 }
 
@@ -10199,6 +10922,7 @@ SAMBA__FN bool samba__pooling_rule(samba_call *c, samba__pooling op)
     int32_t words = max ? SAMBA__MAX_WORDS : SAMBA__AVG_WORDS;
     if (adaptive) words = SAMBA__ADAPTIVE_WORDS;
     if (!samba__expect_all_f32(c, n_in, n_in, words + more)) return false;
+
     samba_shape x = c->in[0].shape, y = x;
     const samba_shape *dy = &c->in[n_in - 1].shape;
     for (int32_t i = 0; i < 2 && x.ndim >= 2 && x.ndim <= SAMBA_MAX_DIMS; i++) {
@@ -10207,20 +10931,24 @@ SAMBA__FN bool samba__pooling_rule(samba_call *c, samba__pooling op)
         y.dim[d] = adaptive ? c->attr[i] : samba__pooling_side(c, x.dim[d], c->attr + i);
         if (c->code) return false;
     }
+
     if (x.ndim < 2 || !samba__sound_shape(&x) || !samba__sound_shape(&y))
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "x %S must end in rows and columns; neither it nor y "
-                            "%S may be empty or too large",
-                            &x, &y);
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "x %S must end in rows and columns; neither it nor y %S may be empty or too large", &x,
+            &y);
+
     c->out[0].shape = op <= SAMBA__AVG_FORWARD ? y : x;
-    return op <= SAMBA__AVG_FORWARD || samba__same_shape(&y, dy)
-        || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but pooling %S makes %S", dy, &x, &y);
+    if (op > SAMBA__AVG_FORWARD && !samba__same_shape(&y, dy))
+        return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but pooling %S makes %S", dy, &x, &y);
+    return true;
 }
 
 SAMBA__FN void samba__pooling_words(const samba_pool_opts *opts, int32_t *attr)
 {
     static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
     const samba_pool_opts *o = opts ? opts : &none;
+
     for (int32_t i = 0; i < 2; i++) {
         attr[SAMBA__POOL_KERNEL + i] = o->kernel[i] ? o->kernel[i] : o->kernel[0];
         attr[SAMBA__POOL_STRIDE + i] = o->stride[i] ? o->stride[i] : attr[SAMBA__POOL_KERNEL + i];
@@ -10260,6 +10988,7 @@ SAMBA__INLINE samba__window samba__window_of(const samba__pool_sides *v, int axi
     ptrdiff_t n = v->in[axis], m = v->out[axis];
     ptrdiff_t begin = v->adaptive ? o * n / m : o * v->stride[axis] - v->padding[axis];
     ptrdiff_t end = v->adaptive ? samba__ceil_index((o + 1) * n, m) : begin + v->kernel[axis];
+
     w.begin = samba__max_index(begin, 0);
     w.end = samba__min_index(end, n);
     w.size = v->exclude_padding ? w.end - w.begin
@@ -10318,14 +11047,17 @@ SAMBA__KERNEL void samba__max_windows(const samba__pool_sides *v, bool forward, 
 
     float most[COLUMNS];
     ptrdiff_t best[COLUMNS], by = v->stride[1], width = v->in[1];
+
     for (ptrdiff_t o = 0, n; o < v->out[0] * v->out[1]; o += n) {
         samba__window rows = samba__window_of(v, 0, o / v->out[1]);
         ptrdiff_t left = o % v->out[1] * by - v->padding[1];
         n = samba__min_index(v->out[1] - o % v->out[1], COLUMNS);
+
         for (ptrdiff_t i = 0; i < n; i++) {
             most[i] = -SAMBA__INF;
             best[i] = rows.begin * width + samba__max_index(left + i * by, 0);
         }
+
         for (ptrdiff_t tap = 0; tap < (rows.end - rows.begin) * v->kernel[1]; tap++) {
             ptrdiff_t column = left + tap % v->kernel[1], row = rows.begin + tap / v->kernel[1];
             ptrdiff_t at = row * width + column, end = n;
@@ -10338,6 +11070,7 @@ SAMBA__KERNEL void samba__max_windows(const samba__pool_sides *v, bool forward, 
                 if (!forward) best[i] += (at + i * by - best[i]) & -(ptrdiff_t)more;
             }
         }
+
         if (forward)
             memcpy(to + o, most, (size_t)n * sizeof *to);
         else
@@ -10388,6 +11121,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__max_squares_backward(const samba__pool_s
             samba__max_tap(x[2 * i + 1], 1, &most, &best);
             samba__max_tap(x[2 * i + width], 2, &most, &best);
             samba__max_tap(x[2 * i + width + 1], 3, &most, &best);
+
             uint32_t bits = samba__float_bits(dy[i]);
             dx[2 * i] = samba__if_best(bits, best, 0);
             dx[2 * i + 1] = samba__if_best(bits, best, 1);
@@ -10448,6 +11182,7 @@ SAMBA__INLINE void samba__avg_plane(const samba__pool_set *set, const samba__poo
                 n *= high;
                 high = 1;
             }
+
             for (ptrdiff_t i = 0; i < high; i++, from += v->in[1]) {
                 if (n >= SAMBA__LANES) {
                     sum += set->row_sum(from, n);
@@ -10456,6 +11191,7 @@ SAMBA__INLINE void samba__avg_plane(const samba__pool_set *set, const samba__poo
                         sum += from[k];
                 }
             }
+
             *y = sum / (float)(rows.size * columns.size);
         }
     }
@@ -10476,6 +11212,7 @@ SAMBA__INLINE void samba__avg_plane_backward(const samba__pool_set *set, const s
                 n *= high;
                 high = 1;
             }
+
             for (ptrdiff_t i = 0; i < high; i++, to += v->in[1]) {
                 if (n >= 8) {
                     set->row_add(to, share, n);
@@ -10493,9 +11230,11 @@ SAMBA__FN samba__pool_sides samba__pool_sides_of(const samba_args *a, samba__poo
     const samba_shape *x = op == SAMBA__AVG_BACKWARD ? &a->out_spec->shape : &a->in_spec->shape;
     const samba_shape *y = &a->out_spec->shape; /* or dy, the last input */
     if (op > SAMBA__AVG_FORWARD) y = &a->in_spec[a->n_in - 1].shape;
+
     samba__pool_sides v = SAMBA__ZEROED;
     v.adaptive = a->n_attr < SAMBA__MAX_WORDS;
     v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[SAMBA__AVG_EXCLUDE_PADDING];
+
     for (int32_t i = 0; i < 2; i++) {
         v.in[i] = x->dim[x->ndim - 2 + i];
         v.out[i] = y->dim[y->ndim - 2 + i];
@@ -10522,10 +11261,12 @@ SAMBA__FN void samba__pooling_run(const samba_args *a, samba__pooling op)
     samba__pool_sides v = samba__pool_sides_of(a, op);
     ptrdiff_t x_plane = v.in[0] * v.in[1], y_plane = v.out[0] * v.out[1];
     bool squares = samba__has_squares(&v);
+
     const ptrdiff_t end = (ptrdiff_t)a->end;
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         const float *x = a->in[0] + u * x_plane, *dy = a->in[a->n_in - 1] + u * y_plane;
         float *y = a->out[0] + u * y_plane, *dx = a->out[0] + u * x_plane;
+
         if (op == SAMBA__MAX_FORWARD && squares) {
             set->max_squares(&v, x, y);
         } else if (op == SAMBA__MAX_FORWARD) {
@@ -10536,6 +11277,7 @@ SAMBA__FN void samba__pooling_run(const samba_args *a, samba__pooling op)
             set->max_squares_backward(&v, x, dy, dx);
         } else {
             memset(dx, 0, (size_t)x_plane * sizeof *dx);
+
             if (op == SAMBA__MAX_BACKWARD)
                 set->max_plane_backward(&v, x, dy, dx);
             else
@@ -10624,13 +11366,17 @@ SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr
    mechanism serves calibration and training, and [quantize] makes int8 programs of both. ---- */
 enum { SAMBA__INT8_LEAST = -128, SAMBA__INT8_MOST = 127, SAMBA__INT8_MOST_K = 32768 };
 
+#define SAMBA__INT8_MOST_BIAS 536870912.0 /* steps: beside it a sum of products fits an int32 */
+#define SAMBA__LEAST_WEIGHT 1.5e-36f      /* 127 steps: smaller ones would be no normal numbers */
+
 typedef struct samba__int8_grid {
     float scale;
     int32_t zero;
 } samba__int8_grid;
 
 /* x rounded to an integer, halves to even, and limited; least ... most lie within 2^22, and NaN is
-   0. To add 3 2^22 and take it away again leaves no room for a fraction. */
+   0: who may get one tells of it. To add 3 2^22 and take it away again leaves no room for a
+   fraction. */
 SAMBA__INLINE int32_t samba__nearest(float x, int32_t least, int32_t most)
 {
     const float whole = 12582912.0f;
@@ -10640,15 +11386,17 @@ SAMBA__INLINE int32_t samba__nearest(float x, int32_t least, int32_t most)
     return (int32_t)((x + whole) - whole);
 }
 
-/* The grid of a range that has 0. One that is hardly wider than 0 needs no fine steps. */
+/* The grid of a range that has 0. One that is hardly wider than 0 needs no fine steps. That of a
+   range with a NaN or an infinity has such a scale, so all its numbers are NaN. */
 SAMBA__FN samba__int8_grid samba__grid_of(float least, float most)
 {
     samba__int8_grid g = { most / 255.0f - least / 255.0f, 0 };
-    if (g.scale >= 1e-30f)
-        g.zero = samba__nearest((float)SAMBA__INT8_LEAST - least / g.scale, SAMBA__INT8_LEAST,
-                                SAMBA__INT8_MOST);
-    else
+    if (g.scale < 1e-30f) {
         g.scale = 1.0f;
+        return g;
+    }
+    g.zero = samba__nearest((float)SAMBA__INT8_LEAST - least / g.scale, SAMBA__INT8_LEAST,
+                            SAMBA__INT8_MOST);
     return g;
 }
 
@@ -10663,10 +11411,16 @@ SAMBA__INLINE float samba__from_grid(int32_t q, samba__int8_grid g)
     return (float)(q - g.zero) * g.scale;
 }
 
-/* The scale of weights of which the largest has this size. */
+/* x rounded to a number of the grid, in f32; NaN stays. */
+SAMBA__INLINE float samba__on_grid(float x, samba__int8_grid g)
+{
+    return samba__unless_nan(x, samba__from_grid(samba__to_grid(x, g), g));
+}
+
+/* The scale of weights of which the largest has this size; NaN gives NaN. */
 SAMBA__INLINE float samba__weight_scale(float most)
 {
-    return most >= 1e-30f ? most / (float)SAMBA__INT8_MOST : 1.0f;
+    return most < SAMBA__LEAST_WEIGHT ? 1.0f : most / (float)SAMBA__INT8_MOST;
 }
 
 /* ---- observe: a range (3) follows that of x: least, most, and how many batches it has seen. With
@@ -10680,18 +11434,19 @@ SAMBA__FN bool samba__expect_range(samba_call *c, int32_t n_in, int32_t n_attr)
 {
     if (!samba__expect_all_f32(c, n_in, n_in, n_attr)) return false;
     const samba_shape *range = &c->in[n_in - 1].shape;
-    return (range->ndim == 1 && range->dim[0] == SAMBA__RANGE_SIZE)
-        || samba_refuse(c, SAMBA_ESHAPE,
-                        "input %d, the range, is %S, not (%d): least, most, "
-                        "number of batches",
-                        n_in - 1, range, (int32_t)SAMBA__RANGE_SIZE);
+    if (range->ndim != 1 || range->dim[0] != SAMBA__RANGE_SIZE)
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "input %d, the range, is %S, not (%d): least, most, number of batches",
+                            n_in - 1, range, (int32_t)SAMBA__RANGE_SIZE);
+    return true;
 }
 
 SAMBA__FN bool samba__expect_momentum(samba_call *c)
 {
     float momentum = samba_attr_float(c->attr[SAMBA__OBSERVE_MOMENTUM]);
-    return (momentum >= 0.0f && momentum <= 1.0f)
-        || samba_refuse(c, SAMBA_ERANGE, "momentum is %g; it is 0 ... 1", (double)momentum);
+    if (!(momentum >= 0.0f && momentum <= 1.0f))
+        return samba_refuse(c, SAMBA_ERANGE, "momentum is %g; it is 0 ... 1", (double)momentum);
+    return true;
 }
 
 SAMBA__FN bool samba__observe_shape(samba_call *c)
@@ -10720,10 +11475,12 @@ SAMBA__FN void samba__follow_range(const float *x, int64_t n, const float *befor
         nan = nan | (x[i] != x[i]);
     }
     if (nan) least = most = samba__bits_float(0x7FC00000u);
+
     if (batches != 0.0f) {
         least = samba__range_end(before[SAMBA__RANGE_LEAST], least, momentum, false);
         most = samba__range_end(before[SAMBA__RANGE_MOST], most, momentum, true);
     }
+
     range[SAMBA__RANGE_LEAST] = least;
     range[SAMBA__RANGE_MOST] = most;
     range[SAMBA__RANGE_BATCHES] = batches + 1.0f;
@@ -10738,7 +11495,9 @@ SAMBA__FN void samba__observe_kernel(const samba_args *a)
 /* ---- fake_quantize: y = the number nearest to x on the grid of its range; inputs x and the range,
    outputs y and the range. dx = dy where the grid reaches, as if the steps were not there: Bengio,
    Leonard, Courville, "Estimating or propagating gradients through stochastic neurons", 2013. With
-   half a step at either end, since an end of the range may lie between two numbers. ---- */
+   half a step at either end, since an end of the range may lie between two numbers. NaN stays NaN,
+   and so does the gradient there; an infinity is limited if the range stays, else all is NaN. ----
+ */
 enum { SAMBA__QUANT_BLOCK = 4096 }; /* elements of a unit */
 
 SAMBA__FN void samba__blocks_work(samba_work *w, const samba_call *c)
@@ -10783,7 +11542,7 @@ SAMBA__FN void samba__fake_quantize_kernel(const samba_args *a)
         int64_t last, i = samba__block_range(a, &last);
         samba__int8_grid g = samba__grid_of(range[SAMBA__RANGE_LEAST], range[SAMBA__RANGE_MOST]);
         for (; i < last; i++)
-            a->out[0][i] = samba__from_grid(samba__to_grid(a->in[0][i], g), g);
+            a->out[0][i] = samba__on_grid(a->in[0][i], g);
     }
 }
 
@@ -10797,8 +11556,10 @@ SAMBA__FN bool samba__fake_quantize_backward_shape(samba_call *c)
 {
     if (!samba__expect_range(c, 3, 0)) return false;
     c->out[0] = c->in[0];
-    return samba__same_shape(&c->in[0].shape, &c->in[1].shape)
-        || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x is %S", &c->in[0].shape, &c->in[1].shape);
+    if (!samba__same_shape(&c->in[0].shape, &c->in[1].shape))
+        return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x is %S", &c->in[0].shape,
+                            &c->in[1].shape);
+    return true;
 }
 
 SAMBA__FN void samba__fake_quantize_backward_kernel(const samba_args *a)
@@ -10807,9 +11568,10 @@ SAMBA__FN void samba__fake_quantize_backward_kernel(const samba_args *a)
     samba__int8_grid g = samba__grid_of(a->in[2][SAMBA__RANGE_LEAST], a->in[2][SAMBA__RANGE_MOST]);
     float low = (float)(SAMBA__INT8_LEAST - g.zero) - 0.5f;
     float high = (float)(SAMBA__INT8_MOST - g.zero) + 0.5f;
+
     for (; i < last; i++) {
-        float at = a->in[1][i] / g.scale;
-        a->out[0][i] = at >= low && at <= high ? a->in[0][i] : 0.0f;
+        float at = a->in[1][i] / g.scale, dy = at >= low && at <= high ? a->in[0][i] : 0.0f;
+        a->out[0][i] = samba__unless_nan(at, dy);
     }
 }
 
@@ -10828,7 +11590,8 @@ SAMBA__FN void samba__fake_quantize_weight_work(samba_work *w, const samba_call 
     w->units[0] = c->in[0].shape.dim[c->attr[SAMBA__AXIS_NUMBER]];
 }
 
-/* The size of the largest weight of channel u: of x (before, channels, behind). */
+/* The size of the largest weight of channel u, or NaN if there is one: of x (before, channels,
+ * behind). */
 SAMBA__FN float samba__channel_size(const float *x, const samba_shape *shape, int32_t axis,
                                     int64_t u)
 {
@@ -10836,7 +11599,7 @@ SAMBA__FN float samba__channel_size(const float *x, const samba_shape *shape, in
     float most = 0.0f;
     for (int64_t i = u * behind; i < samba_count(shape); i += row)
         for (int64_t k = 0; k < behind; k++)
-            most = samba__abs(x[i + k]) > most ? samba__abs(x[i + k]) : most;
+            most = samba__larger(most, samba__abs(x[i + k]));
     return most;
 }
 
@@ -10845,12 +11608,13 @@ SAMBA__FN void samba__fake_quantize_weight_kernel(const samba_args *a)
     const samba_shape *shape = &a->in_spec[0].shape;
     int32_t axis = a->attr[SAMBA__AXIS_NUMBER];
     int64_t behind = samba__inner(shape, axis), row = behind * shape->dim[axis];
+
     for (int64_t u = a->begin; u < a->end; u++) {
         samba__int8_grid g
             = { samba__weight_scale(samba__channel_size(a->in[0], shape, axis, u)), 0 };
         for (int64_t i = u * behind; i < samba_count(shape); i += row)
             for (int64_t k = 0; k < behind; k++)
-                a->out[0][i + k] = samba__from_grid(samba__to_grid(a->in[0][i + k], g), g);
+                a->out[0][i + k] = samba__on_grid(a->in[0][i + k], g);
     }
 }
 SAMBA__GRAD1(fake_quantize_weight, dy)
@@ -10865,9 +11629,10 @@ SAMBA__OP_API samba_tensor *samba_fake_quantize_weight(samba_tensor *w, int32_t 
 /* Ops of int8, on the grids of [quant]. First, what their rules share. */
 SAMBA__FN bool samba__expect_type(samba_call *c, int32_t i, samba_dtype type)
 {
-    return c->in[i].dtype == type
-        || samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, but must be %T", i, (int)c->in[i].dtype,
-                        (int)type);
+    if (c->in[i].dtype != type)
+        return samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, but must be %T", i,
+                            (int)c->in[i].dtype, (int)type);
+    return true;
 }
 
 /* Expects n_in inputs, of which the first n_int8 are int8, as output 0 is. */
@@ -10884,9 +11649,10 @@ SAMBA__FN bool samba__expect_int8(samba_call *c, int32_t n_in, int32_t n_int8, i
 SAMBA__FN bool samba__expect_word(samba_call *c, int32_t i, const char *name, int32_t least,
                                   int32_t most)
 {
-    return (c->attr[i] >= least && c->attr[i] <= most)
-        || samba_refuse(c, SAMBA_ERANGE, "%s is %d; it is %d ... %d", name, c->attr[i], least,
-                        most);
+    if (c->attr[i] < least || c->attr[i] > most)
+        return samba_refuse(c, SAMBA_ERANGE, "%s is %d; it is %d ... %d", name, c->attr[i], least,
+                            most);
+    return true;
 }
 
 SAMBA__FN bool samba__expect_zero(samba_call *c, int32_t i)
@@ -10929,13 +11695,15 @@ SAMBA__INLINE int8_t samba__int8_limited(int32_t q, const samba__int8_y *y)
     return (int8_t)(q > y->most ? y->most : q);
 }
 
-/* ---- quantize and dequantize: to the grid of the attributes, and back ---- */
+/* ---- quantize and dequantize: to the grid of the attributes, and back. Beyond the grid quantize
+   takes its end, also for infinities; a NaN ends the run, since no int8 stands for it. ---- */
 SAMBA__FN bool samba__expect_grid(samba_call *c)
 {
     float scale = samba_attr_float(c->attr[SAMBA__GRID_SCALE]);
-    return (scale > 0.0f && scale < SAMBA__INF)
-        ? samba__expect_zero(c, SAMBA__GRID_ZERO)
-        : samba_refuse(c, SAMBA_ERANGE, "the scale %g is not above 0, or infinite", (double)scale);
+    if (!(scale > 0.0f && scale < SAMBA__INF))
+        return samba_refuse(c, SAMBA_ERANGE, "the scale %g is not above 0, or infinite",
+                            (double)scale);
+    return samba__expect_zero(c, SAMBA__GRID_ZERO);
 }
 
 SAMBA__FN samba__int8_grid samba__grid_attr(const int32_t *attr)
@@ -10957,8 +11725,18 @@ SAMBA__VECTORIZED SAMBA__FN void samba__quantize_kernel(const samba_args *a)
     int64_t last, i = samba__block_range(a, &last);
     samba__int8_grid g = samba__grid_attr(a->attr);
     int8_t *y = samba__out_int8(a);
-    for (; i < last; i++)
-        y[i] = (int8_t)samba__to_grid(a->in[0][i], g);
+    bool nan = false;
+
+    for (int64_t k = i; k < last; k++) {
+        float x = a->in[0][k];
+        y[k] = (int8_t)samba__to_grid(x, g);
+        nan |= x != x;
+    }
+
+    if (!nan) return;
+    while (a->in[0][i] == a->in[0][i])
+        i++;
+    samba__fault_of_nan(a, 0, i);
 }
 
 SAMBA__FN bool samba__dequantize_shape(samba_call *c)
@@ -11022,11 +11800,14 @@ SAMBA__FN bool samba__add_int8_shape(samba_call *c)
         if (!samba__expect_zero(c, SAMBA__ADD_INT8_ZEROS + i)
             || !samba__expect_factor(c, SAMBA__ADD_INT8_FACTORS + i))
             return false;
-    return samba__expect_word(c, SAMBA__ADD_INT8_SHIFT, "shift", 0, SAMBA__SUM_MOST_SHIFT)
-        && samba__expect_y(c, SAMBA__ADD_INT8_ZERO_Y)
-        && (samba__same_shape(&c->in[0].shape, &c->in[1].shape)
-            || samba_refuse(c, SAMBA_ESHAPE, "%S and %S differ; int8 sums do not stretch",
-                            &c->in[0].shape, &c->in[1].shape));
+
+    if (!samba__expect_word(c, SAMBA__ADD_INT8_SHIFT, "shift", 0, SAMBA__SUM_MOST_SHIFT)
+        || !samba__expect_y(c, SAMBA__ADD_INT8_ZERO_Y))
+        return false;
+    if (!samba__same_shape(&c->in[0].shape, &c->in[1].shape))
+        return samba_refuse(c, SAMBA_ESHAPE, "%S and %S differ; int8 sums do not stretch",
+                            &c->in[0].shape, &c->in[1].shape);
+    return true;
 }
 
 SAMBA__VECTORIZED SAMBA__FN void samba__add_int8_kernel(const samba_args *a)
@@ -11037,6 +11818,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__add_int8_kernel(const samba_args *a)
     const int32_t *factor = a->attr + SAMBA__ADD_INT8_FACTORS;
     const int8_t *x = samba__in_int8(a, 0), *z = samba__in_int8(a, 1);
     int8_t *y = samba__out_int8(a);
+
     for (; i < last; i++) {
         int32_t sum = (x[i] - zero[0]) * factor[0] + (z[i] - zero[1]) * factor[1];
         y[i] = samba__int8_shifted(sum, a->attr[SAMBA__ADD_INT8_SHIFT], &to);
@@ -11056,6 +11838,7 @@ SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *w, ptrdiff_t 
 {
     const int8_t *w2 = w + 2 * w_row, *end = x + k;
     int32_t s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+
     for (; x < end; x++, w++, w2++) {
         int32_t v = *x;
         s0 += v * w[0];
@@ -11063,6 +11846,7 @@ SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *w, ptrdiff_t 
         s2 += v * w2[0];
         s3 += v * w2[w_row];
     }
+
     sum[0] = s0;
     sum[1] = s1;
     sum[2] = s2;
@@ -11108,19 +11892,19 @@ SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *w, ptrdiff_t 
     const int8_t *w2 = w + 2 * w_row, *end = x + (k & ~(ptrdiff_t)3);
     int32_t s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
     uint32_t even, odd, low, high;
+
     if (x < end)
-        __asm__("1:\n\t"
-                "ldr %[odd], [%[x]], #4\n\t"
-                "sxtb16 %[even], %[odd]\n\t"
-                "sxtb16 %[odd], %[odd], ror #8\n\t" SAMBA__DSP_ROW("s1", "%[w], %[row]]")
-                    SAMBA__DSP_ROW("s0", "%[w]], #4") SAMBA__DSP_ROW("s3", "%[w2], %[row]]")
-                        SAMBA__DSP_ROW("s2", "%[w2]], #4") "cmp %[x], %[end]\n\t"
-                                                           "bne 1b"
-                : [x] "+r"(x), [w] "+r"(w), [w2] "+r"(w2), [s0] "+r"(s0), [s1] "+r"(s1),
-                  [s2] "+r"(s2), [s3] "+r"(s3), [even] "=&r"(even), [odd] "=&r"(odd),
-                  [low] "=&r"(low), [high] "=&r"(high)
-                : [row] "r"(w_row), [end] "r"(end)
-                : "cc", "memory");
+        __asm__(
+            "1:\n\tldr %[odd], [%[x]], #4\n\tsxtb16 %[even], %[odd]\n\tsxtb16 %[odd], %[odd], ror #8\n\t" SAMBA__DSP_ROW(
+                "s1", "%[w], %[row]]") SAMBA__DSP_ROW("s0", "%[w]], #4")
+                SAMBA__DSP_ROW("s3", "%[w2], %[row]]")
+                    SAMBA__DSP_ROW("s2", "%[w2]], #4") "cmp %[x], %[end]\n\tbne 1b"
+            : [x] "+r"(x), [w] "+r"(w), [w2] "+r"(w2), [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2),
+              [s3] "+r"(s3), [even] "=&r"(even), [odd] "=&r"(odd), [low] "=&r"(low),
+              [high] "=&r"(high)
+            : [row] "r"(w_row), [end] "r"(end)
+            : "cc", "memory");
+
     sum[0] = s0;
     sum[1] = s1;
     sum[2] = s2;
@@ -11145,6 +11929,7 @@ SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *w,
     SAMBA__UNROLLED
     for (int j = 0; j < 4; j++)
         all[j] = _mm256_setzero_si256();
+
     for (; p + 16 <= k; p += 16) {
         __m256i v = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(x + p)));
         SAMBA__UNROLLED
@@ -11154,12 +11939,14 @@ SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *w,
             all[j] = _mm256_add_epi32(all[j], pairs);
         }
     }
+
     for (int j = 0; j < 4; j++) {
         int32_t lane[8];
         _mm256_storeu_si256((__m256i *)(void *)lane, all[j]);
         for (int l = 0; l < 8; l++)
             sum[j] += lane[l];
     }
+
     samba__dot4_rest(x + p, w + p, w_row, k - p, sum);
 }
 
@@ -11176,6 +11963,7 @@ SAMBA__VNNI_FN SAMBA__INLINE __m128i samba__lane_sums(const __m512i v[4])
     for (int j = 0; j < 4; j++)
         half[j]
             = _mm256_add_epi32(_mm512_castsi512_si256(v[j]), _mm512_extracti64x4_epi64(v[j], 1));
+
     __m256i low = _mm256_hadd_epi32(half[0], half[1]), high = _mm256_hadd_epi32(half[2], half[3]);
     __m256i four = _mm256_hadd_epi32(low, high);
     return _mm_add_epi32(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
@@ -11191,6 +11979,7 @@ SAMBA__VNNI_FN SAMBA__FN void samba__dot4_vnni(const int8_t *x, const int8_t *w,
     SAMBA__UNROLLED
     for (int j = 0; j < 4; j++)
         all[j] = _mm512_setzero_si512();
+
     for (ptrdiff_t p = 0; p < k; p += 64) {
         __mmask64 there = ~(__mmask64)0 >> (k - p < 64 ? 64 - (k - p) : 0);
         __m512i v = _mm512_maskz_loadu_epi8(there, x + p);
@@ -11201,10 +11990,12 @@ SAMBA__VNNI_FN SAMBA__FN void samba__dot4_vnni(const int8_t *x, const int8_t *w,
             all[j] = _mm512_dpbusd_epi32(all[j], _mm512_xor_si512(bytes, flip), v);
         }
     }
+
     of_x = _mm512_slli_epi32(of_x, 7);
     SAMBA__UNROLLED
     for (int j = 0; j < 4; j++)
         all[j] = _mm512_sub_epi32(all[j], of_x);
+
     __m128i *to = (__m128i *)(void *)sum;
     _mm_storeu_si128(to, _mm_add_epi32(_mm_loadu_si128(to), samba__lane_sums(all)));
 }
@@ -11231,12 +12022,14 @@ SAMBA__SDOT_FN SAMBA__FN void samba__dot4_sdot(const int8_t *x, const int8_t *w,
     ptrdiff_t p = 0;
     for (int j = 0; j < 4; j++)
         all[j] = vdupq_n_s32(0);
+
     for (; p + 16 <= k; p += 16) {
         int8x16_t v = vld1q_s8(x + p);
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++)
             all[j] = vdotq_s32(all[j], v, vld1q_s8(w + j * w_row + p));
     }
+
     for (int j = 0; j < 4; j++)
         sum[j] += vaddvq_s32(all[j]);
     samba__dot4_rest(x + p, w + p, w_row, k - p, sum);
@@ -11271,10 +12064,12 @@ SAMBA__INLINE int8_t samba__int8_scaled(int32_t sum, const samba__int8_channel *
     int64_t whole = (int32_t)((uint32_t)sum + (uint32_t)c->bias);
     uint64_t product = (uint64_t)(whole * c->multiplier);
     uint32_t shift = (uint32_t)c->shift & 63u;
+
     if (shift > 32u) {
         uint32_t high = (uint32_t)(product >> 32) + (1u << (shift - 33u));
         return samba__int8_limited(y->zero + ((int32_t)high >> (shift - 32u)), y);
     }
+
     int64_t scaled = (int64_t)(product + (((uint64_t)1 << shift) >> 1)) >> shift;
     scaled = scaled > 1024 ? 1024 : scaled;
     return samba__int8_limited(y->zero + (int32_t)(scaled < -1024 ? -1024 : scaled), y);
@@ -11307,21 +12102,23 @@ SAMBA__NOINLINE void samba__int8_store(const int32_t *sum, ptrdiff_t n,
     }
 }
 
-/* Expects weights w of `channels` rows of k, and their table. */
+/* Expects the table of `channels` rows of weights, and sums of k products that an int32 holds. */
 SAMBA__FN bool samba__expect_channels(samba_call *c, int32_t channels, int64_t k)
 {
     const samba_shape *s = &c->in[SAMBA__INT8_TABLE].shape;
     if (!samba__expect_type(c, SAMBA__INT8_TABLE, SAMBA_I32)) return false;
     if (s->ndim != 2 || s->dim[0] != channels || s->dim[1] != 3)
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "input %d is %S, not (%d,3): bias, multiplier and shift "
-                            "of each channel",
-                            (int32_t)SAMBA__INT8_TABLE, s, channels);
-    return k <= SAMBA__INT8_MOST_K
-        || samba_refuse(c, SAMBA_ERANGE,
-                        "%l products are summed; more than %d could overflow an int32: split "
-                        "them, or leave this layer in f32",
-                        k, (int32_t)SAMBA__INT8_MOST_K);
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "input %d is %S, not (%d,3): bias, multiplier and shift of each channel",
+            (int32_t)SAMBA__INT8_TABLE, s, channels);
+
+    if (k > SAMBA__INT8_MOST_K)
+        return samba_refuse(
+            c, SAMBA_ERANGE,
+            "%l products are summed; more than %d could overflow an int32: split them, or leave this layer in f32",
+            k, (int32_t)SAMBA__INT8_MOST_K);
+    return true;
 }
 
 enum { SAMBA__INT8_COLUMNS = 32 }; /* channels whose sums are on the stack */
@@ -11331,9 +12128,11 @@ SAMBA__FN bool samba__affine_int8_shape(samba_call *c)
 {
     if (!samba__expect_int8(c, SAMBA__INT8_INPUTS, SAMBA__INT8_TABLE, SAMBA__AFFINE_INT8_END))
         return false;
+
     const samba_shape *x = &c->in[0].shape, *w = &c->in[SAMBA__INT8_WEIGHT].shape;
     if (x->ndim < 1 || w->ndim != 2 || x->dim[x->ndim - 1] != w->dim[1])
         return samba_refuse(c, SAMBA_ESHAPE, "x %S (*,k) does not fit the weights %S (n,k)", x, w);
+
     c->out[0].shape.dim[x->ndim - 1] = w->dim[0];
     return samba__expect_y(c, SAMBA__AFFINE_INT8_ZERO_Y)
         && samba__expect_channels(c, w->dim[0], w->dim[1]);
@@ -11356,11 +12155,13 @@ SAMBA__FN void samba__affine_int8_kernel(const samba_args *a)
     samba__int8_y to = samba__int8_y_of(a->attr + SAMBA__AFFINE_INT8_ZERO_Y);
     const samba__int8_channel *table
         = (const samba__int8_channel *)(const void *)a->in[SAMBA__INT8_TABLE];
+
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
         ptrdiff_t row = u / blocks, j = u % blocks * SAMBA__INT8_COLUMNS;
         ptrdiff_t some = n - j < SAMBA__INT8_COLUMNS ? n - j : (ptrdiff_t)SAMBA__INT8_COLUMNS;
         int32_t sum[SAMBA__INT8_COLUMNS] = { 0 };
         int8_t *y = samba__out_int8(a) + row * n + j;
+
         samba__int8_dots(samba__dot4_of(a->isa), samba__in_int8(a, 0) + row * k,
                          samba__in_int8(a, SAMBA__INT8_WEIGHT) + j * k, k, k, some, sum);
         samba__int8_store(sum, some, &table[j], false, &to, y, 1);
@@ -11398,12 +12199,14 @@ SAMBA__FN bool samba__convolution_int8_shape(samba_call *c)
 {
     if (!samba__expect_int8(c, SAMBA__INT8_INPUTS, SAMBA__INT8_TABLE, SAMBA__CONV_INT8_END))
         return false;
+
     const samba_shape *w = &c->in[SAMBA__INT8_WEIGHT].shape;
     samba_shape y;
     c->n_attr = SAMBA__CONV_WORDS; /* those that convolution has as well */
     bool fits = samba__conv_shape(c, &c->in[0].shape, w, &y);
     c->n_attr = SAMBA__CONV_INT8_END;
     if (!fits) return false;
+
     c->out[0].shape = y;
     return samba__expect_zero(c, SAMBA__CONV_INT8_ZERO_X)
         && samba__expect_y(c, SAMBA__CONV_INT8_ZERO_Y)
@@ -11423,10 +12226,12 @@ SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
     samba__conv_geometry g
         = samba__conv_geometry_of(SAMBA__MAKES_Y, a->in_spec, a->out_spec, a->attr);
     samba__int8_conv v;
+
     v.x = samba__in_int8(a, 0);
     v.w = samba__in_int8(a, SAMBA__INT8_WEIGHT);
     v.y = samba__out_int8(a);
     v.table = (const samba__int8_channel *)(const void *)a->in[SAMBA__INT8_TABLE];
+
     v.groups = (ptrdiff_t)g.groups;
     v.in_channels = (ptrdiff_t)g.in_channels;
     v.out_channels = (ptrdiff_t)g.out_channels;
@@ -11438,8 +12243,10 @@ SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
         v.padding[i] = (ptrdiff_t)g.padding[i];
         v.dilation[i] = (ptrdiff_t)g.dilation[i];
     }
+
     v.k = v.in_channels * v.kernel[0] * v.kernel[1];
     v.wide = (v.output[1] - 1) * v.stride[1] + (v.kernel[1] - 1) * v.dilation[1] + 1;
+
     v.dot4 = samba__dot4_of(a->isa);
     v.zero_x = (int8_t)a->attr[SAMBA__CONV_INT8_ZERO_X];
     v.to = samba__int8_y_of(a->attr + SAMBA__CONV_INT8_ZERO_Y);
@@ -11453,6 +12260,7 @@ SAMBA__NOINLINE void samba__int8_rows(const samba__int8_conv *v, const int8_t *x
 {
     ptrdiff_t before = v->padding[1] < v->wide ? v->padding[1] : v->wide;
     ptrdiff_t inside = v->wide - before < v->input[1] ? v->wide - before : v->input[1];
+
     for (ptrdiff_t c = 0; c < v->in_channels; c++, x += v->input[0] * v->input[1])
         for (ptrdiff_t ky = 0; ky < v->kernel[0]; ky++, to += v->wide) {
             ptrdiff_t iy = row * v->stride[0] - v->padding[0] + ky * v->dilation[0];
@@ -11469,6 +12277,7 @@ SAMBA__NOINLINE void samba__int8_windows(const samba__int8_conv *v, const int8_t
     ptrdiff_t width = v->kernel[1], step = v->stride[1], next = v->wide - width;
     const int8_t *x2 = x + 2 * step, *last = w + v->k;
     int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+
     do {
         const int8_t *end = w + width;
         do {
@@ -11483,6 +12292,7 @@ SAMBA__NOINLINE void samba__int8_windows(const samba__int8_conv *v, const int8_t
         x += next;
         x2 += next;
     } while (w < last);
+
     sum[0] = s0;
     sum[1] = s1;
     sum[2] = s2;
@@ -11497,6 +12307,7 @@ SAMBA__NOINLINE void samba__int8_near_windows(const samba__int8_conv *v, const i
     ptrdiff_t width = v->kernel[1], next = v->wide - width;
     const int8_t *last = w + v->k;
     int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+
     do {
         const int8_t *end = w + width;
         do {
@@ -11512,6 +12323,7 @@ SAMBA__NOINLINE void samba__int8_near_windows(const samba__int8_conv *v, const i
         } while (w < end);
         x += next;
     } while (w < last);
+
     sum[0] = s0;
     sum[1] = s1;
     sum[2] = s2;
@@ -11531,7 +12343,9 @@ SAMBA__NOINLINE void samba__int8_in_place(const samba__int8_conv *v, ptrdiff_t i
     ptrdiff_t n = v->output[1], plane = v->output[0] * n, stride = v->stride[1];
     ptrdiff_t part = image * v->groups + group, channel = group * v->out_channels;
     int8_t *y = v->y + part * v->out_channels * plane + row * n;
+
     samba__int8_rows(v, v->x + part * v->in_channels * v->input[0] * v->input[1], row, rows);
+
     for (ptrdiff_t o = channel; o < channel + v->out_channels; o++, y += plane) {
         ptrdiff_t some = n < SAMBA__INT8_COLUMNS ? n : (ptrdiff_t)SAMBA__INT8_COLUMNS;
         for (ptrdiff_t begin = 0; begin < n; begin += some) {
@@ -11554,6 +12368,7 @@ SAMBA__NOINLINE void samba__int8_inner(const samba__int8_conv *v, const int8_t *
 {
     ptrdiff_t width = v->kernel[1], down = v->dilation[0] * v->input[1];
     ptrdiff_t next = v->input[0] * v->input[1] - v->kernel[0] * down;
+
     for (ptrdiff_t c = v->in_channels; c > 0; c--, x += next)
         for (ptrdiff_t ky = v->kernel[0]; ky > 0; ky--, x += down) {
             ptrdiff_t i = 0;
@@ -11578,16 +12393,19 @@ SAMBA__FN void samba__int8_window(const samba__int8_conv *v, const int8_t *x, pt
     ptrdiff_t left = column * v->stride[1] - v->padding[1];
     ptrdiff_t channel = p / taps, ky = p % taps / width, kx = p % width;
     ptrdiff_t bottom = top + (v->kernel[0] - 1) * v->dilation[0];
+
     if (n == v->k && step == 1 && top >= 0 && left >= 0 && bottom < v->input[0]
         && left + width <= v->input[1]) {
         samba__int8_inner(v, x + top * v->input[1] + left, to);
         return;
     }
+
     while (n > 0) {
         ptrdiff_t iy = top + ky * v->dilation[0], ix = left + kx * step;
         ptrdiff_t at = (channel * v->input[0] + iy) * v->input[1];
         bool inside = iy >= 0 && iy < v->input[0];
         ptrdiff_t some = width - kx < n ? width - kx : n;
+
         ptrdiff_t i = 0;
         for (; i < some && ix < 0; i++, ix += step)
             to[i] = v->zero_x;
@@ -11595,6 +12413,7 @@ SAMBA__FN void samba__int8_window(const samba__int8_conv *v, const int8_t *x, pt
             to[i] = x[at + ix];
         for (; i < some; i++)
             to[i] = v->zero_x;
+
         to += some;
         n -= some;
         kx = 0;
@@ -11613,12 +12432,14 @@ SAMBA__NOINLINE void samba__int8_pixel(const samba__int8_conv *v, ptrdiff_t imag
     const int8_t *x
         = v->x + (image * v->groups + group) * v->in_channels * v->input[0] * v->input[1];
     ptrdiff_t plane = v->output[0] * v->output[1];
+
     for (ptrdiff_t o = 0; o < v->out_channels; o += SAMBA__INT8_COLUMNS) {
         ptrdiff_t n = v->out_channels - o, channel = group * v->out_channels + o;
         if (n > SAMBA__INT8_COLUMNS) n = SAMBA__INT8_COLUMNS;
         int32_t sum[SAMBA__INT8_COLUMNS] = { 0 };
         int8_t *y = v->y + (image * v->groups * v->out_channels + channel) * plane
             + row * v->output[1] + column;
+
         for (ptrdiff_t p = 0; p < v->k; p += SAMBA__INT8_TERMS) {
             ptrdiff_t some = v->k - p;
             if (some > SAMBA__INT8_TERMS) some = SAMBA__INT8_TERMS;
@@ -11635,6 +12456,7 @@ SAMBA__FN void samba__convolution_int8_kernel(const samba_args *a)
     samba__int8_conv v = samba__int8_conv_of(a);
     bool in_place = v.out_channels < SAMBA__INT8_MANY && v.output[1] >= 4 && v.dilation[1] == 1
         && v.in_channels * v.kernel[0] * v.wide <= SAMBA__INT8_TERMS;
+
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++)
         for (ptrdiff_t group = 0; group < v.groups; group++) {
             ptrdiff_t image = u / v.output[0], row = u % v.output[0];
@@ -11656,8 +12478,9 @@ SAMBA__FN bool samba__int8_pool_rule(samba_call *c, int32_t words)
         *side = samba__pooling_side(c, *side, c->attr + i);
         if (c->code) return false;
     }
-    return y->ndim >= 2
-        || samba_refuse(c, SAMBA_ESHAPE, "x %S must end in rows and columns", &c->in[0].shape);
+    if (y->ndim < 2)
+        return samba_refuse(c, SAMBA_ESHAPE, "x %S must end in rows and columns", &c->in[0].shape);
+    return true;
 }
 
 SAMBA__FN bool samba__max_pool2d_int8_shape(samba_call *c)
@@ -11705,6 +12528,7 @@ SAMBA__FN void samba__max_pool2d_int8_kernel(const samba_args *a)
     samba__pool_sides v = samba__pool_sides_of(a, SAMBA__MAX_FORWARD);
     ptrdiff_t width = v.in[1], stride = v.stride[1];
     int8_t *y = samba__out_int8(a) + a->begin * v.out[0] * v.out[1];
+
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
         for (ptrdiff_t row = 0; row < v.out[0]; row++) {
             samba__window rows = samba__window_of(&v, 0, row);
@@ -11723,6 +12547,7 @@ SAMBA__FN void samba__avg_pool2d_int8_kernel(const samba_args *a)
 {
     samba__pool_sides v = samba__pool_sides_of(a, SAMBA__AVG_FORWARD);
     int8_t *y = samba__out_int8(a) + a->begin * v.out[0] * v.out[1];
+
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
         const int8_t *x = samba__in_int8(a, 0) + u * v.in[0] * v.in[1];
         for (ptrdiff_t row = 0; row < v.out[0]; row++) {
@@ -11749,21 +12574,24 @@ SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
 {
     int32_t first = backward ? 1 : 0;
     if (!samba__expect_all_f32(c, 1 + first, SAMBA__BATCH_NORM_INPUTS, 2 - first)) return false;
+
     const samba_shape *x = &c->in[first].shape;
     if (x->ndim < 2 || !samba__same_shape(x, &c->in[0].shape)
         || !samba__has(c, SAMBA__BATCH_NORM_MEAN) || !samba__has(c, SAMBA__BATCH_NORM_VARIANCE))
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "x %S must be (N,C,...), dy %S the same, and the "
-                            "running mean and variance be given",
-                            x, &c->in[0].shape);
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "x %S must be (N,C,...), dy %S the same, and the running mean and variance be given", x,
+            &c->in[0].shape);
+
     for (int32_t i = first + 1; i < SAMBA__BATCH_NORM_INPUTS; i++) {
         const samba_shape *s = &c->in[i].shape;
-        if (!samba__has(c, i) || (s->ndim == 1 && s->dim[0] == x->dim[1])) continue;
-        return samba_refuse(c, SAMBA_ESHAPE,
-                            "input %d is %S, but must have one value for each of "
-                            "the %d channels of %S",
-                            i, s, x->dim[1], x);
+        if (samba__has(c, i) && (s->ndim != 1 || s->dim[0] != x->dim[1]))
+            return samba_refuse(
+                c, SAMBA_ESHAPE,
+                "input %d is %S, but must have one value for each of the %d channels of %S", i, s,
+                x->dim[1], x);
     }
+
     c->n_out = 3;
     c->out[0] = c->in[0];
     c->out[1] = c->out[2] = c->in[SAMBA__BATCH_NORM_MEAN];
@@ -11780,19 +12608,21 @@ SAMBA__FN void samba__batch_work(samba_work *w, const samba_call *c, bool backwa
 #if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
 #define samba__channel_sums SAMBA__OF_NARROW(samba__channel_sums)
 #define samba__channel_moments SAMBA__OF_NARROW(samba__channel_moments)
+#define samba__batch_variance SAMBA__OF_NARROW(samba__batch_variance)
 #define samba__batch_forward SAMBA__OF_NARROW(samba__batch_forward)
 #define samba__batch_backward SAMBA__OF_NARROW(samba__batch_backward)
 #define samba__batch_run SAMBA__OF_NARROW(samba__batch_run)
 #if SAMBA__VEC_LANES < 16
 
-/* sum x and, unless it is the same, sum dy over a channel of (N,C,*), in the lanes of
-   samba__row_sum. */
+/* sum x and, unless dy is NULL, sum dy over a channel of (N,C,*), in samba__row_sum's lanes. */
 SAMBA__NOINLINE void samba__channel_sums(const samba_shape *s, const float *x, const float *dy,
                                          float *sum)
 {
     float first[SAMBA__LANES] = { 0.0f }, second[SAMBA__LANES] = { 0.0f };
     ptrdiff_t plane = (ptrdiff_t)samba__inner(s, 1), next = plane * s->dim[1];
-    bool both = dy != x;
+    bool both = dy != NULL;
+    if (!both) dy = x; /* walked along, and not read */
+
     for (ptrdiff_t n = 0; n < s->dim[0]; n++, x += next, dy += next) {
         ptrdiff_t i = 0;
         for (; i + SAMBA__LANES <= plane; i += SAMBA__LANES) {
@@ -11807,23 +12637,27 @@ SAMBA__NOINLINE void samba__channel_sums(const samba_shape *s, const float *x, c
                 samba__vec_store(second + l, samba__vec_add(samba__vec_load(second + l), v));
             }
         }
+
         for (int l = 0; i < plane; i++, l++) {
             first[l] += x[i];
             if (both) second[l] += dy[i];
         }
     }
+
     sum[0] = samba__lanes_sum(first);
     sum[1] = samba__lanes_sum(second);
 }
 
-/* sum d d and, unless dy is x, sum d dy over a channel, d = x - mean. */
+/* sum d d and, unless dy is NULL, sum d dy over a channel, d = x - mean. */
 SAMBA__NOINLINE void samba__channel_moments(const samba_shape *s, const float *x, const float *dy,
                                             float mean, float *sum)
 {
     float first[SAMBA__LANES] = { 0.0f }, second[SAMBA__LANES] = { 0.0f };
     ptrdiff_t plane = (ptrdiff_t)samba__inner(s, 1), next = plane * s->dim[1];
-    bool both = dy != x;
+    bool both = dy != NULL;
+    if (!both) dy = x; /* walked along, and not read */
     samba__vec less = samba__vec_set(-mean);
+
     for (ptrdiff_t n = 0; n < s->dim[0]; n++, x += next, dy += next) {
         ptrdiff_t i = 0;
         for (; i + SAMBA__LANES <= plane; i += SAMBA__LANES) {
@@ -11838,14 +12672,23 @@ SAMBA__NOINLINE void samba__channel_moments(const samba_shape *s, const float *x
                 samba__vec_store(second + l, d);
             }
         }
+
         for (int l = 0; i < plane; i++, l++) {
             float d = x[i] - mean;
             first[l] = samba__fma(d, d, first[l]);
             if (both) second[l] = samba__fma(d, dy[i], second[l]);
         }
     }
+
     sum[0] = samba__lanes_sum(first);
     sum[1] = samba__lanes_sum(second);
+}
+
+/* The variance of a batch, or NaN where f32 does not hold it, for values beyond 1e19: the running
+   variance could not follow, and 1 / sqrt of infinity would make every y the bias. */
+SAMBA__FN float samba__batch_variance(float var)
+{
+    return var < SAMBA__INF ? var : SAMBA__NAN;
 }
 
 /* y of channel c, and its running mean and variance: of the batch the unbiased one, var count /
@@ -11858,21 +12701,26 @@ SAMBA__FN void samba__batch_forward(const samba_args *a, ptrdiff_t c)
     const float *x = a->in[SAMBA__BATCH_NORM_X] + c * plane;
     float mean = a->in[SAMBA__BATCH_NORM_MEAN][c], new_mean = mean;
     float var = a->in[SAMBA__BATCH_NORM_VARIANCE][c], new_var = var;
+
     if (!a->running_stats) {
         float momentum = samba_attr_float(a->attr[SAMBA__BATCH_NORM_MOMENTUM]), sum[2];
-        samba__channel_sums(s, x, x, sum);
+        samba__channel_sums(s, x, NULL, sum);
         mean = sum[0] / count;
-        samba__channel_moments(s, x, x, mean, sum);
-        var = sum[0] / count;
+        samba__channel_moments(s, x, NULL, mean, sum);
+        var = samba__batch_variance(sum[0] / count);
+
         float unbiased = var * count / (count > 1.0f ? count - 1.0f : 1.0f);
         new_mean = samba__fma(momentum, mean - new_mean, new_mean);
         new_var = samba__fma(momentum, unbiased - new_var, new_var);
     }
+
     float rstd = samba__rsqrt(var + samba_attr_float(a->attr[SAMBA__BATCH_NORM_EPS]));
     const float *w = a->in[SAMBA__BATCH_NORM_WEIGHT], *b = a->in[SAMBA__BATCH_NORM_BIAS];
     float scale = (w ? w[c] : 1.0f) * rstd, shift = b ? b[c] : 0.0f;
+
     a->out[1][c] = new_mean;
     a->out[2][c] = new_var;
+
     for (ptrdiff_t n = 0; n < s->dim[0]; n++) {
         const float *from = x + n * step;
         float *SAMBA__RESTRICT y = a->out[0] + c * plane + n * step;
@@ -11891,11 +12739,13 @@ SAMBA__FN void samba__batch_backward(const samba_args *a, ptrdiff_t c)
     const float *x = a->in[SAMBA__BATCH_BACKWARD_X] + c * plane;
     float mean = a->in[SAMBA__BATCH_NORM_MEAN][c], var = a->in[SAMBA__BATCH_NORM_VARIANCE][c];
     float slope = 0.0f, shift = 0.0f;
+
     samba__channel_sums(s, x, dy, sum);
     float db = sum[1];
     if (!a->running_stats) mean = sum[0] / count;
     samba__channel_moments(s, x, dy, mean, sum);
-    if (!a->running_stats) var = sum[0] / count;
+    if (!a->running_stats) var = samba__batch_variance(sum[0] / count);
+
     float rstd = samba__rsqrt(var + samba_attr_float(a->attr[SAMBA__NORM_EPS]));
     const float *w = a->in[SAMBA__BATCH_BACKWARD_WEIGHT];
     float scale = (w ? w[c] : 1.0f) * rstd, dw = sum[1] * rstd;
@@ -11903,8 +12753,10 @@ SAMBA__FN void samba__batch_backward(const samba_args *a, ptrdiff_t c)
         slope = dw / count * rstd;
         shift = db / count;
     }
+
     a->out[1][c] = dw;
     a->out[2][c] = db;
+
     for (ptrdiff_t n = 0; n < s->dim[0]; n++) {
         const float *from = x + n * step, *d = dy + n * step;
         float *SAMBA__RESTRICT dx = a->out[0] + c * plane + n * step;
@@ -11962,13 +12814,13 @@ SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 /* 1 or, backward, 2 inputs of one shape, all f32; the output has it too. */
 SAMBA__FN bool samba__soft_rule(samba_call *c, int which)
 {
-    bool fits = samba__expect_match(c, which & SAMBA__BACKWARD ? "*n,*n->*n" : "*n->*n", 1);
-    return fits
-        && (c->attr[SAMBA__AXIS_NUMBER] == c->in[0].shape.ndim - 1
-            || samba_refuse(c, SAMBA_EARG,
-                            "axis %d is not the last one of %S; transpose "
-                            "it to there",
-                            c->attr[SAMBA__AXIS_NUMBER], &c->in[0].shape));
+    const char *signature = which & SAMBA__BACKWARD ? "*n,*n->*n" : "*n->*n";
+    if (!samba__expect_match(c, signature, 1)) return false;
+    if (c->attr[SAMBA__AXIS_NUMBER] != c->in[0].shape.ndim - 1)
+        return samba_refuse(c, SAMBA_EARG,
+                            "axis %d is not the last one of %S; transpose it to there",
+                            c->attr[SAMBA__AXIS_NUMBER], &c->in[0].shape);
+    return true;
 }
 
 SAMBA__FN void samba__soft_work(samba_work *w, const samba_call *c, int which)
@@ -11994,6 +12846,7 @@ SAMBA__FN void samba__softmax_row(float *y, const float *x, ptrdiff_t n, bool lo
             y[i] = (x[i] - top) - sum;
         return;
     }
+
     top = samba__row_max(x, n);
     sum = 1.0f / samba__unless_zero(samba__row_exp(y, x, top, n));
     for (ptrdiff_t i = 0; i < n; i++)
@@ -12010,6 +12863,7 @@ SAMBA__FN void samba__softmax_row_backward(float *dx, const float *dy, const flo
             dx[i] = samba__fma(-samba__exp(y[i]), sum, dy[i]);
         return;
     }
+
     SAMBA__IN_PLACE
     for (ptrdiff_t i = 0; i < n; i++)
         dx[i] = y[i] * (dy[i] - sum);
@@ -12019,6 +12873,7 @@ SAMBA__NOINLINE void samba__soft_run(const samba_args *a, int which)
 {
     ptrdiff_t n = (ptrdiff_t)samba__last_dim(a->in_spec);
     const ptrdiff_t end = (ptrdiff_t)a->end * n;
+
     for (ptrdiff_t at = (ptrdiff_t)a->begin * n; at < end; at += n) {
         const float *x = a->in[0] + at;
         float *y = a->out[0] + at;
@@ -12058,12 +12913,14 @@ SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
         = { /* rms_norm, layer_norm; and backward */
             "*n,n?->*n", "*n,*n,n?->*n,n", "*n,n?,n?->*n", "*n,*n,n?->*n,n,n"
           };
+
     samba__binding b;
     int32_t n_attr = which & SAMBA__BACKWARD ? 2 : 1;
     if (!samba__expect(c, 1, 3, n_attr)) return false;
     if (!(samba_attr_float(c->attr[SAMBA__NORM_EPS]) >= 0.0f))
         return samba_refuse(c, SAMBA_ERANGE, "eps is %g; it must be at least 0, such as 1e-5",
                             (double)samba_attr_float(c->attr[SAMBA__NORM_EPS]));
+
     if (!samba__match(signature[which], c, &b)) return false;
     if (n_attr == 2 && !c->attr[SAMBA__NORM_AFFINE]) c->n_out = 1;
     return true;
@@ -12074,13 +12931,30 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
     int64_t n = samba__last_dim(c->in);
     w->units[0] = samba_count(&c->in[0].shape) / n;
     w->part = n;
+
     if (!(which & SAMBA__BACKWARD)) return;
     w->units[0] = samba__ceil_div(w->units[0], SAMBA__NORM_ROWS);
     w->part = n * SAMBA__NORM_ROWS;
+
     if (c->n_out == 1) return;
     w->n_phases = 2;
     w->units[1] = samba__ceil_div(n, SAMBA__COLUMNS);
     w->scratch = w->units[0] * n * (c->n_out - 1) * 4;
+}
+
+/* 1, or where f32 does not hold the variance of row x (n), or has lost bits of it below the normal
+   numbers, the power of two that brings the largest of x near 1: h of x is h of x times it. So rows
+   of 1e30 have the norm that they have, instead of 0. A row that is not finite stays so. */
+SAMBA__NOINLINE float samba__norm_unit(float variance, const float *x, ptrdiff_t n)
+{
+    float most = 0.0f;
+    if (variance >= 1.17549435e-38f && variance < SAMBA__INF) return 1.0f;
+
+    for (ptrdiff_t i = 0; i < n; i++)
+        most = samba__larger(most, samba__abs(x[i]));
+    if (most == 0.0f || !(most < SAMBA__INF)) return 1.0f;
+    uint32_t exponent = samba__float_bits(most) >> 23;
+    return samba__bits_float(exponent < 254u ? (254u - exponent) << 23 : 0x00400000u);
 }
 
 #endif /* SAMBA__TEMPLATE == 0 */
@@ -12097,9 +12971,22 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
 SAMBA__FN float samba__norm_row(float *h, const float *x, const float *w, const float *b,
                                 ptrdiff_t n, const int32_t *attr, bool centered)
 {
-    float mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f;
-    float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n
-                           + samba_attr_float(attr[SAMBA__NORM_EPS]));
+    float eps = samba_attr_float(attr[SAMBA__NORM_EPS]), scale = 1.0f, mean, r;
+
+    for (;;) {
+        mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f;
+        float variance = samba__row_squares(x, mean, n) / (float)n + eps;
+        float unit = samba__norm_unit(variance, x, n);
+        r = samba__rsqrt(variance);
+        if (unit == 1.0f) break;
+
+        for (ptrdiff_t i = 0; i < n; i++)
+            h[i] = x[i] * unit;
+        x = h;
+        eps = eps * unit * unit;
+        scale *= unit;
+    }
+
     ptrdiff_t plain = w && b ? 0 : n;
     SAMBA__IN_PLACE
     for (ptrdiff_t i = 0; i < plain; i++)
@@ -12107,7 +12994,7 @@ SAMBA__FN float samba__norm_row(float *h, const float *x, const float *w, const 
     SAMBA__IN_PLACE
     for (ptrdiff_t i = plain; i < n; i++)
         h[i] = samba__fma(samba__mul(x[i] - mean, r), w[i], b[i]);
-    return r;
+    return r * scale;
 }
 
 /* y of row t */
@@ -12117,6 +13004,7 @@ SAMBA__FN void samba__norm_forward(const samba_args *a, ptrdiff_t t, ptrdiff_t n
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
     float *SAMBA__RESTRICT y = a->out[0] + t * n;
     samba__norm_row(y, a->in[0] + t * n, w, b, n, a->attr, centered);
+
     if (w && !b)
         for (ptrdiff_t i = 0; i < n; i++)
             y[i] *= w[i];
@@ -12132,6 +13020,7 @@ SAMBA__FN void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *
     float mean_gh = (w ? samba__row_dot3(dy, w, dx, n) : samba__row_dot(dy, dx, n)) / (float)n;
     float mean_g = 0.0f;
     if (centered) mean_g = (w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n)) / (float)n;
+
     if (w)
         for (ptrdiff_t i = 0; i < n; i++)
             dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
@@ -12147,19 +13036,23 @@ SAMBA__FN void samba__norm_backward_rows(const samba_args *a, ptrdiff_t block, p
     ptrdiff_t first = block * SAMBA__NORM_ROWS, parts = a->n_out - 1;
     ptrdiff_t last = samba__min_index(first + SAMBA__NORM_ROWS,
                                       (ptrdiff_t)samba_count(&a->in_spec[0].shape) / n);
+
     float *SAMBA__RESTRICT dw = parts > 0 ? (float *)a->scratch + block * n * parts : NULL;
     float *SAMBA__RESTRICT db = parts > 1 ? dw + n : NULL;
     if (parts) memset(dw, 0, (size_t)(n * parts) * 4);
+
     for (ptrdiff_t t = first; t < last; t++) {
         const float *dy = a->in[0] + t * n;
         float *SAMBA__RESTRICT h = a->out[0] + t * n, r;
         r = samba__norm_row(h, a->in[1] + t * n, NULL, NULL, n, a->attr, centered);
+
         if (dw)
             for (ptrdiff_t i = 0; i < n; i++)
                 dw[i] = samba__fma(dy[i], h[i], dw[i]);
         if (db)
             for (ptrdiff_t i = 0; i < n; i++)
                 db[i] += dy[i];
+
         samba__norm_row_backward(h, dy, a->n_in > 2 ? a->in[2] : NULL, n, r, centered);
     }
 }
@@ -12170,6 +13063,7 @@ SAMBA__FN void samba__norm_backward_columns(const samba_args *a, ptrdiff_t from,
     ptrdiff_t parts = a->n_out - 1, to = samba__min_index(from + SAMBA__COLUMNS, n);
     ptrdiff_t n_blocks
         = samba__ceil_index((ptrdiff_t)samba_count(&a->in_spec[0].shape) / n, SAMBA__NORM_ROWS);
+
     for (ptrdiff_t p = 0; p < n_blocks * parts; p++) {
         const float *SAMBA__RESTRICT part = (const float *)a->scratch + p * n;
         float *SAMBA__RESTRICT d = a->out[1 + p % parts];
@@ -12183,6 +13077,7 @@ SAMBA__NOINLINE void samba__norm_run(const samba_args *a, int which)
     ptrdiff_t n = (ptrdiff_t)samba__last_dim(a->in_spec);
     bool centered = which & SAMBA__CENTERED;
     const ptrdiff_t end = (ptrdiff_t)a->end;
+
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         if (!(which & SAMBA__BACKWARD))
             samba__norm_forward(a, u, n, centered);
@@ -12259,21 +13154,27 @@ SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
         = { /* nll, cross_entropy; and backward */
             "*c,i:*,?->*", "*,i:*,?->*", "*c,i:*,?->*", "*,*c,i:*,?->*c"
           };
+
     bool logits = which & SAMBA__LOGITS, backward = which & SAMBA__BACKWARD;
     int32_t n_in = logits && backward ? 3 : 2;
     samba__binding b;
     if (!samba__expect(c, n_in, n_in + 1, logits || backward ? 3 : 2)) return false;
+
     int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
     bool one = reduction != SAMBA_REDUCE_NONE; /* loss, a scalar */
     if (reduction < SAMBA_REDUCE_MEAN || reduction > SAMBA_REDUCE_NONE)
         return samba_refuse(c, SAMBA_ERANGE, "reduction %d is not mean 0, sum 1, none 2",
                             reduction);
+
     if (!samba__match(signature[which] + (backward && one), c, &b)) return false;
     if (!backward && one) c->out[0].shape = samba_scalar_shape();
     if (!logits) return !backward || samba__append_dim(c, c->attr[SAMBA__NLL_CLASSES]);
+
     float s = samba_attr_float(c->attr[SAMBA__LOSS_SMOOTHING]);
-    return (s >= 0.0f && s <= 1.0f)
-        || samba_refuse(c, SAMBA_ERANGE, "label_smoothing is %g; it must be 0 ... 1", (double)s);
+    if (!(s >= 0.0f && s <= 1.0f))
+        return samba_refuse(c, SAMBA_ERANGE, "label_smoothing is %g; it must be 0 ... 1",
+                            (double)s);
+    return true;
 }
 
 /* Phases: losses of rows, then their sum; or what all rows share, then rows. */
@@ -12283,6 +13184,7 @@ SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int which)
     int64_t rows = samba_count(&c->in[logits && backward ? 2 : 1].shape);
     w->units[0] = backward ? 1 : rows;
     if (!backward) w->flops = logits ? 20 * samba_count(&c->in[0].shape) : rows;
+
     if (!backward && c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
     w->n_phases = 2;
     w->units[1] = backward ? rows : 1;
@@ -12338,11 +13240,13 @@ SAMBA__FN void samba__loss_units(const samba_args *a, bool logits)
     bool none = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
     float *loss = none ? a->out[0] : (float *)a->scratch;
     float smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
+
     if (a->phase == 1) {
         float sum = samba__row_sum(loss, (ptrdiff_t)samba_count(&a->in_spec[1].shape));
         a->out[0][0] = sum * samba__loss_share(a, 1);
         return;
     }
+
     const ptrdiff_t end = (ptrdiff_t)a->end;
     for (ptrdiff_t t = (ptrdiff_t)a->begin; t < end; t++) {
         const float *x = a->in[0] + t * n;
@@ -12374,10 +13278,12 @@ SAMBA__FN void samba__loss_backward_units(const samba_args *a, bool logits)
     bool none = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
     float smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
     float *shared = (float *)a->scratch;
+
     if (a->phase == 0) {
         *shared = a->in[0][0] * samba__loss_share(a, which);
         return;
     }
+
     const ptrdiff_t end = (ptrdiff_t)a->end;
     for (ptrdiff_t t = (ptrdiff_t)a->begin; t < end; t++) {
         float *dx = a->out[0] + t * n, dloss = none ? a->in[0][t] : *shared;
@@ -12482,7 +13388,7 @@ typedef struct samba__attention {
 } samba__attention;
 
 /* What is computed row by row of a block, by each instruction set in its own way; products aside,
-   all that takes time. top, sum, shrink, lse, delta are those of the block's rows. */
+   all that takes time. top, sum, lse, delta are those of the block's rows. */
 struct samba__attention_set {
     /* p = p scale + mask; -inf where a row may not look. */
     void (*mask_scores)(const samba__attention *at);
@@ -12504,15 +13410,30 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
     samba__attention at = SAMBA__ZEROED;
     at.first = backward ? (int)SAMBA__ATTENTION_BACKWARD_Q : (int)SAMBA__ATTENTION_Q;
     at.mask = backward ? (int)SAMBA__ATTENTION_BACKWARD_MASK : (int)SAMBA__ATTENTION_MASK;
+
     const samba_shape *q = &in[at.first].shape, *v = &in[at.first + 2].shape;
     at.T = q->dim[q->ndim - 2];
     at.D = q->dim[q->ndim - 1];
     at.S = v->dim[v->ndim - 2];
     at.E = v->dim[v->ndim - 1];
     at.batch = samba__outer(q, q->ndim - 2);
+
     at.causal = attr[SAMBA__ATTENTION_CAUSAL] != 0;
     at.scale = samba_attr_float(attr[SAMBA__ATTENTION_SCALE]);
     return at;
+}
+
+/* Does the mask let row t see a key? A float of -inf hides one. */
+SAMBA__NOINLINE bool samba__attention_row_sees(const samba__attention *at, int64_t t)
+{
+    int64_t end = at->causal ? samba__min64(t + 1, at->S) : at->S, row = t * at->t_step;
+    for (int64_t s = 0; s < end; s++) {
+        int64_t m = row + s * at->s_step;
+        bool hidden = (at->mask_bool && !at->mask_bool[m])
+            || (at->mask_f32 && at->mask_f32[m] == -SAMBA__INF);
+        if (!hidden) return true;
+    }
+    return false;
 }
 
 /* The mask of dropout for row i of the current block: 0, or what the rest is multiplied by. */
@@ -12546,18 +13467,21 @@ SAMBA__VECTORIZED SAMBA__FN void samba__mask_scores(const samba__attention *at)
         int64_t t = at->t + i, m = t * at->t_step + at->s * step;
         const float *SAMBA__RESTRICT term = at->mask_f32;
         const uint8_t *SAMBA__RESTRICT may = at->mask_bool ? at->mask_bool + m : NULL;
+
         if (term)
             for (int64_t j = 0; j < n; j++)
                 x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
         else
             for (int64_t j = 0; j < n; j++)
                 x[j] *= at->scale;
+
         if (may && step == 1)
             for (int64_t j = 0; j < n; j++)
                 x[j] = may[j] ? x[j] : -SAMBA__INF;
         else if (may)
             for (int64_t j = 0; j < n; j++)
                 x[j] = may[j * step] ? x[j] : -SAMBA__INF;
+
         if (at->causal)
             for (int64_t j = samba__max64(0, t + 1 - at->s); j < n; j++)
                 x[j] = -SAMBA__INF;
@@ -12573,24 +13497,29 @@ SAMBA__VECTORIZED SAMBA__FN void samba__online_softmax_update(const samba__atten
 {
     bool drops = at->drop.rate != 0.0f;
     float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
+
     for (int64_t i = 0; i < at->rows; i++) {
         float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, (ptrdiff_t)at->keys);
         shrink[i] = top[i];
         top[i] = top[i] >= most ? top[i] : most;
     }
+
     SAMBA__IN_PLACE
     for (int64_t i = 0; i < at->rows; i++)
         shrink[i] = top[i] < SAMBA__INF ? samba__exp(shrink[i] - top[i]) : SAMBA__NAN;
+
     for (int64_t i = 0; i < at->rows; i++, y += at->E) {
         float *x = at->p + i * SAMBA__ATTEND_KEYS;
         if (top[i] == -SAMBA__INF) { /* nothing to attend yet */
             memset(x, 0, (size_t)at->keys * 4);
             continue;
         }
+
         if (shrink[i] != 1.0f)
             for (int64_t e = 0; e < at->E; e++)
                 y[e] *= shrink[i];
         sum[i] = samba__fma(sum[i], shrink[i], samba__row_exp(x, x, top[i], (ptrdiff_t)at->keys));
+
         if (!drops) continue;
         samba__attention_keep(at, i, keep);
         for (int64_t j = 0; j < at->keys; j++)
@@ -12598,16 +13527,18 @@ SAMBA__VECTORIZED SAMBA__FN void samba__online_softmax_update(const samba__atten
     }
 }
 
-/* A row that may look nowhere stays zero. */
+/* A row that may look nowhere stays zero. One that may, but whose scores all fell to -inf, is NaN:
+   what it looks at is lost. */
 SAMBA__VECTORIZED SAMBA__FN void samba__attention_normalize(const samba__attention *at, int64_t n,
                                                             float *y, const float *top,
                                                             const float *sum, float *lse)
 {
     for (int64_t i = 0; i < n; i++, y += at->E) {
         float share = sum[i] > 0.0f || sum[i] != sum[i] ? sum[i] : 1.0f;
+        if (top[i] == -SAMBA__INF && samba__attention_row_sees(at, at->t + i)) share = SAMBA__NAN;
         for (int64_t e = 0; e < at->E; e++)
             y[e] /= share;
-        lse[i] = top[i] + samba__log(sum[i]);
+        lse[i] = share == share ? top[i] + samba__log(sum[i]) : share;
     }
 }
 
@@ -12624,19 +13555,23 @@ SAMBA__VECTORIZED SAMBA__FN void samba__attention_gradients(const samba__attenti
 {
     bool drops = at->drop.rate != 0.0f;
     float keep[SAMBA__ATTEND_KEYS];
+
     for (int64_t i = 0; i < at->rows; i++) {
         float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
         float *SAMBA__RESTRICT d = at->ds + i * SAMBA__ATTEND_KEYS;
         float top = lse[i] == -SAMBA__INF ? 0.0f : lse[i], sum = delta[i], zero = top - top;
+
         if (drops) {
             samba__attention_keep(at, i, keep);
             for (int64_t j = 0; j < at->keys; j++)
                 d[j] *= keep[j];
         }
+
         for (int64_t j = 0; j < at->keys; j++) {
             x[j] = samba__exp_below(x[j] - top) + zero; /* or NaN */
             d[j] = x[j] * (d[j] - sum) * at->scale;
         }
+
         if (drops)
             for (int64_t j = 0; j < at->keys; j++)
                 x[j] *= keep[j];
@@ -12667,17 +13602,20 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
 {
     SAMBA_ASSERT(b >= 0 && b < at->batch);
     const samba_shape *q = &a->in_spec[at->first].shape;
+
     at->args = a;
     at->set = samba__attention_sets[a->isa];
     at->b = b;
     at->drop = samba__dropping_of(
         a, at->first ? (int)SAMBA__ATTENTION_BACKWARD_RATE : (int)SAMBA__ATTENTION_RATE,
         a->attr + SAMBA__ATTENTION_KEY, at->batch * at->T * at->S);
+
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
     at->ds = at->p + SAMBA__ATTEND_BLOCK;
     at->q = a->in[at->first] + b * at->T * at->D;
     at->k = a->in[at->first + 1] + b * at->S * at->D;
     at->v = a->in[at->first + 2] + b * at->S * at->E;
+
     if (at->mask >= a->n_in || !a->in[at->mask]) return;
     const samba_shape *m = &a->in_spec[at->mask].shape;
     int64_t offset = samba__stretched_at(m, q, q->ndim - 2, b);
@@ -12696,6 +13634,7 @@ SAMBA__FN bool samba__attention_sees(const samba__attention *at)
     /* Bytes that are all alike, as in most blocks of a mask, are found out faster by memcmp. */
     bool alike = at->s_step == 1 && !memcmp(row, row + 1, (size_t)at->keys - 1);
     if (alike) return row[0] != 0;
+
     for (int64_t j = 0; j < at->keys; j++)
         if (row[j * at->s_step]) return true;
     return false;
@@ -12709,6 +13648,7 @@ SAMBA__FN bool samba__attention_block(samba__attention *at, int64_t t, int64_t s
     at->t = at->causal ? samba__max64(t, s) : t;
     at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
+
     if (at->mask_bool)
         while (at->t < end && !samba__attention_sees(at))
             at->t++;
@@ -12726,6 +13666,7 @@ SAMBA__FN void samba__attention_product(const samba__attention *at, float *block
     g.m = at->rows;
     g.n = at->keys;
     g.k = n;
+
     g.a = x + at->t * n;
     g.a_row = n;
     g.a_col = 1;
@@ -12734,6 +13675,7 @@ SAMBA__FN void samba__attention_product(const samba__attention *at, float *block
     g.b_col = n;
     g.c = block;
     g.c_row = SAMBA__ATTEND_KEYS;
+
     samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
 }
 
@@ -12745,6 +13687,7 @@ SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const
     g.m = by_keys ? at->keys : at->rows;
     g.n = n;
     g.k = by_keys ? at->rows : at->keys;
+
     g.a = block;
     g.a_row = by_keys ? 1 : SAMBA__ATTEND_KEYS;
     g.a_col = by_keys ? SAMBA__ATTEND_KEYS : 1;
@@ -12754,6 +13697,7 @@ SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const
     g.c = to + (by_keys ? at->s : at->t) * n;
     g.c_row = n;
     g.accumulate = true;
+
     samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
 }
 
@@ -12770,20 +13714,25 @@ SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse,
     int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
     float *top = at->ds, *sum = top + SAMBA__ATTEND_ROWS;
     bool few = rows <= 4; /* then most of the time goes into reading: prefetch */
+
     memset(y + t * E, 0, (size_t)(rows * E) * 4);
     for (int64_t i = 0; i < rows; i++) {
         top[i] = -SAMBA__INF;
         sum[i] = 0.0f;
     }
+
     for (int64_t s = 0; s < at->S; s += SAMBA__ATTEND_KEYS) {
         if (!samba__attention_block(at, t, s)) continue;
         SAMBA_ASSERT(at->t >= t && at->t + at->rows == t + rows);
+
         if (few) samba__prefetch_rows(at->v + s * E, 16, at->keys * E / 16);
         samba__attention_scores(at);
         if (few) samba__prefetch_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
         at->set->online_softmax_update(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
         samba__attention_add(at, y, at->p, at->v, E, false);
     }
+
+    at->t = t;
     at->set->normalize(at, rows, y + t * E, top, sum, lse + t);
 }
 
@@ -12796,6 +13745,7 @@ SAMBA__FN void samba__attention_begin_backward(const samba__attention *at, float
     const float *y = a->in[SAMBA__ATTENTION_BACKWARD_Y] + row * at->E;
     bool has_dlse = a->n_in > SAMBA__ATTENTION_BACKWARD_DLSE;
     const float *dlse = has_dlse ? a->in[SAMBA__ATTENTION_BACKWARD_DLSE] : NULL;
+
     at->set->delta(at, n, dy, y, delta + row);
     if (!dlse) return;
     for (int64_t i = row; i < row + n; i++)
@@ -12831,12 +13781,15 @@ SAMBA__FN void samba__attention_backward(samba__attention *at, int64_t from, boo
     const float *dy = at->args->in[SAMBA__ATTENTION_BACKWARD_DY] + b * at->T * at->E;
     float *dq = at->args->out[0] + b * at->T * at->D, *dk = at->args->out[1] + b * at->S * at->D;
     float *dv = at->args->out[2] + b * at->S * at->E;
+
     int64_t size = by_keys ? samba__min64(SAMBA__ATTEND_KEYS, at->S - from)
                            : samba__min64(SAMBA__ATTEND_ROWS, at->T - from);
     int64_t step = by_keys ? SAMBA__ATTEND_ROWS : SAMBA__ATTEND_KEYS;
+
     memset((by_keys ? dk : dq) + from * at->D, 0, (size_t)(size * at->D) * 4);
     if (by_keys) memset(dv + from * at->E, 0, (size_t)(size * at->E) * 4);
     if (at_once && from == 0) memset(dq, 0, (size_t)(at->T * at->D) * 4);
+
     for (int64_t i = 0, end = by_keys ? at->T : at->S; i < end; i += step) {
         if (!samba__attention_block(at, by_keys ? i : from, by_keys ? from : i)) continue;
         samba__attention_recompute(at);
@@ -12854,11 +13807,13 @@ SAMBA__FN void samba__attention_run(const samba_args *a, bool backward)
     int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
     int64_t blocks = samba__ceil_div(a->phase == 1 ? at.S : at.T, step);
     int64_t each = a->phase == 1 && samba__attention_whole(&at) ? blocks : 1; /* of a unit */
+
     for (int64_t u = a->begin * each; u < a->end * each; u++) {
         int64_t b = u / blocks, i = u % blocks * step;
         SAMBA_ASSERT(i < (a->phase == 1 ? at.S : at.T));
         float *y = a->out[0] + b * at.T * at.E;
         samba__attention_seek(&at, a, b);
+
         if (!backward)
             samba__attention_rows(&at, y, a->out[1] + b * at.T, i);
         else if (a->phase == 0)
@@ -12873,24 +13828,27 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
 {
     samba_shape score = c->in[first].shape, both;
     int32_t bad = 0;
+
     if (c->attr[SAMBA__ATTENTION_CAUSAL] < 0 || c->attr[SAMBA__ATTENTION_CAUSAL] > 1)
         return samba_refuse(c, SAMBA_EARG, "malformed call");
     float scale = samba_attr_float(c->attr[SAMBA__ATTENTION_SCALE]);
     if (scale - scale != 0.0f)
         return samba_refuse(c, SAMBA_ERANGE, "scale is %g; it must be finite", (double)scale);
+
     if (!samba__has(c, mask)) return true;
     const samba_spec *m = &c->in[mask];
     score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
-    return (m->dtype == SAMBA_F32 || m->dtype == SAMBA_BOOL
-            || samba_refuse(c, SAMBA_EDTYPE,
-                            "the mask is %T, but must be bool or f32; use "
-                            "samba_cast",
-                            (int)m->dtype))
-        && ((samba__broadcast(&score, &m->shape, &both, &bad) && samba__same_shape(&score, &both))
-            || samba_refuse(c, SAMBA_ESHAPE,
-                            "mask %S does not fit the scores %S; make dimensions "
-                            "equal, or 1 to broadcast",
-                            &m->shape, &score));
+
+    if (m->dtype != SAMBA_F32 && m->dtype != SAMBA_BOOL)
+        return samba_refuse(c, SAMBA_EDTYPE,
+                            "the mask is %T, but must be bool or f32; use samba_cast",
+                            (int)m->dtype);
+    if (!samba__broadcast(&score, &m->shape, &both, &bad) || !samba__same_shape(&score, &both))
+        return samba_refuse(
+            c, SAMBA_ESHAPE,
+            "mask %S does not fit the scores %S; make dimensions equal, or 1 to broadcast",
+            &m->shape, &score);
+    return true;
 }
 
 SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
@@ -12901,17 +13859,20 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
     int32_t drop = backward ? (int)SAMBA__ATTENTION_BACKWARD_RATE : (int)SAMBA__ATTENTION_RATE;
     samba__binding b;
     if (!samba__expect(c, mask, drop + 3, 4)) return false;
+
     c->n_in = mask; /* the optional inputs behind have rules of their own */
     bool fits = samba__match(
         backward ? "*te,*td,*sd,*se,*te,*t->*td,*sd,*se" : "*td,*sd,*se->*te,*t", c, &b);
     c->n_in = n_in;
     if (!fits || !samba__expect_mask(c, first, mask)) return false;
     if (!samba__expect_dropping(c, drop)) return false;
+    if (!backward || !samba__has(c, SAMBA__ATTENTION_BACKWARD_DLSE)) return true;
+
     const samba_spec *lse = &c->in[SAMBA__ATTENTION_BACKWARD_LSE],
                      *dlse = &c->in[SAMBA__ATTENTION_BACKWARD_DLSE];
-    return !backward || !samba__has(c, SAMBA__ATTENTION_BACKWARD_DLSE)
-        || (dlse->dtype == SAMBA_F32 && samba__same_shape(&dlse->shape, &lse->shape))
-        || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &lse->shape);
+    if (dlse->dtype != SAMBA_F32 || !samba__same_shape(&dlse->shape, &lse->shape))
+        return samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &lse->shape);
+    return true;
 }
 
 SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
@@ -12920,12 +13881,14 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
     w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
     w->local = (int32_t)SAMBA__NEED_ATTEND;
     bool whole = samba__attention_whole(&at);
+
     /* In floating point, as T S may be more than any tensor's count. */
     double pairs = (double)(at.batch * at.T) * (double)at.S * (at.causal ? 0.5 : 1.0);
     int products = 2; /* multiply-adds for each element of a row of q, k, v, y */
     if (backward) products = whole ? 6 : 8;
     double flops = pairs * ((double)(at.D + at.E) * products + 20.0);
     w->flops = flops < 1e18 ? (int64_t)flops : 1000000000000000000;
+
     if (!backward) return;
     w->n_phases = whole ? 2 : 3;
     w->units[1] = at.batch * (whole ? 1 : samba__ceil_div(at.S, SAMBA__ATTEND_KEYS));
@@ -12946,6 +13909,17 @@ SAMBA__FN void samba__scaled_dot_product_attention_backward_kernel(const samba_a
     samba__attention_run(a, true);
 }
 
+/* 1 / sqrt(width), in samba.h's own floating-point mode. A compiler may move arithmetic, but not
+   what is volatile, over the change of the mode. */
+SAMBA__FN float samba__attention_scale(const samba_shape *q)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    volatile float width = q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f;
+    volatile float scale = samba__rsqrt(width);
+    samba__leave_float_mode(callers);
+    return scale;
+}
+
 /* drop: rate, seed and counter of a dropout layer with this key, or NULL. */
 SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *mask,
                                       const samba_attention_opts *opts, samba_tensor *const *drop,
@@ -12953,14 +13927,14 @@ SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *
 {
     samba_tensor *in[SAMBA__ATTENTION_INPUTS] = { qkv[0], qkv[1], qkv[2], mask, NULL, NULL, NULL };
     if (!qkv[0]) return NULL;
-    const samba_shape *q = &qkv[0]->shape;
-    float scale = opts ? opts->scale : 0.0f;
-    if (scale == 0.0f) scale = samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
+
+    float scale = samba__or(opts ? opts->scale : 0.0f, samba__attention_scale(&qkv[0]->shape));
     int32_t attr[SAMBA__ATTENTION_END];
     attr[SAMBA__ATTENTION_CAUSAL] = opts && opts->causal;
     attr[SAMBA__ATTENTION_SCALE] = samba_float_attr(scale);
     samba__put_key(attr + SAMBA__ATTENTION_KEY, key);
     if (drop) memcpy(in + SAMBA__ATTENTION_RATE, drop, 3 * sizeof *in);
+
     (void)out; /* the device half does not trace */
     return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in,
                        drop ? (int)SAMBA__ATTENTION_INPUTS : (int)SAMBA__ATTENTION_RATE, attr,
@@ -12980,10 +13954,12 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     samba_tensor *dy = g->dout[0],
                  *mask = g->n_in > SAMBA__ATTENTION_MASK ? g->in[SAMBA__ATTENTION_MASK] : NULL;
     if (!dy) dy = samba_full(g->session, g->out[0]->shape, 0.0f);
+
     samba_tensor *in[SAMBA__ATTENTION_BACKWARD_INPUTS]
         = { dy, g->in[0], g->in[1], g->in[2], g->out[0], g->out[1], mask, g->dout[1] };
     for (int32_t i = SAMBA__ATTENTION_RATE; i < g->n_in; i++)
         in[SAMBA__ATTENTION_BACKWARD_RATE - SAMBA__ATTENTION_RATE + i] = g->in[i];
+
     g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in,
                             g->n_in > SAMBA__ATTENTION_RATE ? (int)SAMBA__ATTENTION_BACKWARD_INPUTS
                                                             : (int)SAMBA__ATTENTION_BACKWARD_RATE,
@@ -13104,12 +14080,15 @@ SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
     const samba__optimizer_row *row = samba__optimizer_with(op);
     samba_dtype type = c->n_in > 0 ? c->in[0].dtype : SAMBA_F32;
     if (!row) return samba_refuse(c, SAMBA_EOP, "no optimizer has this op");
+
     int32_t n_attr = row->n_options + (type == SAMBA_F32 ? 0 : 2);
     if (!samba__expect_match(c, row->signature, n_attr)) return false;
     c->out[0].dtype = type;
     if (row->state[0] && !samba__has(c, 2)) c->n_out = 1; /* the states follow w and g */
-    return type != SAMBA_F16
-        || samba_refuse(c, SAMBA_EDTYPE, "a parameter in f16 cannot be trained; store it as bf16");
+    if (type == SAMBA_F16)
+        return samba_refuse(c, SAMBA_EDTYPE,
+                            "a parameter in f16 cannot be trained; store it as bf16");
+    return true;
 }
 
 /* What the op of an optimizer has by its row: its inputs by name, SAMBA__SGD_W ..., its shape rule,
@@ -13163,14 +14142,17 @@ SAMBA__FN bool samba__matmul_sgd_shape(samba_call *c)
     int32_t n = c->n_in;
     if (n != SAMBA__MATMUL_SGD_INPUTS || !samba__has(c, SAMBA__MATMUL_SGD_W))
         return samba_refuse(c, SAMBA_EARG, "an input is missing");
+
     c->in = in + SAMBA__MATMUL_SGD_A;
     c->n_in = 2;
-    bool fine = samba__matmul_shape(c);
+    bool fits = samba__matmul_shape(c);
     c->in = in;
     c->n_in = n;
-    for (int32_t i = SAMBA__MATMUL_SGD_LR; fine && i < n; i++)
-        fine = in[i].dtype == SAMBA_F32 && in[i].shape.ndim == 0;
-    return fine && c->out[0].shape.ndim == 2 && w->dtype == SAMBA_F32
+
+    if (!fits) return false;
+    for (int32_t i = SAMBA__MATMUL_SGD_LR; i < n; i++)
+        if (in[i].dtype != SAMBA_F32 || in[i].shape.ndim != 0) return false;
+    return c->out[0].shape.ndim == 2 && w->dtype == SAMBA_F32
         && samba__same_shape(&w->shape, &c->out[0].shape);
 }
 
@@ -13200,6 +14182,7 @@ SAMBA__FN float samba__clip_of(const samba_args *a, int32_t input)
 #define samba__step_block SAMBA__OF_NARROW(samba__step_block)
 #define samba__matmul_sgd_kernel SAMBA__OF_NARROW(samba__matmul_sgd_kernel)
 #define samba__roots SAMBA__OF_NARROW(samba__roots)
+#define samba__step_size SAMBA__OF_NARROW(samba__step_size)
 #define samba__adamw_kernel SAMBA__OF_NARROW(samba__adamw_kernel)
 #if SAMBA__VEC_LANES < 16
 
@@ -13226,9 +14209,11 @@ SAMBA__FN void samba__close_weights(const samba_args *a, ptrdiff_t i, ptrdiff_t 
     uint32_t seed[4];
     uint16_t *to = (uint16_t *)(void *)samba__out_bytes(a, i);
     if (a->out_spec[0].dtype == SAMBA_F32) return;
+
     const int32_t *key = a->attr + a->n_attr - 2;
     samba__philox((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1],
                   (uint64_t)i / SAMBA__STEP_RUN, (uint32_t)t, seed);
+
 #if SAMBA__IS_SMALL
     for (ptrdiff_t k = 0; k < n; k++) {
         uint32_t at = (uint32_t)((i + k) % SAMBA__STEP_RUN);
@@ -13242,6 +14227,7 @@ SAMBA__FN void samba__close_weights(const samba_args *a, ptrdiff_t i, ptrdiff_t 
         bits[k] = x & 0xFFFFu;
         bits[k + SAMBA__STEP_RUN / 2] = x >> 16;
     }
+
     const uint32_t *random = bits + i % SAMBA__STEP_RUN;
     for (ptrdiff_t k = 0; k < n; k++)
         to[k] = samba__dither_bf16(w[k], random[k]);
@@ -13256,13 +14242,16 @@ SAMBA__FN void samba__sgd_kernel(const samba_args *a)
     const ptrdiff_t end = (ptrdiff_t)a->end;
     float lr = a->in[SAMBA__SGD_LR][0], decay = a->in[SAMBA__SGD_WEIGHT_DECAY][0];
     float momentum = a->in[SAMBA__SGD_MOMENTUM][0], clip = samba__clip_of(a, SAMBA__SGD_CLIP);
+
     int32_t t = samba__in_i32(a, SAMBA__SGD_STEP)[0];
     bool first = t <= 1, nesterov = a->attr[SAMBA__SGD_NESTEROV] != 0;
     float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[SAMBA__SGD_DAMPENING]);
     float kept = first ? 0.0f : momentum;
+
     for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
         n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
         float *w = samba__open_weights(a, i, n, block);
+
         if (v) {
             SAMBA__IN_PLACE
             for (ptrdiff_t k = 0; k < n; k++) {
@@ -13277,6 +14266,7 @@ SAMBA__FN void samba__sgd_kernel(const samba_args *a)
             for (ptrdiff_t k = 0; k < n; k++)
                 w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
         }
+
         samba__close_weights(a, i, n, w, t);
     }
 }
@@ -13287,6 +14277,7 @@ SAMBA__FN void samba__step_block(const samba__gemm *g, float *w, ptrdiff_t w_row
 {
     const ptrdiff_t n = (ptrdiff_t)g->n;
     const float *d = g->c;
+
     for (ptrdiff_t r = (ptrdiff_t)g->m; r > 0; r--) {
         SAMBA__IN_PLACE
         for (ptrdiff_t k = 0; k < n; k++)
@@ -13301,18 +14292,22 @@ SAMBA__FN void samba__matmul_sgd_kernel(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec + SAMBA__MATMUL_SGD_A, a->attr);
     samba__gemm g = samba__matmul_gemm(&p, a->in_spec[SAMBA__MATMUL_SGD_A + 1].dtype);
+
     const int64_t across = samba__ceil_div(p.n, SAMBA__GRADIENT_COLS);
     int64_t i = a->begin / across * SAMBA__GRADIENT_ROWS;
     int64_t j = a->begin % across * SAMBA__GRADIENT_COLS;
     g.c = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+
     for (int64_t u = a->begin; u < a->end; u++) {
         g.m = samba__min64(p.m - i, SAMBA__GRADIENT_ROWS);
         g.n = g.c_row = samba__min64(p.n - j, SAMBA__GRADIENT_COLS);
         g.a = a->in[SAMBA__MATMUL_SGD_A] + i * g.a_row;
         g.b = (const float *)(const void *)samba__in_bytes(a, SAMBA__MATMUL_SGD_A + 1, j * g.b_col);
+
         samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), a->local, a->isa);
         samba__step_block(&g, a->out[0] + i * p.n + j, (ptrdiff_t)p.n,
                           a->in[SAMBA__MATMUL_SGD_LR][0], a->in[SAMBA__MATMUL_SGD_DECAY][0]);
+
         j += SAMBA__GRADIENT_COLS;
         if (j < p.n) continue;
         j = 0;
@@ -13332,6 +14327,13 @@ SAMBA__FN void samba__roots(float *x)
 #endif
 }
 
+/* sqrt(v) root + eps; or NaN where v is infinite, as the square of a gradient beyond 1.8e19 is: a
+   quotient by infinity would leave the parameter as it is, from then on for good. */
+SAMBA__KERNEL float samba__step_size(float size, float root, float eps)
+{
+    return samba__fma(size, root, eps) + (size - size);
+}
+
 /* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
    torch.optim. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
    w -= lr/(1-b1^t) m / (sqrt(v)/sqrt(1-b2^t) + eps) */
@@ -13345,13 +14347,16 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
     const ptrdiff_t end = (ptrdiff_t)a->end;
     float eps = a->in[SAMBA__ADAMW_EPS][0];
     int32_t step = samba__in_i32(a, SAMBA__ADAMW_STEP)[0];
+
     float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
     float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
+
     bool decoupled = a->attr[SAMBA__ADAMW_DECOUPLED]
         != 0; /* AdamW; else Adam, where decay is part of the gradient */
     float shrink = decoupled ? samba__fma(-lr, decay, 1.0f) : 1.0f;
     float l2 = decoupled ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
+
     for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end;
          i += n) { /* memory is what takes the time */
         n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
@@ -13361,6 +14366,7 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
             SAMBA__PREFETCH(m + l);
             SAMBA__PREFETCH(v + l);
         }
+
         float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
         SAMBA__IN_PLACE
         for (ptrdiff_t k = 0; k < n; k++) {
@@ -13368,10 +14374,13 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
             m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
             size[k] = v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
         }
+
         samba__roots(size);
         SAMBA__IN_PLACE
         for (ptrdiff_t k = 0; k < n; k++)
-            w[k] = samba__fma(-rate, m[i + k] / samba__fma(size[k], root, eps), w[k] * shrink);
+            w[k]
+                = samba__fma(-rate, m[i + k] / samba__step_size(size[k], root, eps), w[k] * shrink);
+
         samba__close_weights(a, i, n, w, step);
     }
 }
@@ -13379,13 +14388,18 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
 #endif /* a template: kernels */
 #if SAMBA__TEMPLATE == 0
 
-/* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
+/* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. NaN if
+   the sum is NaN, as there, or infinite: then some gradient is, or f32 does not hold the norm's
+   square, as beyond 1.8e19. A factor of 1 or 0 would hide that: all gradients would go through
+   unclipped, or every step would do nothing. */
 SAMBA__MATCHES(clip_factor, "f:,f:->f:", 0)
 
 SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 {
-    float factor = a->in[1][0] / (samba__sqrt(a->in[0][0]) + 1e-6f);
-    a->out[0][0] = factor < 1.0f ? factor : 1.0f;
+    float squares = a->in[0][0];
+    float factor = a->in[1][0] / (samba__sqrt(squares) + 1e-6f);
+    if (factor >= 1.0f) factor = 1.0f;
+    a->out[0][0] = squares < SAMBA__INF ? factor : SAMBA__NAN;
 }
 
 /* ==== [op-rows] =============================================================================== */
@@ -13548,6 +14562,7 @@ SAMBA__FN const char *samba__left_out(uint32_t wire)
     static const char names[] = SAMBA__OPS(X, X, X, X, X) "";
 #undef X
     /* clang-format on */
+
     const char *name = names;
     for (int32_t i = 0; wires[i]; i++) {
         if (wires[i] == wire) return name;
@@ -13569,11 +14584,11 @@ SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
 {
     if (!samba__is_builtin(op) || samba__class_of(op) == SAMBA__IS_MOVES) return true;
     for (int32_t i = 0; i < c->n_in; i++) {
-        if (!samba__has(c, i) || !samba__is_stored_only(c->in[i].dtype)) continue;
-        return samba_refuse(c, SAMBA_EDTYPE,
-                            "input %d is %T, with which nothing is computed; use "
-                            "samba_cast: to i32 for ids, to f32 for numbers",
-                            i, (int)c->in[i].dtype);
+        if (samba__has(c, i) && samba__is_stored_only(c->in[i].dtype))
+            return samba_refuse(
+                c, SAMBA_EDTYPE,
+                "input %d is %T, with which nothing is computed; use samba_cast: to i32 for ids, to f32 for numbers",
+                i, (int)c->in[i].dtype);
     }
     return true;
 }
@@ -13591,19 +14606,19 @@ SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
     c->code = SAMBA_OK;
     c->n_out = 0;
     memset(c->out, 0, sizeof c->out);
+
     if (!samba__reads_types(op, c)) return false;
-    if (!(op->shape ? op->shape(c) : samba__match_call(op->signature, c))) {
-        if (c->code == SAMBA_OK)
-            samba_refuse(c, SAMBA_EARG, "the op's shape rule refuses this call");
-        return false;
-    }
+    bool fits = op->shape ? op->shape(c) : samba__match_call(op->signature, c);
+    if (!fits && c->code != SAMBA_OK) return false; /* the rule told why */
+    if (!fits) return samba_refuse(c, SAMBA_EARG, "the op's shape rule refuses this call");
+
     if (c->n_out < 1 || c->n_out > SAMBA_MAX_OUT)
         return samba_refuse(c, SAMBA_EOP, "the op's shape rule makes %d outputs", c->n_out);
     for (int32_t i = 0; i < c->n_out; i++) {
-        if (samba__sound_shape(&c->out[i].shape) && (unsigned)c->out[i].dtype < SAMBA_N_DTYPES)
-            continue;
-        return samba_refuse(c, SAMBA_ESHAPE, "output %d would be %S, which is empty or too large",
-                            i, &c->out[i].shape);
+        if (!samba__sound_shape(&c->out[i].shape) || (unsigned)c->out[i].dtype >= SAMBA_N_DTYPES)
+            return samba_refuse(c, SAMBA_ESHAPE,
+                                "output %d would be %S, which is empty or too large", i,
+                                &c->out[i].shape);
     }
     return true;
 }
@@ -13626,6 +14641,7 @@ SAMBA__FN void samba__measure(const samba_op *op, samba_call *c, samba_work *w)
 {
     memset(w, 0, sizeof *w);
     w->n_phases = 1;
+
     if (!samba__is_builtin(op))
         w->local = SAMBA__DEVICE_HALF ? SAMBA_LOCAL_BYTES : SAMBA__SMALL_LOCAL;
     if (op->work) {
@@ -13633,6 +14649,7 @@ SAMBA__FN void samba__measure(const samba_op *op, samba_call *c, samba_work *w)
     } else if (SAMBA__OWN_OPS && op->signature) {
         w->units[0] = samba__star_of(op, c);
     }
+
     if (w->n_phases < 1 || w->n_phases > SAMBA_MAX_PHASES) w->n_phases = 1;
     if (w->part < 0 && !samba__is_builtin(op)) w->part = 0; /* samba's products only */
     if (!w->flops) w->flops = op->cost * samba_count(&c->out[0].shape);
@@ -14032,6 +15049,7 @@ SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *w
     const uint32_t oldest = samba__header_size(SAMBA__PEF_OLDEST);
     if (!samba__prove(why, p && size >= oldest, "the file is shorter than a PEF header"))
         return false;
+
     samba__header h = samba__read_header(p, SAMBA__PEF_OLDEST);
     if (!samba__prove(why, h.magic == SAMBA__PEF_MAGIC,
                       "this is not a PEF: the magic number is missing"))
@@ -14040,6 +15058,7 @@ SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *w
                       "PEF version %d, but this samba.h reads versions %d and %d; compile it again",
                       (int32_t)h.version, (int32_t)SAMBA__PEF_OLDEST, (int32_t)SAMBA__PEF_VERSION))
         return false;
+
     const uint8_t *zero = p + offsetof(samba__header_layout, zero4);
     if (!samba__prove(why, !samba__get32(zero) && !(h.flags & ~SAMBA__PEF_INFERENCE),
                       "the header has an unknown flag; a newer samba.h may have written it"))
@@ -14048,6 +15067,7 @@ SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *w
                       "the file has %l bytes but its header says %l: it was cut or extended",
                       (int64_t)size, (int64_t)h.file_size))
         return false;
+
     uint32_t header = samba__header_size(h.version);
     return samba__prove(why, size >= header && h.data_size <= size - header,
                         "the header claims more bytes of data than its file of %l has",
@@ -14077,6 +15097,7 @@ SAMBA__FN bool samba__find_tables(samba__pef *pef, const samba__header *h)
 {
     samba__tables_at at = samba__lay_tables(h);
     if (at.data != pef->size - pef->data_size) return false;
+
     pef->symbols = pef->base + at.symbols;
     pef->nodes = pef->base + at.nodes;
     pef->sections = pef->base + at.sections;
@@ -14084,6 +15105,7 @@ SAMBA__FN bool samba__find_tables(samba__pef *pef, const samba__header *h)
     pef->strings = (const char *)(pef->base + at.strings);
     pef->trace = (const char *)(pef->base + at.trace);
     pef->data = pef->base + at.data;
+
     pef->symbol_size = samba__symbol_size(h->version);
     pef->node_size = samba__node_size(h->version);
     pef->section_size = samba__section_size(h->version);
@@ -14114,10 +15136,12 @@ SAMBA__FN bool samba__take_header(samba__pef *pef, const void *bytes, size_t siz
     const uint8_t *p = (const uint8_t *)bytes;
     uint32_t version = samba__read_header(p, SAMBA__PEF_OLDEST).version;
     samba__header h = samba__read_header(p, version);
+
     pef->base = p;
     pef->size = size;
     pef->version = version;
     pef->flags = h.flags;
+
     pef->n_symbols = h.n_symbols;
     pef->n_nodes = h.n_nodes;
     pef->n_sections = h.n_sections;
@@ -14125,6 +15149,7 @@ SAMBA__FN bool samba__take_header(samba__pef *pef, const void *bytes, size_t siz
     pef->strings_size = h.strings_size;
     pef->trace_size = h.trace_size;
     pef->microbatches = h.microbatches;
+
     pef->data_size = h.data_size;
     pef->data_hash = h.data_hash;
     for (int i = 0; i < SAMBA__N_REGIONS; i++)
@@ -14147,12 +15172,14 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
 {
     if (!samba__read_counts(pef, bytes, size, why)) return false;
     if (pef->version > 1 && !samba__check_tables_hash(pef, why)) return false;
+
     bool ends = pef->strings_size && !pef->strings[pef->strings_size - 1] && pef->trace_size
         && !pef->trace[pef->trace_size - 1];
     if (!samba__prove(why, ends, "a table of strings does not end")
         || !samba__prove(why, pef->microbatches >= 1 && pef->microbatches <= 65536,
                          "the number of microbatches is absurd"))
         return false;
+
     for (int i = 0; i < SAMBA__N_REGIONS; i++) {
         bool sound = pef->region[i] <= (uint64_t)1 << 46 && pef->region[i] % SAMBA__ALIGN == 0;
         if (!samba__prove(why, sound, "region %d has an absurd size", i)) return false;
@@ -14166,7 +15193,9 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
    samba__open_pef of [pef-read] comes first: header, places of the tables, their checksum.
    samba__verify_pef, at the end of this chapter, decides the rest, in the order of its calls. Each
    check hands its condition to samba__prove, which writes the reason if it does not hold. The
-   callers make an error of it: samba__file_prove for a file, samba_runtime_open for memory. */
+   callers make an error of it: samba__file_prove for a file, samba_runtime_open for memory.
+   tests/lib/pef_checker.h lists the theorems, and proves them by another algorithm; whoever changes
+   a theorem changes both. */
 
 /* May a symbol of this role live in this region? */
 SAMBA__FN bool samba__may_lie(uint8_t role, uint8_t region)
@@ -14205,11 +15234,13 @@ SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__sym
 {
     uint64_t bytes = samba__symbol_bytes(pef, s), room = pef->region[s->region], at = s->data - 1;
     bool passing = s->region == SAMBA__REGION_ARENA;
+
     if (!samba__may_lie(s->role, s->region)) return SAMBA__TEXT("is in the wrong region");
     if (s->per_microbatch
         && ((s->role != SAMBA__INPUT && s->role != SAMBA__OUTPUT) || !s->batch_dim
             || s->region != SAMBA__REGION_IO))
         return SAMBA__TEXT("cannot hold microbatches");
+
     if (s->offset % SAMBA__ALIGN || s->offset > room || bytes > room - s->offset)
         return SAMBA__TEXT("lies outside its region");
     if (bytes > SAMBA__NO_SIZE / 2)
@@ -14217,6 +15248,7 @@ SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__sym
     if (s->data
         && (passing || at % SAMBA__ALIGN || at > pef->data_size || bytes > pef->data_size - at))
         return SAMBA__TEXT("has data outside the file");
+
     if (passing ? s->first > s->last || s->last >= pef->n_nodes
                 : s->first != 0 || s->last != SAMBA__FOREVER)
         return SAMBA__TEXT("has an impossible lifetime");
@@ -14229,6 +15261,7 @@ SAMBA__NOINLINE bool samba__check_symbol(const samba__pef *pef, uint32_t i, samb
     int32_t n = (int32_t)i;
     if (!samba__prove(why, s.name < pef->strings_size, "symbol %d has no name", n)) return false;
     const char *name = pef->strings + s.name;
+
     bool known = s.role >= 1 && s.role < SAMBA__N_ROLES && s.dtype < SAMBA_N_DTYPES
         && s.ndim <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= s.ndim
         && s.per_microbatch <= 1 && s.mem_type <= SAMBA_MEM_HOST
@@ -14240,13 +15273,16 @@ SAMBA__NOINLINE bool samba__check_symbol(const samba__pef *pef, uint32_t i, samb
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
                          n, name))
         return false;
-    if (!samba__prove(why, s.role == SAMBA__SCRATCH || samba__has_type(s.spec.dtype),
-                      "symbol %d %s is of type %T, which was left out: define SAMBA_USE_... of it "
-                      "where samba.h is compiled",
-                      n, name, (int)s.spec.dtype))
+
+    if (!samba__prove(
+            why, s.role == SAMBA__SCRATCH || samba__has_type(s.spec.dtype),
+            "symbol %d %s is of type %T, which was left out: define SAMBA_USE_... of it where samba.h is compiled",
+            n, name, (int)s.spec.dtype))
         return false;
+
     const char *wrong = samba__wrong_place(pef, &s);
     if (wrong) return samba__prove(why, false, "symbol %d %s %s", n, name, wrong);
+
     if (s.grad > pef->n_symbols || s.alias > pef->n_symbols)
         wrong = SAMBA__TEXT("refers to no symbol");
     else if (s.alias && !samba__is_view(pef, &s))
@@ -14335,13 +15371,13 @@ SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
 /* Does the file declare the outputs that the op makes? */
 SAMBA__NOINLINE bool samba__declares(const samba__inquiry *q, const samba_call *c)
 {
-    bool same = c->n_out == q->r->n_out;
-    for (int32_t k = 0; same && k < c->n_out; k++) {
+    if (c->n_out != q->r->n_out) return false;
+    for (int32_t k = 0; k < c->n_out; k++) {
         samba_spec declared;
         samba__output_spec(q, k, &declared);
-        same = samba__same_spec(&declared, &c->out[k]);
+        if (!samba__same_spec(&declared, &c->out[k])) return false;
     }
-    return same;
+    return true;
 }
 
 /* The op's own shape rule has to accept the arguments and give exactly the declared outputs. */
@@ -14366,6 +15402,7 @@ SAMBA__NOINLINE bool samba__ask_with(samba__inquiry *q, samba_spec *in)
     int32_t attr[SAMBA_MAX_ATTR];
     memset(&c, 0, sizeof c);
     memset(attr, 0, sizeof attr); /* an op may look at more than it has */
+
     samba__decode_inputs(q, in);
     for (int32_t i = 0; i < q->r->n_attr && i < SAMBA_MAX_ATTR; i++)
         attr[i] = (int32_t)samba__word(q->r, q->r->n_in + q->r->n_out + i);
@@ -14373,6 +15410,7 @@ SAMBA__NOINLINE bool samba__ask_with(samba__inquiry *q, samba_spec *in)
     c.n_in = q->r->n_in;
     c.attr = attr;
     c.n_attr = q->r->n_attr;
+
     if (SAMBA__PROVES && q->why) {
         if (!samba__check_rule(q, &c)) return false;
     } else { /* what the rule makes was proved to be this */
@@ -14432,9 +15470,8 @@ SAMBA__NOINLINE bool samba__check_input(const samba__pef *pef, uint32_t node, ui
     samba__symbol s = samba__symbol_at(pef, word - 1);
     bool alive = s.first >= first && s.first < node && s.last >= node;
     return samba__prove(why, s.role != SAMBA__SCRATCH && (alive || s.region != SAMBA__REGION_ARENA),
-                        "node %d reads %s, which is "
-                        "not alive in its graph then",
-                        (int32_t)node, pef->strings + s.name);
+                        "node %d reads %s, which is not alive in its graph then", (int32_t)node,
+                        pef->strings + s.name);
 }
 
 /* The symbol that owns the memory of this one, both as words have them: the base of a view, else
@@ -14475,18 +15512,19 @@ SAMBA__NOINLINE bool samba__check_output(const samba__pef *pef, uint32_t node,
     uint32_t word = samba__word(r, r->n_in + o);
     samba__symbol s = samba__symbol_at(pef, word - 1);
     int32_t updated = samba__updated_input(r->op, o);
+
     bool fine = s.role == SAMBA__TEMP ? s.first == node
                                       : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
     if (updated >= 0)
         fine = updated < r->n_in && samba__word(r, updated) == word && s.role != SAMBA__INPUT;
     else if (s.alias)
         fine = fine && o == 0 && samba__makes_view(pef, r, s.alias);
+
     return samba__prove(why, fine && s.region != SAMBA__REGION_READONLY, "node %d may not write %s",
                         (int32_t)node, pef->strings + s.name)
         && samba__prove(why, samba__is_alone(pef, r, o, s.alias ? s.alias : word),
-                        "node %d writes "
-                        "%s while it reads or writes it elsewhere",
-                        (int32_t)node, pef->strings + s.name);
+                        "node %d writes %s while it reads or writes it elsewhere", (int32_t)node,
+                        pef->strings + s.name);
 }
 
 SAMBA__NOINLINE bool samba__check_scratch(const samba__pef *pef, uint32_t node,
@@ -14514,6 +15552,7 @@ SAMBA__NOINLINE bool samba__check_words(const samba__pef *pef, uint32_t i, samba
         || !samba__prove(why, few, "node %d has too many arguments", (int32_t)i)
         || !samba__prove(why, r.n_out >= 1, "node %d has no output", (int32_t)i))
         return false;
+
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
         bool sound = word <= pef->n_symbols && (k < r.n_in || word);
@@ -14530,13 +15569,13 @@ SAMBA__FN bool samba__refuse_op(const samba__pef *pef, uint32_t i, const samba__
     if (left_out)
         return samba__prove(
             why, false,
-            "node %d %s uses op %s, which was left out: define SAMBA_USE_%s where samba.h "
-            "is compiled",
+            "node %d %s uses op %s, which was left out: define SAMBA_USE_%s where samba.h is compiled",
             (int32_t)i, pef->strings + r->name, left_out, left_out);
-    samba__prove(why, false,
-                 "%s uses op number %d, which is not known here; register it before loading (on a "
-                 "device: samba_runtime_desc)",
-                 pef->strings + r->name, (int32_t)r->wire);
+
+    samba__prove(
+        why, false,
+        "%s uses op number %d, which is not known here; register it before loading (on a device: samba_runtime_desc)",
+        pef->strings + r->name, (int32_t)r->wire);
 #if defined(SAMBA_NO_TEXTS)
     samba__put_text(why, " op ");
     samba__put_int(why, (int32_t)r->wire);
@@ -14554,6 +15593,7 @@ SAMBA__NOINLINE bool samba__check_node(const samba__pef *pef, uint32_t i, uint32
     samba__call_record r = samba__node_at(pef, i);
     if (!r.op) return samba__refuse_op(pef, i, &r, why);
     if (!samba__ask_op(&q, pef, i, &r, why)) return false;
+
     for (int32_t k = 0; k < r.n_in; k++)
         if (!samba__check_input(pef, i, first, samba__word(&r, k), why)) return false;
     for (int32_t k = 0; k < r.n_out; k++)
@@ -14644,6 +15684,7 @@ SAMBA__NOINLINE bool samba__check_sections(const samba__pef *pef, samba__text *w
         if (!samba__prove(why, samba__is_in_order(pef, i), "section %d is out of order",
                           (int32_t)i))
             return false;
+
         if (s.graph != graph) start = s.first;
         graph = s.graph;
         next = s.end;
@@ -14709,12 +15750,14 @@ SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const sa
     uint32_t word = place >= 0 && place < r.n_in ? samba__word(&r, place) : 0;
     uint32_t base = samba__base_word(pef, word);
     if (!word || samba__word(&r, r.n_in) != ib + 1) return 0;
+
     samba__symbol a = samba__symbol_at(pef, base - 1);
     uint64_t bytes = samba__symbol_bytes(pef, &a);
     if (a.region != b->region || a.offset != b->offset || a.last != b->first
         || bytes != samba__symbol_bytes(pef, b)
         || samba_dtype_size(a.spec.dtype) != samba_dtype_size(b->spec.dtype))
         return 0;
+
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t other = samba__word(&r, k);
         bool again = k < r.n_in && other == word && samba__class_of(r.op) == SAMBA__IS_ELEMENTWISE;
@@ -14748,6 +15791,7 @@ SAMBA__FN uint64_t samba__skyline_top(const samba__skyline *k, uint32_t first, u
         top = samba__higher(top, k->all[v]);
     for (uint32_t v = high / 2; v; v /= 2)
         top = samba__higher(top, k->all[v]);
+
     for (; low <= high; low = (low + 1) / 2, high = (high - 1) / 2) {
         top = samba__higher(top, k->any[low]);
         top = samba__higher(top, k->any[high]);
@@ -14763,6 +15807,7 @@ SAMBA__FN void samba__skyline_raise(samba__skyline *k, uint32_t first, uint32_t 
         k->any[v] = samba__higher(k->any[v], end);
     for (uint32_t v = high / 2; v; v /= 2)
         k->any[v] = samba__higher(k->any[v], end);
+
     for (; low <= high; low = (low + 1) / 2, high = (high - 1) / 2) {
         if (low & 1) k->any[low] = k->all[low] = end;
         if (!(high & 1)) k->any[high] = k->all[high] = end;
@@ -14797,9 +15842,11 @@ SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i
     if (first > end || last < k->start) return true;
     if (samba__get8(p + offsetof(samba__symbol_layout, region)) != SAMBA__REGION_ARENA) return true;
     if (samba__get32(p + offsetof(samba__symbol_layout, alias))) return true;
+
     samba__symbol s = samba__symbol_at(pef, i);
     first = first > k->start ? first : k->start;
     last = last < end ? last : end;
+
     uint64_t top = samba__skyline_top(k, first, last);
     bool fine = top <= s.offset;
     if (!fine && first == s.first) { /* may it take over from what ends there? */
@@ -14807,6 +15854,7 @@ SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i
         fine = rest && samba__skyline_top(k, first, first) == samba__end_below(pef, i, &s);
     }
     if (!fine) return samba__fail_shared(pef, i, why);
+
     samba__skyline_raise(k, first, last, s.offset + samba__symbol_bytes(pef, &s));
     return true;
 }
@@ -14852,11 +15900,10 @@ SAMBA__NOINLINE bool samba__check_order(const samba__pef *pef, samba__text *why)
         if (!passing && b.offset < end[b.region]) return samba__fail_shared(pef, i, why);
         end[b.region] = samba__higher(end[b.region], b.offset + samba__symbol_bytes(pef, &b));
     }
+
     for (int r = 0; r < SAMBA__N_REGIONS; r++)
         if (!samba__prove(why, pef->region[r] == samba__align_bytes(end[r]),
-                          "region %d does not "
-                          "end with its last symbol",
-                          r))
+                          "region %d does not end with its last symbol", r))
             return false;
     return true;
 }
@@ -14868,8 +15915,7 @@ SAMBA__NOINLINE bool samba__check_made(const samba__pef *pef, samba__text *why)
         if (samba__region_of(pef, i) != SAMBA__REGION_ARENA) continue;
         samba__symbol s = samba__symbol_at(pef, i);
         if (!samba__prove(why, samba__is_made(pef, i, &s),
-                          "%s is not made by node %d, with which "
-                          "its life begins",
+                          "%s is not made by node %d, with which its life begins",
                           pef->strings + s.name, (int32_t)s.first))
             return false;
     }
@@ -14916,6 +15962,7 @@ SAMBA__FN bool samba__check_records(const samba__pef *pef, samba__text *why)
     bool countable = pef->n_symbols < most && pef->n_nodes < most && pef->n_sections < most;
     if (!samba__prove(why, countable, "it has too many records")) return false;
     if (!samba__check_symbols(pef, why)) return false;
+
     for (uint32_t i = 0; i < pef->n_nodes; i++)
         if (!samba__check_words(pef, i, why)) return false;
     for (uint32_t i = 0; i < pef->n_sections; i++)
@@ -14934,16 +15981,19 @@ SAMBA_API bool samba_pef_open(samba_pef *file, const void *bytes, size_t size, c
     memset(file, 0, sizeof *file);
     if (!samba__open_pef(&pef, bytes, size, &text) || !samba__check_records(&pef, &text))
         return false;
+
     file->version = (int32_t)pef.version;
     file->n_symbols = (int32_t)pef.n_symbols;
     file->n_nodes = (int32_t)pef.n_nodes;
     file->n_sections = (int32_t)pef.n_sections;
     file->microbatches = (int32_t)pef.microbatches;
     file->inference = (pef.flags & SAMBA__PEF_INFERENCE) != 0;
+
     file->state_bytes = pef.region[SAMBA__REGION_STATE];
     file->arena_bytes = pef.region[SAMBA__REGION_ARENA];
     file->io_bytes = pef.region[SAMBA__REGION_IO];
     file->readonly_bytes = pef.region[SAMBA__REGION_READONLY];
+
     file->trace = pef.trace;
     file->tables_size = (size_t)(pef.size - pef.data_size);
     file->bytes = bytes;
@@ -14973,6 +16023,7 @@ SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
     if (!file || i < 0 || i >= file->n_symbols) return symbol;
     samba__pef pef = samba__reopen(file);
     samba__symbol s = samba__symbol_at(&pef, (uint32_t)i);
+
     symbol.name = pef.strings + s.name;
     symbol.role = (samba_role)s.role;
     symbol.spec = s.spec;
@@ -14981,6 +16032,7 @@ SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
     symbol.gradient = (int32_t)s.grad - 1;
     symbol.holds_microbatches = s.per_microbatch != 0;
     symbol.generated = s.generated != 0;
+
     symbol.size = samba__symbol_bytes(&pef, &s);
     symbol.value = s.data ? pef.data + (s.data - 1) : NULL;
     symbol.region = (int32_t)s.region;
@@ -15038,6 +16090,7 @@ SAMBA__FN bool samba__next_attribute(samba__attribute *a)
     a->first += a->n;
     int32_t left = a->n_attr - a->first;
     if (left <= 0) return false;
+
     const char *colon = strchr(a->rest, ':');
     if (!colon) {
         a->length = 0;
@@ -15045,6 +16098,7 @@ SAMBA__FN bool samba__next_attribute(samba__attribute *a)
         a->n = left;
         return true;
     }
+
     char amount = colon[1] ? colon[2] : 0;
     a->names = a->rest;
     a->length = (int32_t)(colon - a->rest);
@@ -15053,6 +16107,7 @@ SAMBA__FN bool samba__next_attribute(samba__attribute *a)
     if (amount == '*') a->n = a->starred > 0 ? a->starred : 0;
     if (amount >= '2' && amount <= '9') a->n = amount - '0';
     if (a->n > left) a->n = left;
+
     a->rest = colon + strcspn(colon, " ");
     if (*a->rest == ' ') a->rest++;
     return true;
@@ -15097,6 +16152,7 @@ SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
     samba__pef pef = samba__reopen(file);
     samba__call_record r = samba__node_at(&pef, (uint32_t)i);
     int32_t word = 0;
+
     node.name = pef.strings + r.name;
     node.op = r.op ? r.op->name : NULL;
     node.attributes = r.op ? samba__attributes_of(r.op, r.n_attr) : NULL;
@@ -15104,12 +16160,14 @@ SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
     node.n_in = r.n_in;
     node.n_out = r.n_out;
     node.n_attr = r.n_attr;
+
     for (int32_t k = 0; k < node.n_in; k++)
         node.in[k] = (int32_t)samba__word(&r, word++) - 1;
     for (int32_t k = 0; k < node.n_out; k++)
         node.out[k] = (int32_t)samba__word(&r, word++) - 1;
     for (int32_t k = 0; k < node.n_attr; k++)
         node.attr[k] = (int32_t)samba__word(&r, word++);
+
     if (!r.op) return node;
     samba__inquiry q;
     samba__text nobody = samba__text_in(NULL, 0);
@@ -15215,6 +16273,7 @@ SAMBA__KERNEL bool samba__has_nonfinite(const void *x, int64_t n, samba_dtype ty
         }
         return most >= (type == SAMBA_BF16 ? 0x7f80u : 0x7c00u);
     }
+
     const uint32_t *f = (const uint32_t *)x;
     uint32_t most = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -15328,7 +16387,7 @@ SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t en
     }
 }
 
-/* The output of task t that overwrites its input k in place; -1: none. */
+/* The output that overwrites input k in place; -1: none. */
 SAMBA__FN int32_t samba__output_over(const samba_args *a, int32_t k)
 {
     for (int32_t o = 0; o < a->n_out; o++)
@@ -15354,6 +16413,7 @@ SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int6
 {
     const int32_t low = samba__rank(0xff800000u), high = samba__rank(0x7f800000u);
     if (t->found->overwritten < 0) return;
+
     for (int64_t r = 0; r < rows; r++) {
         const float *x = t->args.in[t->found->overwritten] + begin + r * pitch;
         const uint32_t *bits = (const uint32_t *)(const void *)x;
@@ -15365,6 +16425,7 @@ SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int6
             for (int64_t i = 0; i < end - begin; i++)
                 if (x[i] == x[i]) samba__extremes(bits + i, 1, span);
         }
+
         samba__atomic_min32(&t->found->least, span[0]);
         samba__atomic_min32(&t->found->most, -1 - span[1]); /* upside down: the order of ~rank */
     }
@@ -15405,6 +16466,7 @@ SAMBA__FN void samba__begin_findings(samba__findings *f, samba__task *t)
     f->least = f->most = INT32_MAX;
     f->overwritten = -1;
     t->found = f;
+
     if (t->work->part <= 0) return;
     for (int32_t k = 0; k < a->n_in; k++) {
         bool as_large = samba_count(&a->in_spec[k].shape) == samba_count(&a->out_spec[0].shape);
@@ -15442,6 +16504,8 @@ SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
     else
         op->kernel(a);
     if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
+    if (SAMBA__OWN_OPS && !samba__is_builtin(op))
+        samba__enter_float_mode(); /* it may have changed */
 }
 
 #if !SAMBA__DEVICE_HALF /* which runs one op after another, see [execute] */
@@ -15477,9 +16541,11 @@ SAMBA__FN void samba__run_part(const samba__group *c, int32_t from, int64_t begi
         a.rows = rows;
         a.pitch = pitch;
         a.local = local;
+
         if (c->task[k].found) samba__note_overwritten(&c->task[k], begin, end, rows, pitch);
         if (c->task[k].found && samba__is_flat(&c->task[k]))
             samba__note_state(&c->task[k], begin, end);
+
         samba__run_kernel(c->task[k].op, &a);
         if (c->task[k].found) samba__check_part(&c->task[k], begin, end, rows, pitch);
     }
@@ -15501,6 +16567,7 @@ SAMBA__FN void samba__run_units(void *context, int64_t begin, int64_t end, int32
     SAMBA_ASSERT(begin < end && thread >= 0);
     const samba__group *c = (const samba__group *)context;
     float *local = c->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
+
     bool checked = c->task->found && c->task->args.phase == 0;
     int64_t part = checked && samba__is_flat(c->task) ? 1 : c->part;
     bool by_parts = (c->n > 1 || checked) && part > 0;
@@ -15512,6 +16579,7 @@ SAMBA__FN void samba__run_units(void *context, int64_t begin, int64_t end, int32
         }
         return;
     }
+
     samba_args a = c->task->args;
     a.begin = begin;
     a.end = end;
@@ -15533,11 +16601,13 @@ SAMBA__FN void samba__run_first_phase(samba__group *c, samba__pool *pool)
     int64_t flops = 0, units = c->task->work->units[0];
     for (int32_t k = 0; k < c->n; k++)
         flops += c->task[k].work->flops;
+
     bool fused = c->n > 1;
     if (fused && c->part > 0) units = samba__ceil_div(c->count, c->part);
     if ((fused || c->task->found) && c->part < 0) c->task->args.epilogue = samba__run_epilogue;
     c->task->args.group = c;
     SAMBA_ASSERT(!fused || c->part != 0); /* ops of a group share parts */
+
     int64_t grain = samba__grain_of(flops, units);
     if (c->task->work->part < 0) grain = samba__max64(grain, samba__tiles_at_once(units, pool));
     samba__pool_run(pool, samba__run_units, c, units, grain);
@@ -15550,6 +16620,7 @@ SAMBA__FN void samba__run_later_phases(const samba__group *c, samba__task *t, sa
     samba__group alone = *c;
     alone.task = t;
     alone.n = 1;
+
     for (int32_t phase = 1; phase < t->work->n_phases && !*fault; phase++) {
         int64_t units = t->work->units[phase];
         t->args.phase = phase;
@@ -15581,6 +16652,7 @@ SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samb
     t.work = w;
     t.args = *a;
     t.found = NULL;
+
     c.task = &t;
     c.n = 1;
     c.part = c.count = 0;
@@ -15623,8 +16695,9 @@ struct samba_runtime {
     samba_spec *spec;   /* on a device: of what the node has that runs now */
     int32_t isa;
     bool inference, train, running_stats;
+    bool adds_anew;                /* gradients that add up begin at zero with the next BCKWD */
     uint32_t types;                /* of all sections */
-    uint32_t graph;                /* that runs now: its name as sections have it; 0: all */
+    uint32_t graph;                /* that runs now (samba__find_graph); 0: all */
     uint32_t norm_first, norm_end; /* from the first section of GRADNORM to after the last */
     uint32_t norm_next;            /* those before it have run since the gradients changed */
     uint32_t microbatch, fault_node;
@@ -15642,6 +16715,13 @@ struct samba_runtime {
 SAMBA__FN void samba__forget_norm(samba_runtime *rt)
 {
     rt->norm_next = rt->norm_first;
+}
+
+/* The caller has given a gradient a value: its norm is another one, and BCKWD adds to it. */
+SAMBA__FN void samba__note_gradient(samba_runtime *rt)
+{
+    samba__forget_norm(rt);
+    rt->adds_anew = false;
 }
 
 SAMBA__FN void samba__find_norm(samba_runtime *rt)
@@ -15780,6 +16860,7 @@ SAMBA__NOINLINE void samba__needs_of(samba__needs *needs, const samba__machine *
     needs->local = 0;
     for (int r = 0; r < SAMBA__N_REGIONS; r++)
         needs->region[r] = samba__region_bytes(m, pef, r);
+
     for (uint32_t i = 0; m->alone && i < pef->n_nodes; i++) {
         samba__call_record r = samba__node_at(pef, i);
         samba__inquiry q;
@@ -15806,6 +16887,7 @@ SAMBA__FN samba__layout samba__layout_on(const samba__machine *m, const samba__n
     at.local = samba__align_to(m, at.specs + needs->specs * sizeof(samba_spec));
     size_t end = samba__add_size(at.local, samba__fit_size((uint64_t)needs->local));
     at.regions = samba__align_to(m, end);
+
     at.size = at.regions;
     for (int r = 0; r < SAMBA__N_REGIONS; r++) {
         if (r == SAMBA__REGION_READONLY && in_file) continue;
@@ -15833,7 +16915,8 @@ SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_
 
 /* Points each symbol at its place and fills in the data the file has, or zeros. Threads share the
    first writes to the state: it is then that the system clears pages, which takes longer. */
-SAMBA__NOINLINE void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file)
+SAMBA__NOINLINE void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file,
+                                          bool zeros)
 {
     const samba__machine m = samba__this_machine();
     uint8_t *base[SAMBA__N_REGIONS];
@@ -15842,29 +16925,33 @@ SAMBA__NOINLINE void samba__place_symbols(samba_runtime *rt, uint8_t *regions, b
         base[r] = regions + at;
         if (r == SAMBA__REGION_READONLY && in_file) continue;
         size_t bytes = (size_t)samba__region_bytes(&m, &rt->pef, r);
-        if (r == SAMBA__REGION_STATE)
+        if (r == SAMBA__REGION_STATE && !zeros)
             samba__pool_run(rt->pool, samba__zero_job, base[r], (int64_t)bytes, 1 << 20);
         at += bytes;
     }
+
     for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
         samba__symbol s = samba__symbol_at(&rt->pef, i),
                       home = s.alias ? samba__symbol_at(&rt->pef, s.alias - 1) : s;
         const uint8_t *stored = home.data ? rt->pef.data + (home.data - 1) : NULL;
+
         if (s.region == SAMBA__REGION_READONLY && in_file) {
             /* nodes never write here: the verifier proved it */
             uintptr_t constant = (uintptr_t)stored;
             rt->data[i] = (void *)constant;
             continue;
         }
+
         uint64_t bytes = samba__symbol_bytes(&rt->pef, &s);
         SAMBA_ASSERT(s.offset + bytes <= rt->pef.region[s.region]);
         rt->data[i] = base[s.region] + (samba__places(&m, s.region) ? 0 : s.offset);
         if (samba__places(&m, s.region)) base[s.region] += (size_t)((bytes + 7) / 8 * 8);
+
         SAMBA_ASSERT(!stored || home.data - 1 + bytes <= rt->pef.data_size);
         if (s.alias || s.region == SAMBA__REGION_ARENA) continue;
         if (stored)
             samba__copy_data(rt->data[i], stored, bytes, samba_dtype_size(s.spec.dtype));
-        else if (s.region != SAMBA__REGION_STATE)
+        else if (s.region != SAMBA__REGION_STATE && !zeros)
             memset(rt->data[i], 0, (size_t)bytes);
     }
 }
@@ -15885,6 +16972,7 @@ SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, 
     samba__call_record r = samba__record_at(&rt->pef, i);
     uint32_t word = k < r.n_in + r.n_out ? samba__word(&r, k) : r.scratch;
     if (!word) return o;
+
     samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
     bool parts = k == r.n_in || (k < r.n_in && rt->steps[i].work.part > 0);
     o.begin = (const uint8_t *)rt->data[word - 1];
@@ -15917,19 +17005,30 @@ SAMBA__FN bool samba__share_safely(const samba_runtime *rt, uint32_t i, uint32_t
     return true;
 }
 
-/* Can node i join the fused group of the nodes from `first` on? The epilogue of a product must work
-   in its place: the rows of a tile are far apart, and a second output beside them would drive the
-   operands of the product from the cache. */
+/* May node i be the epilogue of a product whose output is x, and which makes y? It must work in the
+   place of the product: the rows of a tile are far apart, and a second output beside them would
+   drive the operands of the product from the cache. And its kernel must walk these rows, as those
+   of elementwise ops do; part is 1 for softmax or a norm, too, where rows have one element. */
+SAMBA__FN bool samba__can_be_epilogue(const samba_runtime *rt, uint32_t i, const samba__operand *x,
+                                      const samba__operand *y)
+{
+    bool elementwise = samba__class_of(rt->steps[i].op) == SAMBA__IS_ELEMENTWISE;
+    return elementwise && rt->steps[i].work.part == 1 && y->begin == x->begin;
+}
+
+/* Can node i join the fused group of the nodes from `first` on? */
 SAMBA__FN bool samba__can_fuse(samba_runtime *rt, uint32_t first, uint32_t i)
 {
     samba__step *head = &rt->steps[first];
     int64_t part = rt->steps[i].work.part, whole = samba__max64(part, head->part);
     if (rt->steps[i].view) return true;
     if (part < 1 || head->part == 0 || whole % part || whole % head->part) return false;
+
     samba__operand x = samba__output_at(rt, first, head->count);
     samba__operand y = samba__output_at(rt, i, head->count);
-    bool behind = head->part > 0 || (part == 1 && y.begin == x.begin);
+    bool behind = head->part > 0 || samba__can_be_epilogue(rt, i, &x, &y);
     if (!behind || !y.size) return false;
+
     for (uint32_t j = first; j < i; j++)
         if (!rt->steps[j].view && !samba__share_safely(rt, j, i, head->count)) return false;
     if (head->part > 0) head->part = whole;
@@ -15945,6 +17044,7 @@ SAMBA__FN void samba__find_groups(samba_runtime *rt, const samba__section *q)
         samba__step *head = &rt->steps[i];
         samba__call_record r = samba__record_at(&rt->pef, i);
         samba__symbol y = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
+
         head->part = head->work.part;
         head->count = samba_count(&y.spec.shape);
         head->group = 1;
@@ -15962,6 +17062,7 @@ SAMBA__NOINLINE void samba__prepare_step(samba_runtime *rt, uint32_t i, samba__s
     samba__call_record r = samba__node_at(&rt->pef, i);
     samba__inquiry q;
     samba__ask_op(&q, &rt->pef, i, &r, NULL);
+
     step->op = r.op;
     step->has_run = false;
     step->view = (r.op->flags & SAMBA_OP_VIEW) && samba__alias_of(&rt->pef, samba__word(&r, 1) - 1)
@@ -15990,12 +17091,13 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 /* Lays a verified PEF out in memory of samba__layout_of().size bytes. The threads may be NULL. */
 SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
                                                      samba__pool *pool, const samba__layout *at,
-                                                     bool in_file)
+                                                     bool in_file, bool zeros)
 {
     const uintptr_t align = samba__this_machine().align;
     uintptr_t start = ((uintptr_t)memory + align - 1) & ~(align - 1);
     uint8_t *base = (uint8_t *)memory + (start - (uintptr_t)memory);
     samba_runtime *rt = (samba_runtime *)(void *)base;
+
     memset(rt, 0, sizeof *rt);
     rt->pef = *pef;
     rt->pool = pool;
@@ -16003,12 +17105,15 @@ SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void
     rt->steps = (samba__step *)(void *)(base + at->steps);
     rt->spec = (samba_spec *)(void *)(base + at->specs);
     rt->local = (float *)(void *)(base + at->local);
+
     rt->isa = samba__best_isa();
     rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
     rt->running_stats = rt->inference;
+
     samba__find_norm(rt);
-    samba__place_symbols(rt, base + at->regions, in_file);
+    rt->adds_anew = true;
+    samba__place_symbols(rt, base + at->regions, in_file, zeros);
     samba__prepare_steps(rt);
     return rt;
 }
@@ -16034,14 +17139,16 @@ SAMBA__NOINLINE bool samba__check_own_ops(const samba_runtime_desc *desc, samba_
     if (!samba__prove(why, desc->n_ops >= 0 && (desc->n_ops == 0 || desc->ops),
                       "samba_runtime_desc has a count of ops, but no ops"))
         return false;
+
     for (int32_t i = 0; i < desc->n_ops; i++) {
         const samba_op *op = desc->ops[i];
         bool complete = op && op->name && op->kernel && (op->shape || op->signature);
-        if (!samba__prove(why, complete,
-                          "op %d of samba_runtime_desc lacks a name, a kernel, or a signature and "
-                          "a shape rule",
-                          i))
+        if (!samba__prove(
+                why, complete,
+                "op %d of samba_runtime_desc lacks a name, a kernel, or a signature and a shape rule",
+                i))
             return false;
+
         if (!samba__prove(why, op->wire >= SAMBA__FIRST_USER_WIRE,
                           "op %s has wire number %d; numbers below 32768 belong to samba.h",
                           op->name, (int32_t)op->wire)
@@ -16073,22 +17180,27 @@ SAMBA__FN bool samba__open_proved(samba__pef *pef, const void *bytes, size_t siz
 {
     memset(pef, 0, sizeof *pef);
     if (desc && !SAMBA__OWN_OPS) {
-        if (!samba__prove(why, desc->n_ops == 0,
-                          "ops of the program's own were left out: define SAMBA_USE_own_ops where "
-                          "samba.h is compiled"))
+        if (!samba__prove(
+                why, desc->n_ops == 0,
+                "ops of the program's own were left out: define SAMBA_USE_own_ops where samba.h is compiled"))
             return false;
     } else if (desc) {
         if (!samba__check_own_ops(desc, why)) return false;
         pef->user_ops = desc->ops;
         pef->n_user_ops = desc->n_ops;
     }
+
 #if defined(SAMBA_TRUSTED_PEF)
-    return samba__prove(why, samba__is_trusted(bytes, size),
-                        "this is no file whose fingerprint SAMBA_TRUSTED_PEF has: make that anew "
-                        "by tools/samba device-config, and compile samba.h with it")
+    return samba__prove(
+               why, samba__is_trusted(bytes, size),
+               "this is no file whose fingerprint SAMBA_TRUSTED_PEF has: make that anew by tools/samba device-config, and compile samba.h with it")
         && samba__take_header(pef, bytes, size);
 #else
-    return samba__open_pef(pef, bytes, size, why) && samba__verify_pef(pef, true, NULL, 0, why);
+    samba__float_mode callers = samba__enter_float_mode(); /* rules look at attributes */
+    bool fine
+        = samba__open_pef(pef, bytes, size, why) && samba__verify_pef(pef, true, NULL, 0, why);
+    samba__leave_float_mode(callers);
+    return fine;
 #endif
 }
 
@@ -16140,6 +17252,7 @@ SAMBA_API bool samba_measure_device(const void *bytes, size_t size, const samba_
     if (!samba__prove(&text, memory != NULL, "in samba_measure_device: memory is NULL")
         || !samba__open_proved(&pef, bytes, size, desc, &text))
         return false;
+
     samba__machine machine = samba__device_machine();
     samba__needs needs;
     samba__needs_of(&needs, &machine, &pef);
@@ -16155,12 +17268,12 @@ SAMBA__NOINLINE samba_runtime *samba__open_in(const samba__pef *pef, void *memor
                                               size_t memory_size, samba__text *why)
 {
     const char *missing = samba__missing_value(pef);
-    if (!samba__prove(why, !missing,
-                      "there is no value of parameter %s: the PEF was compiled, "
-                      "but not saved; load it, restore its checkpoint, and open what samba_save "
-                      "writes then",
-                      missing))
+    if (!samba__prove(
+            why, !missing,
+            "there is no value of parameter %s: the PEF was compiled, but not saved; load it, restore its checkpoint, and open what samba_save writes then",
+            missing))
         return NULL;
+
     bool in_file = samba__in_file(pef);
     samba__layout at = samba__layout_of(pef, true, in_file);
     size_t needed = at.size;
@@ -16168,7 +17281,7 @@ SAMBA__NOINLINE samba_runtime *samba__open_in(const samba__pef *pef, void *memor
                       "%l bytes of memory are needed, %l were given", (int64_t)needed,
                       (int64_t)memory_size))
         return NULL;
-    return samba__runtime_layout(pef, memory, NULL, &at, in_file);
+    return samba__runtime_layout(pef, memory, NULL, &at, in_file, false);
 }
 
 SAMBA_API samba_runtime *samba_runtime_open_with(const void *bytes, size_t size, void *memory,
@@ -16182,8 +17295,12 @@ SAMBA_API samba_runtime *samba_runtime_open_with(const void *bytes, size_t size,
         samba__put_text(&text, wrong);
         return NULL;
     }
+
     if (!samba__open_proved(&pef, bytes, size, desc, &text)) return NULL;
-    return samba__open_in(&pef, memory, memory_size, &text);
+    samba__float_mode callers = samba__enter_float_mode(); /* rules look at attributes */
+    samba_runtime *rt = samba__open_in(&pef, memory, memory_size, &text);
+    samba__leave_float_mode(callers);
+    return rt;
 }
 
 SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
@@ -16206,6 +17323,7 @@ SAMBA__NOINLINE void samba__open_args(samba_runtime *rt, uint32_t i, samba_args 
         a->in[k] = NULL;
     for (int32_t k = r.n_out; k < a->n_out; k++)
         a->out[k] = NULL;
+
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
         if (!word) {
@@ -16213,26 +17331,31 @@ SAMBA__NOINLINE void samba__open_args(samba_runtime *rt, uint32_t i, samba_args 
             a->in[k] = NULL;
             continue;
         }
+
         SAMBA_ASSERT(rt->data[word - 1] && rt->microbatch < rt->pef.microbatches);
         samba__read_spec(&rt->pef, word - 1, &spec[k]);
         uint8_t *data = (uint8_t *)rt->data[word - 1];
         if (rt->microbatch > 0 && samba__symbol_at(&rt->pef, word - 1).per_microbatch)
             data += rt->microbatch * samba__spec_bytes(&spec[k]);
+
         if (k < r.n_in)
             a->in[k] = (float *)(void *)data;
         else
             a->out[k - r.n_in] = (float *)(void *)data;
     }
+
     for (int32_t k = 0; k < r.n_attr && k < SAMBA_MAX_ATTR; k++)
         attr[k] = (int32_t)samba__word(&r, r.n_in + r.n_out + k);
     for (int32_t k = r.n_attr; k < a->n_attr; k++)
         attr[k] = 0; /* an op may look at more than it has */
+
     a->in_spec = spec;
     a->out_spec = spec + r.n_in;
     a->n_in = r.n_in;
     a->n_out = r.n_out;
     a->attr = attr;
     a->n_attr = r.n_attr;
+
     a->scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
     a->microbatch = (int32_t)rt->microbatch;
     a->isa = rt->isa;
@@ -16266,6 +17389,16 @@ SAMBA__FN int64_t samba__maker_of(const samba_runtime *rt, uint32_t node, uint32
     return -1;
 }
 
+/* Notes in first which elements of input k are not finite now. */
+SAMBA__FN void samba__note_input(const samba__task *t, int32_t k, samba__lowest first[3])
+{
+    const samba_spec *spec = &t->args.in_spec[k];
+    const uint8_t *x = (const uint8_t *)t->args.in[k];
+    int64_t count = samba_count(&spec->shape);
+    if (samba__has_nonfinite_here(x, count, spec->dtype, t->args.isa))
+        samba__note_nonfinite(first, x, 0, count, spec->dtype);
+}
+
 /* What input k of node i has. Of a leaf, first gets where. Of what the op has overwritten, that is
    known of state; the rest was finite, or the op before would have been found. */
 SAMBA__FN uint32_t samba__input_kinds(const samba_runtime *rt, const samba__task *t, uint32_t i,
@@ -16276,14 +17409,16 @@ SAMBA__FN uint32_t samba__input_kinds(const samba_runtime *rt, const samba__task
     const samba_spec *spec = &t->args.in_spec[k];
     first[0] = first[1] = first[2] = SAMBA__NOWHERE;
     if (!word || !samba__is_float(spec->dtype)) return 0;
+
     int64_t maker = samba__maker_of(rt, i, &word);
     if (maker >= 0) return rt->steps[maker].made;
+
     int32_t over = samba__output_over(&t->args, k);
     if (over >= 0)
         memcpy(first, t->found->before[over], sizeof t->found->before[over]);
     else
-        samba__note_nonfinite(first, (const uint8_t *)t->args.in[k], 0, samba_count(&spec->shape),
-                              spec->dtype);
+        samba__note_input(t, k, first);
+
     /* An infinite hyperparameter is a mistake. */
     bool meant = samba__symbol_at(&rt->pef, word - 1).role != SAMBA__ARGIN;
     return samba__kinds_of(first) & (meant ? ~0u : (uint32_t)~SAMBA__INF_IN);
@@ -16296,6 +17431,7 @@ SAMBA__FN samba_range samba__input_range(const samba__group *c, int32_t n, int32
     const samba_args *a = &c->task[n].args;
     samba_range range = { NULL, SAMBA__INF, -SAMBA__INF, false };
     if (!a->in[k]) return range;
+
     for (int32_t j = n; j < c->n; j++) {
         const samba__findings *f = c->task[j].found;
         if (f->overwritten >= 0 && c->task[j].args.in[f->overwritten] == a->in[k]) {
@@ -16307,6 +17443,7 @@ SAMBA__FN samba_range samba__input_range(const samba__group *c, int32_t n, int32
         for (int32_t o = 0; o < c->task[j].args.n_out; o++)
             if (c->task[j].args.out[o] == a->in[k]) return range;
     }
+
     samba_dtype type = a->in_spec[k].dtype;
     int64_t count = samba_count(&a->in_spec[k].shape);
     for (int64_t i = 0; i < count; i++) {
@@ -16329,14 +17466,15 @@ SAMBA__FN void samba__record_culprit(samba_runtime *rt, const samba__group *c, i
     samba__call_record r = samba__record_at(&rt->pef, i);
     uint32_t word = samba__word(&r, leaf >= 0 ? leaf : r.n_in + out);
     const float value[3] = { SAMBA__NAN, SAMBA__INF, -SAMBA__INF };
-    int which = 0; /* of a leaf it is NaN */
+
+    int which = 0; /* of a leaf it is NaN, if it has one */
     memset(q, 0, sizeof *q);
-    if (leaf < 0) {
+    if (leaf < 0 || first[0] == SAMBA__NOWHERE) {
         for (int k = 1; k < 3; k++)
             if (first[k] < first[which]) which = k;
-    } else {
-        (void)samba__maker_of(rt, i, &word);
     }
+
+    if (leaf >= 0) (void)samba__maker_of(rt, i, &word);
     q->tensor = rt->pef.strings + samba__symbol_at(&rt->pef, word - 1).name;
     q->element = first[which];
     q->value = value[which];
@@ -16344,12 +17482,14 @@ SAMBA__FN void samba__record_culprit(samba_runtime *rt, const samba__group *c, i
     q->op = rt->steps[i].op->name;
     q->leaf = leaf >= 0;
     q->microbatch = (int32_t)rt->microbatch;
+
     for (uint32_t id = 0; id < rt->pef.n_sections; id++) {
         samba__section section = samba__section_at(&rt->pef, id);
         if (i < section.first || i >= section.end) continue;
         q->section = (int32_t)id;
         q->section_type = samba__type_name(section.type);
     }
+
     q->n_in = r.n_in;
     for (int32_t k = 0; k < r.n_in; k++) {
         q->in[k] = samba__input_range(c, n, k);
@@ -16357,8 +17497,51 @@ SAMBA__FN void samba__record_culprit(samba_runtime *rt, const samba__group *c, i
         samba__symbol in = samba__symbol_at(&rt->pef, samba__word(&r, k) - 1);
         q->in[k].name = rt->pef.strings + in.name;
     }
+
     rt->fault[SAMBA__FAULT_SET] = SAMBA__FAULT_NONFINITE;
     rt->fault_node = i;
+}
+
+/* Which values that are not finite the op of a task turns into others, of those in its input k.
+   Those that only choose, or whose result shows what they read, do to none. */
+SAMBA__FN uint32_t samba__swallows(const samba__task *t, int32_t k)
+{
+    static const int32_t ops[] = { SAMBA__OP_eq, SAMBA__OP_ne, SAMBA__OP_lt,  SAMBA__OP_le,
+                                   SAMBA__OP_gt, SAMBA__OP_ge, SAMBA__OP_pow, SAMBA__OP_argmax };
+    const samba_args *a = &t->args;
+    bool asks_for_nan = a->n_in == 2 && a->in[0] == a->in[1];
+
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (samba__is(t->op, ops[i])) return asks_for_nan ? 0 : SAMBA__NAN_IN;
+    if (samba__is(t->op, SAMBA__OP_where)) return k == 0 ? SAMBA__NAN_IN : 0;
+
+    bool rounds = samba__is(t->op, SAMBA__OP_cast) || samba__is(t->op, SAMBA__OP_quantize);
+    if (!rounds || samba__is_float(a->out_spec[0].dtype)) return 0;
+    return a->out_spec[0].dtype == SAMBA_BOOL ? SAMBA__NAN_IN : SAMBA__NAN_IN | SAMBA__INF_IN;
+}
+
+/* Is there nothing among the inputs of task n of a group, node i, that vanishes in it? */
+SAMBA__FN bool samba__check_vanishing(samba_runtime *rt, const samba__group *c, int32_t n,
+                                      uint32_t i)
+{
+    const samba__task *t = &c->task[n];
+    samba__lowest first[3];
+
+    for (int32_t k = 0; k < t->args.n_in; k++) {
+        uint32_t lost = samba__swallows(t, k);
+        if (lost) lost &= samba__input_kinds(rt, t, i, k, first);
+        if (!lost) continue;
+        if (first[0] == SAMBA__NOWHERE) samba__note_input(t, k, first);
+        if (!samba__kinds_of(first)) continue; /* it is overwritten */
+
+        samba__call_record r = samba__record_at(&rt->pef, i);
+        uint32_t word = samba__word(&r, k);
+        samba__record_culprit(rt, c, n, i, k, first, 0);
+        rt->culprit->leaf = samba__maker_of(rt, i, &word) < 0;
+        rt->culprit->vanishes = true;
+        return false;
+    }
+    return true;
 }
 
 /* Are all values that task n of a group, node i, made finite, or not its doing? */
@@ -16367,10 +17550,13 @@ SAMBA__FN bool samba__check_task(samba_runtime *rt, const samba__group *c, int32
     const samba__task *t = &c->task[n];
     uint32_t made = 0, got = 0;
     samba__lowest first[3];
+
     for (int32_t o = 0; o < t->args.n_out; o++)
         made |= samba__kinds_of(t->found->first[o]);
     rt->steps[i].made = (uint8_t)made;
+    if (!(made & SAMBA__NAN_IN) && !samba__check_vanishing(rt, c, n, i)) return false;
     if (!made) return true;
+
     for (int32_t k = 0; k < t->args.n_in; k++) {
         uint32_t kinds = samba__input_kinds(rt, t, i, k, first);
         got |= kinds;
@@ -16378,12 +17564,14 @@ SAMBA__FN bool samba__check_task(samba_runtime *rt, const samba__group *c, int32
         samba__record_culprit(rt, c, n, i, k, first, 0);
         return false;
     }
+
     bool new_nan = (made & SAMBA__NAN_IN) && !(got & SAMBA__NAN_IN);
     bool constant = t->args.n_in == 0; /* samba_full: as asked for */
     for (int32_t k = 0; k < t->args.n_attr; k++)
         constant = constant || samba__abs(samba_attr_float(t->args.attr[k])) == SAMBA__INF;
     bool new_inf = (made & SAMBA__INF_IN) && !got && !constant;
     if (!new_nan && !new_inf) return true;
+
     for (int32_t o = 0; o < t->args.n_out; o++) {
         const samba__lowest *found = t->found->first[o];
         for (int k = 0; k < 3; k++)
@@ -16392,6 +17580,7 @@ SAMBA__FN bool samba__check_task(samba_runtime *rt, const samba__group *c, int32
         samba__record_culprit(rt, c, n, i, -1, first, o);
         return false;
     }
+
     return true;
 }
 
@@ -16420,13 +17609,14 @@ SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__group *c, uint
         samba__note_kept(rt, &c->task[k], node);
         k++;
     }
-    bool fine = samba__run_group(c, rt->pool);
-    for (int32_t k = 0; fine && k < c->n; i++) {
+
+    if (!samba__run_group(c, rt->pool)) return false;
+    for (int32_t k = 0; k < c->n; i++) {
         if (rt->steps[i].view) continue;
-        fine = samba__check_task(rt, c, k, i);
+        if (!samba__check_task(rt, c, k, i)) return false;
         k++;
     }
-    return fine;
+    return true;
 }
 
 SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba_spec *spec,
@@ -16455,18 +17645,24 @@ SAMBA__NOINLINE bool samba__run_watched(samba_runtime *rt, uint32_t i)
     const samba__step *step = &rt->steps[i];
     const char *name = rt->pef.strings + samba__record_at(&rt->pef, i).name;
     samba__group c;
+
     samba__open_task(rt, i, &task, spec, attr);
     c.task = &task;
     c.n = 1;
     c.local = rt->local;
     c.part = step->work.part;
     c.count = samba_count(&task.args.out_spec[0].shape);
+
     rt->fault_node = i;
     rt->on_node((int32_t)i, name, step->op, &task.args, true, rt->node_user);
+    samba__enter_float_mode(); /* the observer may have changed it */
+
     bool fine = true;
     if (!step->view)
         fine = rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
+
     rt->on_node((int32_t)i, name, step->op, &task.args, false, rt->node_user);
+    samba__enter_float_mode();
     return fine;
 }
 
@@ -16478,6 +17674,7 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     int32_t attr[SAMBA__GROUP_TASKS][SAMBA_MAX_ATTR];
     samba__group c;
     if (rt->on_node) return samba__run_watched(rt, i);
+
     c.task = task;
     c.n = 0;
     c.local = rt->local;
@@ -16490,6 +17687,7 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
         samba__open_task(rt, k, t, spec[c.n], attr[c.n]);
         c.n++;
     }
+
     rt->fault_node = i;
     if (c.n == 0) return true;
     return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
@@ -16497,10 +17695,9 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
 
 SAMBA__FN bool samba__run_nodes(samba_runtime *rt, const samba__section *q)
 {
-    bool fine = true;
-    for (uint32_t i = q->first; fine && i < q->end; i += samba__nodes_of(rt, i))
-        fine = samba__run_node(rt, i);
-    return fine;
+    for (uint32_t i = q->first; i < q->end; i += samba__nodes_of(rt, i))
+        if (!samba__run_node(rt, i)) return false;
+    return true;
 }
 #else
 
@@ -16519,6 +17716,7 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i, samba__arguments *
     samba__open_args(rt, i, a, rt->spec, with->attr);
     rt->fault_node = i;
     a->local = rt->local;
+
     for (int32_t k = 0; k < step->n_phases && !rt->fault[SAMBA__FAULT_SET]; k++) {
         a->phase = k;
         a->end = step->units[k];
@@ -16530,11 +17728,10 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i, samba__arguments *
 SAMBA__NOINLINE bool samba__run_nodes(samba_runtime *rt, const samba__section *q)
 {
     samba__arguments with;
-    bool fine = true;
     memset(&with, 0, sizeof with);
-    for (uint32_t i = q->first; fine && i < q->end; i++)
-        fine = samba__run_node(rt, i, &with);
-    return fine;
+    for (uint32_t i = q->first; i < q->end; i++)
+        if (!samba__run_node(rt, i, &with)) return false;
+    return true;
 }
 #endif
 
@@ -16581,7 +17778,9 @@ SAMBA__FN void samba__tell_event(const samba_runtime *rt, const samba__section *
     (void)id;
     (void)begins;
 #else
-    if (rt->on_event) rt->on_event(samba__type_name(q->type), (int32_t)id, begins, rt->event_user);
+    if (!rt->on_event) return;
+    rt->on_event(samba__type_name(q->type), (int32_t)id, begins, rt->event_user);
+    samba__enter_float_mode(); /* the observer may have changed it */
 #endif
 }
 
@@ -16590,8 +17789,12 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
     samba__section q = samba__section_at(&rt->pef, id);
     SAMBA_ASSERT(q.first < q.end && q.end <= rt->pef.n_nodes);
     bool anew = !rt->steps[q.first].has_run;
+
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
+    if (q.type & SAMBA_BCKWD) rt->adds_anew = false;
+    if (q.type & SAMBA_OPT) rt->adds_anew = true;
     if (anew) samba__clear_unwritten(rt, &q);
+
     samba__tell_event(rt, &q, id, true);
     bool fine = samba__run_nodes(rt, &q);
     for (uint32_t i = q.first; fine && anew && i < q.end; i++)
@@ -16603,18 +17806,18 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
 /* Is the section of the graph that runs now? */
 SAMBA__FN bool samba__runs_now(const samba_runtime *rt, const samba__section *q)
 {
-    return !rt->graph || rt->graph == q->graph;
+    return !rt->graph || rt->graph == q->graph + 1;
 }
 
 SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
 {
-    bool fine = true;
-    for (uint32_t i = 0; fine && i < rt->pef.n_sections; i++) {
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
         uint32_t first = q.type & (0u - q.type); /* of several, which run as one */
-        if ((first & types) && samba__runs_now(rt, &q)) fine = samba__run_section(rt, i);
+        if (!(first & types) || !samba__runs_now(rt, &q)) continue;
+        if (!samba__run_section(rt, i)) return false;
     }
-    return fine;
+    return true;
 }
 
 /* The types of a section of which `types` has some, but not all; 0: there is none. */
@@ -16650,15 +17853,13 @@ SAMBA__FN uint32_t samba__norm_after_types(const samba_runtime *rt, uint32_t nex
 SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
 {
     SAMBA_ASSERT(rt->pef.microbatches >= 1);
-    bool fine = true;
-    if (types) {
-        for (uint32_t m = 0; fine && m < rt->pef.microbatches; m++) {
-            rt->microbatch = m;
-            fine = samba__run_sections(rt, types);
-        }
+    uint32_t n = types ? rt->pef.microbatches : 0;
+    for (uint32_t m = 0; m < n; m++) {
+        rt->microbatch = m; /* which the error tells */
+        if (!samba__run_sections(rt, types)) return false;
     }
-    if (fine) rt->microbatch = 0; /* else the error tells which one it was */
-    return fine;
+    rt->microbatch = 0;
+    return true;
 }
 
 /* Pass after pass: ZEROGRAD, then COUNT for each microbatch, forward and backward for each, then
@@ -16668,6 +17869,8 @@ SAMBA__FN bool samba__run_passes(samba_runtime *rt, unsigned types)
     bool fine = true;
     rt->fault[0] = 0;
     rt->microbatch = 0;
+    if ((types & SAMBA_BCKWD) && rt->adds_anew) types |= SAMBA_ZEROGRAD;
+
     for (int32_t i = 0; fine && i < SAMBA__N_TYPES;) {
         const samba__section_type *first = &samba__section_types[i];
         unsigned pass = 0;
@@ -16675,6 +17878,8 @@ SAMBA__FN bool samba__run_passes(samba_runtime *rt, unsigned types)
             pass |= samba__section_types[i].bit & types & rt->types;
         fine = first->repeats ? samba__run_parts(rt, pass) : samba__run_sections(rt, pass);
     }
+
+    if (!fine) rt->adds_anew = true; /* gradients may have part of what was to be added */
     return fine;
 }
 
@@ -16689,12 +17894,16 @@ SAMBA__FN bool samba__run_exactly(samba_runtime *rt, unsigned types)
     return false;
 }
 
-/* Finds the graph called name; *graph is what its sections have in their records. */
+/* Finds the graph called name ("": what is of no named one); *graph is what rt->graph is while it
+   runs: one more than what its sections have in their records, for 0 is all graphs. */
 SAMBA__FN bool samba__find_graph(const samba__pef *pef, const char *name, uint32_t *graph)
 {
     for (uint32_t i = 0; i < pef->n_sections; i++) {
-        *graph = samba__section_at(pef, i).graph;
-        if (*graph && samba__same_text(pef->strings + *graph - 1, name)) return true;
+        uint32_t place = samba__section_at(pef, i).graph;
+        const char *its_name = place ? pef->strings + place - 1 : "";
+        if (!samba__same_text(its_name, name)) continue;
+        *graph = place + 1;
+        return true;
     }
     return false;
 }
@@ -16758,17 +17967,25 @@ SAMBA__FN void samba__print_fault(char *text, size_t size, const int32_t *fault,
 {
     samba__text t = samba__text_in(text, size);
     int32_t element = fault[SAMBA__FAULT_ELEMENT];
-    samba__format(&t, "%s holds %l", name ? name : "an input",
-                  samba__fault_number(fault + SAMBA__FAULT_VALUE));
+    int64_t least = samba__fault_number(fault + SAMBA__FAULT_LEAST);
+    int64_t most = samba__fault_number(fault + SAMBA__FAULT_MOST);
+    bool nan = least == INT64_MAX && most == INT64_MIN;
+
+    samba__format(&t, "%s holds ", name ? name : "an input");
+    if (nan)
+        samba__put_text(&t, "NaN");
+    else
+        samba__format(&t, "%l", samba__fault_number(fault + SAMBA__FAULT_VALUE));
+
     bool told = shape && shape->ndim > 0 && element < INT32_MAX && element < samba_count(shape);
     int32_t dims = told ? shape->ndim : 0;
     for (int32_t i = 0; i < dims; i++) {
         int64_t inner = samba__inner(shape, i);
         samba__format(&t, i ? ",%l" : " at [%l", element / inner % shape->dim[i]);
     }
-    samba__put_text(&t, told ? "], which is out of range" : ", which is out of range");
-    int64_t least = samba__fault_number(fault + SAMBA__FAULT_LEAST);
-    int64_t most = samba__fault_number(fault + SAMBA__FAULT_MOST);
+    if (told) samba__put_text(&t, "]");
+
+    samba__put_text(&t, nan ? ", which no integer stands for" : ", which is out of range");
     if (least <= most) samba__format(&t, " %l ... %l", least, most);
 }
 
@@ -16778,19 +17995,20 @@ SAMBA__FN void samba__tell_fault(const samba_runtime *rt, samba__text *t)
     samba__call_record r = samba__node_at(&rt->pef, rt->fault_node);
     int32_t which = rt->fault[SAMBA__FAULT_INPUT];
     uint32_t word = which >= 0 && which < r.n_in ? samba__word(&r, which) : 0;
+
     samba__symbol q;
     char what[160];
     memset(&q, 0, sizeof q);
     if (word) q = samba__symbol_at(&rt->pef, word - 1);
     samba__print_fault(what, sizeof what, rt->fault, word ? rt->pef.strings + q.name : NULL,
                        word ? &q.spec.shape : NULL);
+
     samba__format(t, "in %s (%s): %s", rt->pef.strings + r.name, r.op->name, what);
     if (rt->pef.microbatches > 1)
         samba__format(t, " (microbatch %d of %d)", (int32_t)rt->microbatch,
                       (int32_t)rt->pef.microbatches);
     samba__put_text(t,
-                    "; the run was stopped there and no parameter was changed by later "
-                    "sections");
+                    "; the run was stopped there and no parameter was changed by later sections");
 }
 
 /* Why the last call of rt failed. */
@@ -16842,19 +18060,24 @@ SAMBA__FN bool samba__may_run(samba_runtime *rt, unsigned types)
     }
     unsigned missing = types & ~there & ~samba__implied_types(types);
     if (missing) return samba__fail_runtime(rt, SAMBA__FAILED_TYPES, missing & (0u - missing));
+
     uint32_t split = samba__split_by(rt, whole);
     if (split) return samba__fail_runtime(rt, SAMBA__FAILED_SPLIT, split);
     bool alone = (whole & (SAMBA_FWD | SAMBA_BCKWD)) == SAMBA_BCKWD;
     if (alone && rt->pef.microbatches > 1) return samba__fail_runtime(rt, SAMBA__FAILED_PARTS, 0);
+
     samba__norm_after_types(rt, rt->norm_next, whole, &blind);
-    return !blind || samba__fail_runtime(rt, SAMBA__FAILED_NORM, 0);
+    if (blind) return samba__fail_runtime(rt, SAMBA__FAILED_NORM, 0);
+    return true;
 }
 
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
 {
     if (!rt || !samba__may_run(rt, types)) return false;
-    if (!samba__run_passes(rt, samba__whole_step(types)))
-        return samba__fail_runtime(rt, SAMBA__FAILED_VALUE, 0);
+    samba__float_mode callers = samba__enter_float_mode();
+    bool fine = samba__run_passes(rt, samba__whole_step(types));
+    samba__leave_float_mode(callers);
+    if (!fine) return samba__fail_runtime(rt, SAMBA__FAILED_VALUE, 0);
     return samba__succeed(rt);
 }
 
@@ -16888,6 +18111,7 @@ SAMBA_API bool samba_runtime_symbol_at(const samba_runtime *rt, int32_t i,
     if (!symbol) return false;
     memset(symbol, 0, sizeof *symbol);
     if (!rt || i < 0 || (uint32_t)i >= rt->pef.n_symbols) return false;
+
     samba__symbol q = samba__symbol_at(&rt->pef, (uint32_t)i);
     symbol->name = rt->pef.strings + q.name;
     symbol->role = (samba_role)q.role;
@@ -16921,11 +18145,12 @@ SAMBA__FN int32_t samba__find_argin(const samba_runtime *rt, const char *name)
     return is_argin ? i : -1;
 }
 
-SAMBA_API bool samba_runtime_set(samba_runtime *rt, const char *name, float value)
+SAMBA__FN bool samba__set_runtime(samba_runtime *rt, const char *name, float value)
 {
     if (!rt) return false;
     int32_t i = samba__find_argin(rt, name);
     if (i < 0) return samba__fail_runtime(rt, SAMBA__FAILED_NAME, 0);
+
     bool whole = samba__symbol_at(&rt->pef, (uint32_t)i).spec.dtype == SAMBA_I32;
     uint32_t bits = samba__float_bits(value);
     bool fine = value - value == 0.0f;
@@ -16935,9 +18160,18 @@ SAMBA_API bool samba_runtime_set(samba_runtime *rt, const char *name, float valu
         fine = (float)bits == value;
     }
     if (!fine) return samba__fail_runtime(rt, SAMBA__FAILED_NUMBER, 0);
+
     memcpy(rt->data[i], &bits, sizeof bits);
     if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(rt);
     return samba__succeed(rt);
+}
+
+SAMBA_API bool samba_runtime_set(samba_runtime *rt, const char *name, float value)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__set_runtime(rt, name, value);
+    samba__leave_float_mode(callers);
+    return result;
 }
 
 SAMBA_API float samba_runtime_get(samba_runtime *rt, const char *name)
@@ -17044,6 +18278,7 @@ SAMBA__FN bool samba__pass_values(samba_runtime *rt, samba__slot *c, int slot, s
     c->used = 0;
     c->hash = 0;
     c->pass = pass;
+
     for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
         samba__symbol q = samba__symbol_at(&rt->pef, i);
         if (!samba__is_trained(&q)) continue;
@@ -17066,10 +18301,12 @@ SAMBA__FN samba__failure samba__check_slot(samba_runtime *rt, samba__slot *c, in
     c->at = (size_t)slot * c->storage->slot_size;
     if (!samba__read_page(c)) return SAMBA__FAILED_READ;
     if (samba__get64(c->page + SAMBA__SLOT_ID) != SAMBA__SLOT_MAGIC) return SAMBA__FAILED_EMPTY;
+
     uint64_t hash = samba__hash(c->page, SAMBA__SLOT_CHECKSUM, 0);
     if (samba__get64(c->page + SAMBA__SLOT_CHECKSUM) != hash) return SAMBA__FAILED_BROKEN;
     if (samba__get64(c->page + SAMBA__SLOT_PROGRAM) != samba__program_hash(rt))
         return SAMBA__FAILED_OTHER;
+
     *sequence = samba__get64(c->page + SAMBA__SLOT_SEQUENCE);
     uint64_t values = samba__get64(c->page + SAMBA__SLOT_VALUES);
     if (!samba__pass_values(rt, c, slot, SAMBA__PASS_CHECK)) return SAMBA__FAILED_READ;
@@ -17131,18 +18368,22 @@ SAMBA_API bool samba_runtime_save(samba_runtime *rt, const samba_storage *storag
     samba__slot c;
     uint64_t sequence, written = 0;
     samba__failure why;
+
     if (!rt) return false;
     if (!samba__is_usable(rt, storage) || !storage->write)
         return samba__fail_runtime(rt, SAMBA__FAILED_STORAGE, 0);
+
     c.storage = storage;
     int slot = samba__newest_slot(rt, &c, &sequence, &why) == 0 ? 1 : 0;
     size_t at = (size_t)slot * storage->slot_size;
+
     bool fine = (!storage->erase || storage->erase(at, storage->slot_size, storage->user))
         && samba__pass_values(rt, &c, slot, SAMBA__PASS_WRITE)
         && samba__write_slot_header(rt, &c, slot, sequence + 1)
         && samba__check_slot(rt, &c, slot, &written) == SAMBA__FAILED_NOT
         && written == sequence + 1;
-    return fine ? samba__succeed(rt) : samba__fail_runtime(rt, SAMBA__FAILED_WRITE, 0);
+    if (!fine) return samba__fail_runtime(rt, SAMBA__FAILED_WRITE, 0);
+    return samba__succeed(rt);
 }
 
 SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *storage)
@@ -17150,11 +18391,14 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
     samba__slot c;
     uint64_t sequence;
     samba__failure why;
+
     if (!rt) return false;
     if (!samba__is_usable(rt, storage)) return samba__fail_runtime(rt, SAMBA__FAILED_STORAGE, 0);
+
     c.storage = storage;
     int slot = samba__newest_slot(rt, &c, &sequence, &why);
     if (slot < 0) return samba__fail_runtime(rt, why, 0);
+
     /* once more, for the checksum must be known before anything is changed */
     if (!samba__pass_values(rt, &c, slot, SAMBA__PASS_TAKE))
         return samba__fail_runtime(rt, SAMBA__FAILED_READ, 0);
@@ -17228,6 +18472,13 @@ typedef struct samba__file {
 
 #define SAMBA__MAX_WARNINGS 64 /* of a session; after these it gives no more */
 
+/* Backward passes, in the count of samba__history; 0: none. */
+typedef struct samba__passes {
+    uint64_t last, before; /* when BCKWD began last, and the time before that */
+    uint64_t first;        /* since when gradients add up, where they do; else last */
+    bool cleared;          /* ZEROGRAD has run after the last one */
+} samba__passes;
+
 /* When sections of the program ran last and values were changed from outside, in one count of both:
    tells whether what a section is about to read was made of the values that are there now. */
 typedef struct samba__history {
@@ -17236,6 +18487,8 @@ typedef struct samba__history {
     uint64_t *trial;           /* the same, while a run is only checked */
     uint64_t *edited;          /* of each symbol; 0: not */
     bool train, running_stats; /* modes in which FWD ran last */
+    samba__passes passes;
+    uint64_t forgot; /* when all that had run was forgotten: a restore, a failed run */
 } samba__history;
 
 struct samba_session {
@@ -17247,7 +18500,9 @@ struct samba_session {
     bool quiet, untold;                   /* errors are not printed; one was not */
     uint64_t warned[SAMBA__MAX_WARNINGS]; /* hashes of the warnings that were given */
     int32_t n_warned;
+    bool told_nonfinite;       /* of a loss */
     const char *error_context; /* in front of each error; the caller's, or NULL */
+    const char *called;        /* which of several functions that share their work was called */
     const void *zeros;         /* what is read after an error */
     size_t zeros_size;
     size_t held;                /* bytes from desc.alloc now */
@@ -17268,6 +18523,8 @@ struct samba_session {
     uint32_t section;             /* of the ops recorded now */
     const char *graph;            /* of the ops recorded now */
     bool freezes;                 /* the parameters made now */
+    bool shares;                  /* layers called now may have been called before */
+    uint32_t n_programs;          /* compiled or loaded so far: each ends a trace */
     samba_lazy_opts lazy;         /* how parameters begin */
     bool eager_params, cuts_bf16; /* drawn when they are made; packed by truncation */
     samba_trace_fn on_trace;      /* NULL: nobody looks */
@@ -17295,6 +18552,7 @@ struct samba_session {
     uint64_t runs;         /* begun so far */
     samba_graphamp graphamp;
     samba_dtype param_dtype; /* of the matrices made now */
+    double dropped_rate;     /* "p" as it was set in a program that infers, for samba_get */
 };
 
 /* The name and the text of each code, then of all others. */
@@ -17371,12 +18629,14 @@ SAMBA__FN void samba__vwarn(samba_session *s, const char *fmt, va_list args)
 {
     char text[1024];
     if (!samba_ok(s) || !fmt || s->n_warned == SAMBA__MAX_WARNINGS) return;
+
     samba__text t = samba__text_in(text, sizeof text);
     samba__vformat(&t, fmt, args);
     uint64_t hash = samba__hash(text, strlen(text), 0);
     for (int32_t i = 0; i < s->n_warned; i++) {
         if (s->warned[i] == hash) return;
     }
+
     s->warned[s->n_warned++] = hash;
     samba__tell_warning(s, text);
     if (s->n_warned == SAMBA__MAX_WARNINGS)
@@ -17406,24 +18666,40 @@ SAMBA_API const char *samba_error_context(samba_session *s, const char *text)
     return former;
 }
 
-/* Keeps the first error, and prints it or passes it to the log. It returns false, so that checks
-   read as a list: holds || samba_fail(...). */
+/* Several public functions run programs, and several save or restore them: messages name the one
+   that was called. */
+SAMBA__FN const char *samba__call(samba_session *s, const char *name)
+{
+    const char *former = s ? s->called : NULL;
+    if (s) s->called = name;
+    return former;
+}
+
+SAMBA__FN const char *samba__called(const samba_session *s)
+{
+    return s && s->called ? s->called : "samba_run";
+}
+
+/* Keeps the first error, and prints it or passes it to the log. It returns false, so that a
+   function reads as a list of rules: if (bad) return samba_fail(...). */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
     va_list args;
     if (!s || s->code != SAMBA_OK) return false;
     if (code <= SAMBA_OK || code >= SAMBA_N_CODES) code = SAMBA_EARG; /* it is an error */
-    samba__text t = samba__text_in(s->error, sizeof s->error);
+
     for (int turn = 0; turn < 2; turn++) {
+        samba__text t = samba__text_in(s->error, sizeof s->error);
+        if (turn > 0) t.most = 200; /* long names are shortened, so that the remedy is read */
+
         samba__format(&t, "%s ", samba__code_text(code, 0));
         if (s->error_context) samba__put_text(&t, s->error_context);
         va_start(args, fmt);
         samba__vformat(&t, fmt ? fmt : samba_code_text(code), args);
         va_end(args);
         if (t.len < t.cap) break;
-        t = samba__text_in(s->error, sizeof s->error);
-        t.most = 200; /* long names are shortened, so that the remedy is read */
     }
+
     s->code = code;
     s->next_name = NULL;
     if (s->desc.log)
@@ -17458,16 +18734,28 @@ SAMBA__FN void samba__put_range(samba__text *t, const samba__range *r)
     if (r->whole) samba__put_text(t, ", and whole");
 }
 
-/* Is the value in its range? NaN is in none. If not: an error that names where and what it is. */
-SAMBA__FN bool samba__check_range(samba_session *s, const char *where, const samba__range *r,
-                                  double value)
+/* Not inlined: compilers convert a value before they know that they need it, which a caller's mode
+   may let trap. */
+SAMBA__NOINLINE bool samba__is_in_range(const samba__range *r, double value)
 {
-    char range[80];
     bool unlimited = r->most == SAMBA__NO_LIMIT;
     bool inside = value >= r->least && (unlimited || value <= r->most);
     if (r->below < SAMBA__NO_LIMIT) inside = inside && (double)(float)value < r->below;
     if (inside && r->whole) inside = value == (double)(int64_t)value;
+    return inside;
+}
+
+/* Is the value in its range? NaN is in none. If not: an error that names where and what it is. */
+SAMBA__FN bool samba__check_range(samba_session *s, const char *where, const samba__range *r,
+                                  double value)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    bool inside = samba__is_in_range(r, value);
+    samba__leave_float_mode(callers);
     if (inside) return true;
+
+    char range[80];
+
     samba__text t = samba__text_in(range, sizeof range);
     samba__put_range(&t, r);
     return samba_fail(s, SAMBA_ERANGE, "in %s: %s is %g; it must be %s", where, r->name, value,
@@ -17503,16 +18791,9 @@ SAMBA__FN bool samba__check_hyperparam(samba_session *s, const char *where, cons
     return samba__in_range(s, where, name, value, -SAMBA__MOST, SAMBA__MOST);
 }
 
-/* NULL, for functions that return a tensor: return samba__none(samba_fail(...)). */
-SAMBA__FN samba_tensor *samba__none(bool failed)
+/* p, or an error if it is NULL: size bytes that the session holds from now on. */
+SAMBA__FN void *samba__taken(samba_session *s, void *p, size_t size)
 {
-    (void)failed;
-    return NULL;
-}
-
-SAMBA__FN void *samba__alloc(samba_session *s, size_t size)
-{
-    void *p = size == SAMBA__NO_SIZE ? NULL : s->desc.alloc(size, s->desc.user);
     if (!p) {
         samba_fail(s, SAMBA_ENOMEM, "while asking for %l bytes; the session holds %l",
                    (int64_t)size, (int64_t)s->held);
@@ -17520,6 +18801,11 @@ SAMBA__FN void *samba__alloc(samba_session *s, size_t size)
     }
     s->held += size;
     return p;
+}
+
+SAMBA__FN void *samba__alloc(samba_session *s, size_t size)
+{
+    return samba__taken(s, size == SAMBA__NO_SIZE ? NULL : s->desc.alloc(size, s->desc.user), size);
 }
 
 SAMBA__FN void samba__free(samba_session *s, void *p, size_t size)
@@ -17535,6 +18821,8 @@ SAMBA__FN void samba__free(samba_session *s, void *p, size_t size)
 SAMBA__FN void *samba__arena_alloc_in(samba_session *s, samba__chunk **chunks, size_t size)
 {
     size_t need = samba__add_size(size, 15) & ~(size_t)15;
+    if (need > SIZE_MAX / 2) return samba__alloc(s, need); /* too much: it fails, and says so */
+
     samba__chunk *c = *chunks;
     if (!c || c->size - c->used < need) {
         size_t chunk = samba__add_size(need > SAMBA__CHUNK ? need : SAMBA__CHUNK, sizeof *c + 16);
@@ -17545,6 +18833,7 @@ SAMBA__FN void *samba__arena_alloc_in(samba_session *s, samba__chunk **chunks, s
         c->next = *chunks;
         *chunks = c;
     }
+
     uint8_t *p = (uint8_t *)c + c->used;
     c->used += need;
     SAMBA_ASSERT(c->used <= c->size && (uintptr_t)p % 16 == 0);
@@ -17589,14 +18878,18 @@ SAMBA__FN const char *samba__print_name(samba_session *s, char *buffer, size_t s
 {
     samba__text t = samba__text_in(buffer, size);
     va_list args;
+    t.raw = true;
     va_start(args, fmt);
     samba__vformat(&t, fmt, args);
     va_end(args);
     if (t.len < t.cap) return buffer;
+
     size_t whole = t.len + 1;
     char *name = (char *)samba__arena_alloc_in(s, &s->temp_chunks, whole);
     if (!name) return NULL;
+
     t = samba__text_in(name, whole);
+    t.raw = true;
     va_start(args, fmt);
     samba__vformat(&t, fmt, args);
     va_end(args);
@@ -17612,16 +18905,21 @@ SAMBA__FN size_t samba__local_bytes(const samba_session *s)
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
-SAMBA__FN void *samba__default_alloc(size_t size, void *user)
+SAMBA__FN void *samba__with_large_pages(void *p, size_t size)
 {
-    void *p = malloc(size);
 #if defined(MADV_HUGEPAGE)
     const size_t page = (size_t)2 << 20, before = (page - (size_t)(uintptr_t)p % page) % page;
     if (p && size >= 4 * page)
         (void)madvise((uint8_t *)p + before, (size - before) / page * page, MADV_HUGEPAGE);
 #endif
-    (void)user;
+    (void)size;
     return p;
+}
+
+SAMBA__FN void *samba__default_alloc(size_t size, void *user)
+{
+    (void)user;
+    return samba__with_large_pages(malloc(size), size);
 }
 
 SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
@@ -17629,6 +18927,40 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
     (void)size;
     (void)user;
     free(p);
+}
+
+#define SAMBA__FRESH ((size_t)64 << 20) /* bytes that malloc asks of the system, which are zero */
+
+/* Memory for a program. If it is large, no byte of it is touched before it gets a value: then what
+   values it takes over from the host, one after another, lie in memory once. */
+SAMBA__FN void *samba__alloc_program(samba_session *s, size_t size, bool *zeros)
+{
+    *zeros
+        = size >= SAMBA__FRESH && size != SAMBA__NO_SIZE && s->desc.alloc == samba__default_alloc;
+    if (!*zeros) return samba__alloc(s, size);
+    return samba__taken(s, samba__with_large_pages(calloc(1, size), size), size);
+}
+
+/* Moves a value to where it stays; the old place is freed next, and not read any more. Of a large
+   one each part goes back to the system when it was copied, so that it never lies in memory twice:
+   malloc alone would keep what is freed for others of its size. */
+SAMBA__FN void samba__move_value(const samba_session *s, void *to, void *from, size_t size)
+{
+    size_t at = 0;
+#if defined(MADV_DONTNEED)
+    const size_t page = (size_t)1 << 16, most = 64 * page;
+    bool large = s->desc.release == samba__default_release && size >= 16 * page;
+    size_t part = large ? (page - (size_t)(uintptr_t)from % page) % page : 0;
+
+    memcpy(to, from, part); /* up to a page's border */
+    for (at = part; large && size - at >= page; at += part) {
+        part = (size - at < most ? size - at : most) / page * page;
+        memcpy((uint8_t *)to + at, (uint8_t *)from + at, part);
+        (void)madvise((uint8_t *)from + at, part, MADV_DONTNEED);
+    }
+#endif
+    (void)s;
+    memcpy((uint8_t *)to + at, (uint8_t *)from + at, size - at);
 }
 
 /* What follows prepares programs, and gains nothing by more than -Og: gcc takes half as long. */
@@ -17659,6 +18991,7 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 typedef struct samba__guard {
     jmp_buf env;
     samba_session *session;
+    volatile size_t missing; /* bytes that could not be had; written after setjmp */
 } samba__guard;
 
 static SAMBA__THREAD_LOCAL samba__guard *samba__current_guard;
@@ -17679,19 +19012,26 @@ SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
 {
     samba_session *s = samba__current_guard->session;
     size_t total = samba__add_size(size, sizeof(samba__block));
-    samba__block *b = (samba__block *)samba__alloc(s, total);
-    if (!b) longjmp(samba__current_guard->env, 1);
+    void *p = total == SAMBA__NO_SIZE ? NULL : s->desc.alloc(total, s->desc.user);
+    if (!p) {
+        samba__current_guard->missing = total;
+        longjmp(samba__current_guard->env, 1);
+    }
+
+    samba__block *b = (samba__block *)samba__taken(s, p, total);
     b->session = s;
     b->size = total;
     b->prev = NULL;
     b->next = s->blocks;
     if (s->blocks) s->blocks->prev = b;
     s->blocks = b;
+
     if (old) {
         size_t had = ((samba__block *)old - 1)->size - sizeof *b;
         memcpy(b + 1, old, had < size ? had : size);
         samba__ds_free(old);
     }
+
     return b + 1;
 }
 
@@ -17769,6 +19109,7 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
 {
     samba__guard guard, *outer = samba__current_guard;
     guard.session = s;
+    guard.missing = 0;
     samba__current_guard = &guard;
     samba__lock_maps();
     if (setjmp(guard.env) == 0)
@@ -17777,6 +19118,9 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
         s->poisoned = true;
     samba__unlock_maps();
     samba__current_guard = outer;
+
+    /* Told last: the log may use samba.h. */
+    if (guard.missing) samba__taken(s, NULL, guard.missing);
     return !s->poisoned;
 }
 
@@ -17836,6 +19180,7 @@ SAMBA__FN void samba__drop_scope_body(samba_session *s, void *argument)
         s->tensors[n++] = t;
     }
     stbds_arrsetlen(s->tensors, (size_t)n);
+
     for (ptrdiff_t i = n_nodes; i < stbds_arrlen(s->nodes); i++) {
         samba__node *node = s->nodes[i];
         if (node->transient) continue;
@@ -17879,6 +19224,7 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
     SAMBA_ASSERT(samba__sound_shape(&spec->shape));
     samba_tensor *t = (samba_tensor *)samba__arena_alloc(s, sizeof *t);
     if (!t) return NULL;
+
     t->session = s;
     t->name = name;
     t->role = role;
@@ -17887,6 +19233,7 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
     t->batch_dim = t->symbol = -1;
     t->id = samba__n_tensors(s);
     t->transient = s->transient;
+
     return samba__guarded(s, samba__put_tensor_body, t) ? t : NULL;
 }
 
@@ -17906,12 +19253,19 @@ SAMBA__FN size_t samba__host_bytes(const samba_tensor *t)
     return samba__spec_bytes(&spec);
 }
 
+/* Bytes of its host copy, t->data: of one value, or of the microbatches that it holds. */
+SAMBA__FN size_t samba__copy_bytes(const samba_tensor *t)
+{
+    return samba__host_bytes(t) * (t->parts > 1 ? (size_t)t->parts : 1);
+}
+
 /* base, or base_2, base_3 ... if it is taken. */
 SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
 {
     char buffer[160];
     samba_tensor *first = samba__named(s, base);
     if (!first) return samba__arena_text(s, base);
+
     for (int32_t n = first->n_same + 2; n < INT32_MAX; n++) { /* where the last search ended */
         const char *name = samba__print_name(s, buffer, sizeof buffer, "%s_%d", base, n);
         if (!name) return NULL;
@@ -17919,6 +19273,7 @@ SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
         first->n_same = n - 1;
         return samba__arena_text(s, name);
     }
+
     samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
     return NULL;
 }
@@ -17941,6 +19296,7 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
     char inputs[512], why[320];
     samba__text t = samba__text_in(why, sizeof why);
     samba__put_refusal(&t, op, c);
+
     t = samba__text_in(inputs, sizeof inputs);
     samba__put_inputs(&t, in, c->n_in);
     if (t.len >= t.cap) {
@@ -17948,6 +19304,7 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
         t.most = 80;
         samba__put_inputs(&t, in, c->n_in);
     }
+
     return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name : "",
                       s->next_name ? ": " : "", op->name, inputs, why);
 }
@@ -17958,16 +19315,17 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
     for (int32_t i = 0; i < n_in; i++) {
         const samba__node *n = in[i] && in[i]->session == s ? in[i]->node : NULL;
         if (n && s->tracing && !n->eager && n->graph != s->graph)
-            return samba_fail(s, SAMBA_EARG,
-                              "in %s: input %d, %s, is computed in graph %s, but "
-                              "this is graph %s; graphs share parameters, buffers and inputs only",
-                              op->name, i, in[i]->name, n->graph ? n->graph : "(none)",
-                              s->graph ? s->graph : "(none)");
+            return samba_fail(
+                s, SAMBA_EARG,
+                "in %s: input %d, %s, is computed in graph %s, but this is graph %s; graphs share parameters, buffers and inputs only",
+                op->name, i, in[i]->name, n->graph ? n->graph : "(none)",
+                s->graph ? s->graph : "(none)");
+
         if (!in[i] || in[i]->session == s) continue;
-        return samba_fail(s, SAMBA_EARG,
-                          "in %s: input %d, %s, belongs to another session; copy "
-                          "its values with samba_copy_out and samba_from_data_copy",
-                          op->name, i, in[i]->name);
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in %s: input %d, %s, belongs to another session; copy its values with samba_copy_out and samba_from_data_copy",
+            op->name, i, in[i]->name);
     }
     return true;
 }
@@ -18009,12 +19367,14 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     samba__node *n = (samba__node *)samba__arena_alloc(s, sizeof *n);
     if (!n) return NULL;
     SAMBA_ASSERT(c->n_in <= SAMBA_MAX_IN && c->n_out >= 1 && c->n_out <= SAMBA_MAX_OUT);
+
     n->op = op;
     n->n_in = c->n_in;
     n->n_out = c->n_out;
     n->n_attr = c->n_attr;
     n->in = (samba_tensor **)samba__arena_alloc(s, sizeof *n->in * (size_t)(c->n_in + 1));
     n->attr = (int32_t *)samba__arena_alloc(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
+
     const char *base = s->next_name;
     if (!base || s->legacy_names)
         base = samba__print_name(s, buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
@@ -18023,16 +19383,19 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
         base = samba__print_name(s, prefixed, sizeof prefixed, "%s%s", s->op_prefix, base);
     n->name = base ? samba__free_name(s, base) : NULL;
     if (!n->in || !n->attr || !n->name) return NULL;
+
     for (int32_t i = 0; i < c->n_in; i++)
         n->in[i] = in[i];
     for (int32_t i = 0; i < c->n_attr; i++)
         n->attr[i] = c->attr[i];
+
     n->section = s->section;
     n->graph = s->graph;
     n->generated = s->generating;
     n->gradient = s->differentiating;
     n->id = samba__n_nodes(s);
     n->transient = s->transient;
+
     for (int32_t o = 0; o < n->n_out; o++) {
         const char *name = o
             ? samba__print_name(s, buffer, sizeof buffer, "%s__outputs__%d", n->name, o)
@@ -18043,6 +19406,7 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
         n->out[o]->node = n;
         n->out[o]->out_index = o;
     }
+
     samba__note_updates(n);
     return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
 }
@@ -18093,11 +19457,13 @@ SAMBA__FN void samba__put_attributes(samba__text *t, const samba_op *op, const i
 {
     samba__attribute a = samba__attributes_begin(samba__attributes_of(op, n_attr), n_attr);
     if (n_attr == 0) return;
+
     samba__put_text(t, " [");
     while (samba__next_attribute(&a)) {
         if (a.first && a.n > 0) samba__put_char(t, ' ');
         for (int32_t i = 0; a.n > 0 && i < a.length; i++)
             samba__put_char(t, a.names[i]);
+
         for (int32_t k = 0; k < a.n; k++) {
             if (k || a.length) samba__put_char(t, k ? ' ' : '=');
             samba__put_attribute(t, a.kind, attr[a.first + k]);
@@ -18230,22 +19596,26 @@ SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, in
 {
     uint32_t w[SAMBA__DRAWN];
     float x[SAMBA__DRAWN];
+
     for (int64_t block = begin, n; block < end; block += n) {
         n = samba__min64(SAMBA__DRAWN / 4, end - block);
         for (int b = 0; b < SAMBA__DRAWN / 4; b++) /* the last ones may be too many */
             samba__philox_words(f->key, (uint64_t)(block + b), 0, w + 4 * b);
+
         if (f->init.kind != SAMBA_INIT_NORMAL)
             samba__draw_uniform(w, x);
         else if (f->inverse)
             samba__draw_inverse(w, x);
         else
             samba__draw_normal(w, x);
+
         for (int i = 0; i < SAMBA__DRAWN; i++)
             x[i] = samba__fma(f->init.scale, x[i], f->init.value);
         if (f->cut) {
             for (int i = 0; i < SAMBA__DRAWN; i++)
                 x[i] = samba__from_bf16(samba__cut_bf16(x[i]));
         }
+
         uint8_t *y = f->y + 4 * block * (int64_t)samba_dtype_size(f->dtype);
         samba__store_drawn(y, x, f->dtype, samba__min64(4 * n, f->n - 4 * block));
     }
@@ -18298,10 +19668,12 @@ SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
     samba_session *s = t->session;
     bool param = t->role == SAMBA__WEIGHT;
     samba__filling f;
+
     if (samba__begins_zero(t)) {
         memset(to, 0, samba__host_bytes(t));
         return;
     }
+
     f.y = (uint8_t *)to;
     f.dtype = t->dtype;
     f.n = samba_count(&t->shape);
@@ -18309,16 +19681,31 @@ SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
     f.cut = t->dtype == SAMBA_BF16 && s->cuts_bf16;
     f.inverse = param && s->lazy.inverse_transform_sampling && f.init.kind == SAMBA_INIT_NORMAL;
     f.key = samba__stream_key(param && s->lazy.seed ? s->lazy.seed : s->seed, t->name);
+
     int64_t blocks = samba__ceil_div(f.n, 4);
     int64_t pieces = param && s->lazy.init_threads ? s->lazy.init_threads : blocks;
+    samba__float_mode callers = samba__enter_float_mode();
     samba__pool_run(&s->pool, samba__fill_job, &f, blocks,
                     samba__max64(samba__ceil_div(blocks, pieces), 1024));
+    samba__leave_float_mode(callers);
+}
+
+/* The host copy of t is to hold so many microbatches: one of another size goes. */
+SAMBA__FN void samba__set_parts(samba_tensor *t, int32_t parts)
+{
+    samba_session *s = t->session;
+    if (parts < 2) parts = 0;
+    if (t->parts == parts) return;
+    if (!t->borrowed) samba__free(s, t->data, samba__copy_bytes(t));
+    t->data = NULL;
+    t->borrowed = t->settled = false;
+    t->parts = parts;
 }
 
 /* Host memory for a value that is about to be written, once. */
 SAMBA__FN bool samba__own_room(samba_tensor *t)
 {
-    if (!t->data) t->data = samba__alloc(t->session, samba__host_bytes(t));
+    if (!t->data) t->data = samba__alloc(t->session, samba__copy_bytes(t));
     return t->data != NULL;
 }
 
@@ -18355,6 +19742,13 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
     return samba__place_of(t);
 }
 
+/* The value of t, which the program has, is another one from now on. */
+SAMBA__FN void samba__note_edit(const samba_tensor *t)
+{
+    samba__history *h = &t->session->history;
+    h->edited[t->symbol] = ++h->now;
+}
+
 /* May the memory of t be touched? Not if it lies in a mapped file that somebody cut. */
 SAMBA__FN bool samba__in_reach(const samba_tensor *t)
 {
@@ -18370,7 +19764,17 @@ SAMBA__FN bool samba__holds_parts(const samba_tensor *t)
 {
     const samba_session *s = t->session;
     bool loaded = s->rt && t->symbol >= 0 && !t->withheld;
-    return loaded && samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).per_microbatch;
+    if (!loaded) return t->parts > 1;
+    return samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).per_microbatch;
+}
+
+/* Bytes of the place of t: in the loaded program all microbatches that it holds there. */
+SAMBA__FN size_t samba__place_size(const samba_tensor *t)
+{
+    const samba_session *s = t->session;
+    if (!s->rt || t->symbol < 0) return samba__copy_bytes(t);
+    samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+    return (size_t)samba__symbol_bytes(&s->rt->pef, &q);
 }
 
 /* ==== [eager] ================================================================================= */
@@ -18381,19 +19785,20 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
     for (int32_t i = 0; i < n->n_in; i++) {
         samba_tensor *x = n->in[i];
         if (x && samba__holds_parts(x))
-            return samba_fail(s, SAMBA_ESTATE,
-                              "in %s: %s %S holds the rows of all microbatches; "
-                              "to compute with them, copy them to a tensor of as many rows: "
-                              "samba_copy_out, samba_from_data",
-                              n->op->name, x->name, &x->shape);
+            return samba_fail(
+                s, SAMBA_ESTATE,
+                "in %s: %s %S holds the rows of all microbatches; to compute with them, copy them to a tensor of as many rows: samba_copy_out, samba_from_data",
+                n->op->name, x->name, &x->shape);
+
         if (x && !samba__in_reach(x)) return false;
         a->in[i] = x ? (const float *)samba__value_of(x) : NULL;
         if (!x || a->in[i]) continue;
-        return samba_fail(s, SAMBA_ESTATE,
-                          "in %s: %s has no value to compute with; give it one "
-                          "with samba_write, or record the op with samba_set_tracing(s, true)",
-                          n->op->name, x->name);
+        return samba_fail(
+            s, SAMBA_ESTATE,
+            "in %s: %s has no value to compute with; give it one with samba_write, or record the op with samba_set_tracing(s, true)",
+            n->op->name, x->name);
     }
+
     for (int32_t o = 0; o < n->n_out; o++) {
         int32_t updated = samba__updated_input(n->op, o);
         if (updated < 0 && !samba__own_data(n->out[o])) return false;
@@ -18402,7 +19807,39 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
         samba_tensor *state = updated < 0 ? NULL : n->in[updated];
         n->out[o]->holder = state && state->holder ? state->holder : state;
     }
+
     return true;
+}
+
+/* State of the loaded program that output o of n, which is computed at once, overwrites; NULL. */
+SAMBA__FN samba_tensor *samba__state_over(const samba__node *n, int32_t o)
+{
+    int32_t updated = samba__updated_input(n->op, o);
+    samba_tensor *t = updated < 0 ? NULL : n->in[updated];
+    if (t && t->holder) t = t->holder;
+    return t && t->session->rt && t->symbol >= 0 ? t : NULL;
+}
+
+/* The bytes of program state that n overwrites, as one number: another one tells that a backward
+   pass would no longer find what its forward pass has read. */
+SAMBA__FN uint64_t samba__hash_of_state(const samba__node *n)
+{
+    uint64_t hash = 0;
+    for (int32_t o = 0; o < n->n_out; o++) {
+        samba_tensor *t = samba__state_over(n, o);
+        if (t) hash = samba__hash(samba__value_of(t), samba__host_bytes(t), hash);
+    }
+    return hash;
+}
+
+SAMBA__FN void samba__note_eager_state(const samba__node *n)
+{
+    for (int32_t o = 0; o < n->n_out; o++) {
+        const samba_tensor *t = samba__state_over(n, o);
+        if (!t) continue;
+        samba__note_edit(t);
+        if (t->role == SAMBA__GRADIENT) samba__note_gradient(t->session->rt);
+    }
 }
 
 /* Computes a recorded node at once, through the same kernels as a compiled program. */
@@ -18411,9 +19848,11 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
     int32_t fault[SAMBA__FAULT_WORDS] = { 0 };
     samba_work w;
     samba_args a = SAMBA__ZEROED;
+
     n->eager = true;
     if (!samba__eager_pointers(n, &a)) return false;
     samba__measure(n->op, c, &w);
+
     a.in_spec = c->in;
     a.out_spec = c->out;
     a.n_in = n->n_in;
@@ -18424,14 +19863,20 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
     a.train = s->train;
     a.running_stats = s->running_stats;
     a.fault = fault;
+
     void *scratch = w.scratch ? samba__alloc(s, (size_t)w.scratch + SAMBA__ALIGN) : NULL;
     if (w.scratch && !scratch) return false;
     a.scratch
         = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN) : NULL;
     SAMBA_ASSERT((uintptr_t)a.scratch % SAMBA__ALIGN == 0);
+
+    bool trains = s->rt && (s->rt->types & SAMBA_BCKWD);
+    uint64_t before = trains ? samba__hash_of_state(n) : 0;
     bool fine = samba__run_op(n->op, &a, &w, &s->pool, s->local);
     samba__free(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
+    if (trains && samba__hash_of_state(n) != before) samba__note_eager_state(n);
     if (fine) return true;
+
     int32_t which = fault[SAMBA__FAULT_INPUT];
     const samba_tensor *x = which >= 0 && which < n->n_in ? n->in[which] : NULL;
     char what[200];
@@ -18447,6 +19892,7 @@ SAMBA_API bool samba_scope_begin(samba_session *s)
     size_t used = chunk ? chunk->used : 0;
     samba__scope *q = (samba__scope *)samba__arena_alloc_in(s, &s->scope_chunks, sizeof *q);
     if (!q) return false;
+
     q->outer = s->scope;
     q->chunk = chunk;
     q->used = used;
@@ -18463,22 +19909,24 @@ SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
     for (int32_t i = q->n_tensors; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (t->transient && s->rt && t->symbol >= 0)
-            return samba_fail(s, SAMBA_ESTATE,
-                              "in samba_scope_end: the loaded program has %s, "
-                              "which was made in the scope; nothing was freed",
-                              t->name);
+            return samba_fail(
+                s, SAMBA_ESTATE,
+                "in samba_scope_end: the loaded program has %s, which was made in the scope; nothing was freed",
+                t->name);
     }
+
     for (int32_t i = q->n_nodes; i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
         if (!n->transient) {
             for (int32_t k = 0; k < n->n_in; k++)
                 if (n->in[k] && n->in[k]->transient)
-                    return samba_fail(s, SAMBA_ESTATE,
-                                      "in samba_scope_end: %s, which was made in the "
-                                      "scope, is read by %s, which was traced; nothing was freed",
-                                      n->in[k]->name, n->name);
+                    return samba_fail(
+                        s, SAMBA_ESTATE,
+                        "in samba_scope_end: %s, which was made in the scope, is read by %s, which was traced; nothing was freed",
+                        n->in[k]->name, n->name);
         }
     }
+
     return true;
 }
 
@@ -18493,6 +19941,7 @@ SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
         s->scope_chunks = c->next;
         samba__free(s, c, c->size);
     }
+
     samba__chunk *first = s->scope_chunks;
     first->used = q.chunk ? q.used : (sizeof *first + 15) & ~(size_t)15;
     s->scope = q.outer;
@@ -18509,14 +19958,16 @@ SAMBA_API bool samba_scope_end(samba_session *s)
         s->scope = q->outer; /* its memory stays until an outer one ends, or all */
         return false;
     }
+
     for (int32_t i = samba__n_tensors(s) - 1; i >= q->n_tensors; i--) { /* the latest first */
         samba_tensor *t = s->tensors[i];
         if (!t->transient) continue;
         if (t->memory && t->memory->last_write == t) t->memory->last_write = t->write_before;
         if (t->borrowed) continue;
-        samba__free(s, t->data, samba__host_bytes(t));
+        samba__free(s, t->data, samba__copy_bytes(t));
         t->data = NULL;
     }
+
     if (!samba__guarded(s, samba__drop_scope_body, q)) return false;
     samba__scope_rewind(s, q);
     return samba_ok(s);
@@ -18558,58 +20009,116 @@ SAMBA__FN bool samba__overwrites_input(const samba_op *op, samba_tensor *const *
     return other;
 }
 
-SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
-                                       samba_tensor *const *in, int32_t n_in, const int32_t *attr,
-                                       int32_t n_attr, samba_tensor **outs)
+/* Losses of classes take logits, or their logarithms: a softmax before them is a mistake that
+   trains, but badly. */
+SAMBA__FN void samba__warn_of_softmax(samba_session *s, const samba_op *op, samba_tensor *const *in,
+                                      int32_t n_in)
+{
+    bool entropy = samba__is(op, SAMBA__OP_cross_entropy), nll = samba__is(op, SAMBA__OP_nll);
+    const samba_tensor *x = n_in > 0 && (entropy || nll) ? in[0] : NULL;
+    while (x && x->node && samba__is(x->node->op, SAMBA__OP_reshape))
+        x = x->node->in[0];
+    if (!x || !x->node || !samba__is(x->node->op, SAMBA__OP_softmax)) return;
+
+    /* Without the name of the tensor: in a loop of eager ops it would be another text each time. */
+    samba__warn(s, "in samba_%s: its input %S is a softmax, of which %s; give it %s", op->name,
+                &x->shape,
+                entropy ? "the loss would take the softmax again" : "the loss needs the logarithm",
+                entropy ? "what the softmax reads" : "samba_log_softmax");
+}
+
+/* What a product reads under graphamp: its inputs, rounded. Stores them in `read`, or returns in.
+ */
+SAMBA__FN samba_tensor *const *samba__round_inputs(const samba_session *s, const samba_op *op,
+                                                   samba_tensor *const *in, int32_t n_in,
+                                                   samba_tensor **read)
+{
+    bool user = s->tracing && !s->generating;
+    if (!user || !s->graphamp || samba__class_of(op) != SAMBA__IS_PRODUCT) return in;
+
+    for (int32_t i = 0; i < n_in; i++)
+        read[i] = samba__rounded(in[i]);
+    return read;
+}
+
+/* An input that the op would overwrite, and that is read elsewhere as it was: a copy. Stores the
+   inputs in `read`, or returns in, if there is none. */
+SAMBA__FN samba_tensor *const *samba__copy_overwritten(const samba_op *op, samba_tensor *const *in,
+                                                       int32_t n_in, samba_tensor **read)
+{
+    for (int32_t i = 0; i < n_in; i++) {
+        if (!samba__overwrites_input(op, in, n_in, i)) continue;
+        if (in != read) memcpy(read, in, (size_t)n_in * sizeof *read);
+        in = read;
+        read[i] = samba__emit1(SAMBA__OP_reshape, in[i], in[i]->shape.dim, in[i]->shape.ndim);
+    }
+    return in;
+}
+
+/* Records the call, and computes it unless the session traces. */
+SAMBA__FN samba_tensor *samba__record_call(samba_session *s, const samba_op *op,
+                                           samba_tensor *const *in, int32_t n_in,
+                                           const int32_t *attr, int32_t n_attr, samba_tensor **outs)
 {
     samba_spec spec[SAMBA_MAX_IN];
     samba_call c = SAMBA__ZEROED;
     if (!samba_ok(s)) return NULL;
+
     c.in = spec;
     c.attr = attr;
     c.n_in = n_in;
     c.n_attr = n_attr;
-    if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR)
-        return samba__none(samba_fail(s, SAMBA_EARG,
-                                      "in %s: %d inputs and %d attributes are "
-                                      "too many",
-                                      op->name, n_in, n_attr));
-    bool user = s->tracing && !s->generating;
-    samba_tensor *read[SAMBA_MAX_IN];
-    if (user && s->graphamp && samba__class_of(op) == SAMBA__IS_PRODUCT) {
-        for (int32_t i = 0; i < n_in; i++)
-            read[i] = samba__rounded(in[i]);
-        in = read;
+    if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR) {
+        samba_fail(s, SAMBA_EARG, "in %s: %d inputs and %d attributes are too many", op->name, n_in,
+                   n_attr);
+        return NULL;
     }
+
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
+    samba_tensor *read[SAMBA_MAX_IN];
+    in = samba__round_inputs(s, op, in, n_in, read);
     if (!s->generating) {
-        for (int32_t i = 0; i < n_in; i++) { /* it is read as it was: a copy */
-            if (!samba__overwrites_input(op, in, n_in, i)) continue;
-            if (in != read) {
-                memcpy(read, in, (size_t)n_in * sizeof *read);
-                in = read;
-            }
-            read[i] = samba__emit1(SAMBA__OP_reshape, in[i], in[i]->shape.dim, in[i]->shape.ndim);
-        }
+        samba__warn_of_softmax(s, op, in, n_in);
+        in = samba__copy_overwritten(op, in, n_in, read);
     }
+    if (!samba_ok(s)) return NULL;
+
     for (int32_t i = 0; i < n_in; i++)
         spec[i] = samba__spec_of(in[i]);
-    if (s->legacy_names && samba__is(op, SAMBA__OP_batch_norm))
-        return samba__none(samba_fail(s, SAMBA_ESTATE,
-                                      "in samba_batch_normalize: legacy names must "
-                                      "be off for models with batchnorm"));
-    if (!samba__infer(op, &c)) return samba__none(samba__fail_call(s, op, in, &c));
+    if (s->legacy_names && samba__is(op, SAMBA__OP_batch_norm)) {
+        samba_fail(s, SAMBA_ESTATE,
+                   "in samba_batch_normalize: legacy names must be off for models with batchnorm");
+        return NULL;
+    }
+    if (!samba__infer(op, &c)) {
+        samba__fail_call(s, op, in, &c);
+        return NULL;
+    }
+
     s->transient = s->scope && !s->tracing;
     samba__node *n = samba__new_node(s, op, in, &c);
     s->transient = false;
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
+
     if (outs) {
         for (int32_t o = 0; o < n->n_out; o++)
             outs[o] = n->out[o];
     }
+
     samba_tensor *y = n->out[0];
+    bool user = s->tracing && !s->generating;
     if (user && s->graphamp == SAMBA_MP4 && samba__is_rounded(op, y)) y = samba__rounded(y);
     return user && s->on_trace ? s->on_trace(op, n->in, n_in, y, s->on_trace_user) : y;
+}
+
+SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
+                                       samba_tensor *const *in, int32_t n_in, const int32_t *attr,
+                                       int32_t n_attr, samba_tensor **outs)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    samba_tensor *y = samba__record_call(s, op, in, n_in, attr, n_attr, outs);
+    samba__leave_float_mode(callers);
+    return y;
 }
 
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
@@ -18627,17 +20136,20 @@ SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user)
     return true;
 }
 
-SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp preset)
+SAMBA__FN void samba__choose_graphamp(samba_session *s, const char *what, samba_graphamp preset)
 {
-    samba_graphamp former = s ? s->graphamp : SAMBA_MP0;
-    if (!samba_ok(s)) return former;
+    if (!samba_ok(s)) return;
     if (preset == SAMBA_MP0 || preset == SAMBA_MP1 || preset == SAMBA_MP4)
         s->graphamp = preset;
     else
-        samba_fail(s, SAMBA_EARG,
-                   "in samba_set_graphamp: there is no preset mp%d; there are mp0, "
-                   "mp1 and mp4",
-                   (int32_t)preset);
+        samba_fail(s, SAMBA_EARG, "in %s: there is no preset mp%d; there are mp0, mp1 and mp4",
+                   what, (int32_t)preset);
+}
+
+SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp preset)
+{
+    samba_graphamp former = s ? s->graphamp : SAMBA_MP0;
+    samba__choose_graphamp(s, "samba_set_graphamp", preset);
     return former;
 }
 
@@ -18647,10 +20159,10 @@ SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
     if (use) {
         for (int32_t i = 0; i < samba__n_nodes(s); i++)
             if (samba__is(s->nodes[i]->op, SAMBA__OP_batch_norm))
-                return samba_fail(s, SAMBA_ESTATE,
-                                  "in samba_use_legacy_names: legacy names must be "
-                                  "off for models with batchnorm, and there is %s",
-                                  s->nodes[i]->name);
+                return samba_fail(
+                    s, SAMBA_ESTATE,
+                    "in samba_use_legacy_names: legacy names must be off for models with batchnorm, and there is %s",
+                    s->nodes[i]->name);
     }
     s->legacy_names = use;
     return true;
@@ -18687,11 +20199,12 @@ SAMBA_API const samba_op *samba_op_at(const samba_session *s, int32_t i)
     return s && i - SAMBA__N_OPS < samba__n_user_ops(s) ? s->user_ops[i - SAMBA__N_OPS] : NULL;
 }
 
-SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
+SAMBA__FN bool samba__fail_op(samba_session *s, const char *what, const char *name)
 {
     const char *nearest = "";
     size_t best = SAMBA__NO_SIZE;
-    if (!name) return samba_fail(s, SAMBA_EARG, "in samba_apply: the name of the op is NULL");
+    if (!name) return samba_fail(s, SAMBA_EARG, "in %s: the name of the op is NULL", what);
+
     for (int32_t i = 0; samba_op_at(s, i); i++) {
         const samba_op *op = samba_op_at(s, i);
         size_t d = samba__distance(op->name, name);
@@ -18700,25 +20213,34 @@ SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
             nearest = op->name;
         }
     }
-    return samba_fail(s, SAMBA_EOP,
-                      "no op is called %s; the nearest name is %s; register your "
-                      "own with samba_register_op before its first use",
-                      name, nearest);
+
+    size_t n = strlen(name), m = strlen(nearest);
+    bool near = 2 * best < (n > m ? n : m); /* half of another name means nothing */
+    return samba_fail(
+        s, SAMBA_EOP,
+        "no op is called %s%s%s; register your own with samba_register_op before its first use; samba/torch_names.h has names of torch",
+        name, near ? "; the nearest name is " : "", near ? nearest : "");
 }
 
 /* Records or computes the op called name, with room for all of its outputs. */
-SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *name, samba_tensor *const *in,
-                                     int32_t n_in, const int32_t *attr, int32_t n_attr,
-                                     samba_tensor **outs)
+SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *what, const char *name,
+                                     samba_tensor *const *in, int32_t n_in, const int32_t *attr,
+                                     int32_t n_attr, samba_tensor **outs)
 {
     if (!samba_ok(s)) return NULL;
-    if (n_in < 0 || (n_in && !in) || n_attr < 0 || (n_attr && !attr))
-        return samba__none(samba_fail(s, SAMBA_EARG,
-                                      "in samba_apply(%s): %d inputs and %d "
-                                      "attributes are announced but not given",
-                                      name, n_in, n_attr));
+    if (n_in < 0 || (n_in && !in) || n_attr < 0 || (n_attr && !attr)) {
+        samba_fail(s, SAMBA_EARG,
+                   "in %s(%s): %d inputs and %d attributes are announced but not given", what, name,
+                   n_in, n_attr);
+        return NULL;
+    }
+
     const samba_op *op = samba__find_op(0, name, s->user_ops, samba__n_user_ops(s));
-    if (!op) return samba__none(samba__fail_op(s, name));
+    if (!op) {
+        samba__fail_op(s, what, name);
+        return NULL;
+    }
+
     samba_tensor *y = samba__emit_op(s, op, in, n_in, attr, n_attr, outs);
     outs[0] = y; /* samba_on_trace may have put another one in its place */
     return y;
@@ -18728,7 +20250,7 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
                                     int32_t n_in, const int32_t *attr, int32_t n_attr)
 {
     samba_tensor *outs[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
-    return samba__apply(s, name, in, n_in, attr, n_attr, outs);
+    return samba__apply(s, "samba_apply", name, in, n_in, attr, n_attr, outs);
 }
 
 SAMBA_API int32_t samba_apply_all(samba_session *s, const char *name, samba_tensor *const *in,
@@ -18737,7 +20259,7 @@ SAMBA_API int32_t samba_apply_all(samba_session *s, const char *name, samba_tens
 {
     samba_tensor *outs[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
     int32_t n = 0;
-    if (!samba__apply(s, name, in, n_in, attr, n_attr, outs)) return 0;
+    if (!samba__apply(s, "samba_apply_all", name, in, n_in, attr, n_attr, outs)) return 0;
     for (; n < SAMBA_MAX_OUT && outs[n]; n++)
         if (out && n < cap) out[n] = outs[n];
     return n;
@@ -18747,21 +20269,20 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
 {
     if (!samba_ok(s)) return false;
     bool complete = op && op->name && op->kernel && (op->shape || op->signature);
-    bool fine = (complete
-                 || samba_fail(s, SAMBA_EARG,
-                               "in samba_register_op: an op needs a name, "
-                               "a kernel, and a signature or a shape rule"))
-        && (op->wire >= SAMBA__FIRST_USER_WIRE
-            || samba_fail(s, SAMBA_EARG,
-                          "in samba_register_op: %s has wire number %d; numbers "
-                          "below 32768 belong to samba.h",
-                          op->name, (int32_t)op->wire))
-        && (!samba__find_op(op->wire, op->name, s->user_ops, samba__n_user_ops(s))
-            || samba_fail(s, SAMBA_ENAME,
-                          "in samba_register_op: the name %s or the number %d "
-                          "is taken",
-                          op->name, (int32_t)op->wire));
-    if (!fine) return false;
+    if (!complete)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in samba_register_op: an op needs a name, a kernel, and a signature or a shape rule");
+    if (op->wire < SAMBA__FIRST_USER_WIRE)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in samba_register_op: %s has wire number %d; numbers below 32768 belong to samba.h",
+            op->name, (int32_t)op->wire);
+    if (samba__find_op(op->wire, op->name, s->user_ops, samba__n_user_ops(s)))
+        return samba_fail(s, SAMBA_ENAME,
+                          "in samba_register_op: the name %s or the number %d is taken", op->name,
+                          (int32_t)op->wire);
+
     samba_op *copy = (samba_op *)samba__arena_alloc(s, sizeof *copy);
     if (!copy) return false;
     *copy = *op;
@@ -18783,13 +20304,12 @@ SAMBA__FN bool samba__fail_taken(samba_session *s, const samba_tensor *other, sa
                                  const samba_shape *shape)
 {
     if (s->generating)
-        return samba_fail(s, SAMBA_ENAME,
-                          "the compiled program has a tensor %T %S of its own that "
-                          "is called %s, and so is your tensor %T %S: give yours another name",
-                          (int)dtype, shape, other->name, (int)other->dtype, &other->shape);
+        return samba_fail(
+            s, SAMBA_ENAME,
+            "the compiled program has a tensor %T %S of its own that is called %s, and so is your tensor %T %S: give yours another name",
+            (int)dtype, shape, other->name, (int)other->dtype, &other->shape);
     return samba_fail(s, SAMBA_ENAME,
-                      "the name %s is used twice: %T %S has it already; choose "
-                      "another for %T %S",
+                      "the name %s is used twice: %T %S has it already; choose another for %T %S",
                       other->name, (int)other->dtype, &other->shape, (int)dtype, shape);
 }
 
@@ -18799,20 +20319,21 @@ SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype
 {
     if (!name || !*name)
         return samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
+
     const samba_tensor *other = samba__named(s, name);
-    return (samba__good_name(name)
-            || samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters", shape))
-        && ((unsigned)dtype < SAMBA_N_DTYPES
-            || samba_fail(s, SAMBA_EDTYPE,
-                          "%s: no type has the number %d; use SAMBA_F32, "
-                          "SAMBA_I32 ...",
-                          name, (int32_t)dtype))
-        && (samba__sound_shape(shape)
-            || samba_fail(s, SAMBA_ESHAPE,
-                          "%s: the shape %S cannot be made; use 0 to %d "
-                          "dimensions of at least 1",
-                          name, shape, SAMBA_MAX_DIMS))
-        && (!other || samba__fail_taken(s, other, dtype, shape));
+    if (!samba__good_name(name))
+        return samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters", shape);
+    if ((unsigned)dtype >= SAMBA_N_DTYPES)
+        return samba_fail(s, SAMBA_EDTYPE,
+                          "%s: no type has the number %d; use SAMBA_F32, SAMBA_I32 ...", name,
+                          (int32_t)dtype);
+
+    if (!samba__sound_shape(shape))
+        return samba_fail(s, SAMBA_ESHAPE,
+                          "%s: the shape %S cannot be made; use 0 to %d dimensions of at least 1",
+                          name, shape, SAMBA_MAX_DIMS);
+    if (other) return samba__fail_taken(s, other, dtype, shape);
+    return true;
 }
 
 SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samba_dtype dtype,
@@ -18822,6 +20343,7 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     spec.dtype = dtype;
     spec.shape = *shape;
     if (!samba_ok(s) || !samba__check_leaf(s, name, dtype, shape)) return NULL;
+
     s->transient = s->scope && !s->tracing && role == SAMBA__INPUT;
     char *copy = samba__arena_text(s, name);
     samba_tensor *t = copy ? samba__new_tensor(s, copy, &spec, role) : NULL;
@@ -18832,11 +20354,12 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
 
 /* t with host memory of its own that is about to be filled; NULL if there is none. What a loaded
    program has of t is another value from then on. */
-SAMBA__FN samba_tensor *samba__with_room(samba_tensor *t, samba_init init)
+SAMBA__FN samba_tensor *samba__with_room(samba_tensor *t, samba_init init, int32_t parts)
 {
     if (!t) return NULL;
     if (t->borrowed) t->data = NULL; /* the caller's: not to be written */
     t->borrowed = t->settled = false;
+    samba__set_parts(t, parts);
     t->init = init;
     t->copied = 0;
     if (!samba__own_room(t)) return NULL;
@@ -18847,7 +20370,7 @@ SAMBA__FN samba_tensor *samba__with_room(samba_tensor *t, samba_init init)
 /* t with its first value in memory; NULL if there is none. */
 SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t, samba_init init)
 {
-    t = samba__with_room(t, init);
+    t = samba__with_room(t, init, 1);
     if (t) samba__begin_value(t, t->data);
     return t;
 }
@@ -18860,19 +20383,46 @@ SAMBA__FN samba_tensor *samba__input_again(samba_session *s, const char *name)
     return t && t->role == SAMBA__INPUT && t->symbol >= 0 ? t : NULL;
 }
 
+/* How many microbatches data of this shape has for the input t: as many as the program runs, if it
+   is the whole batch; one, if it is as traced; 0: it is no value of t. */
+SAMBA__FN int32_t samba__parts_in(const samba_tensor *t, const samba_shape *shape)
+{
+    samba_shape whole = t->shape;
+    int32_t parts = (int32_t)(samba__place_size(t) / samba__host_bytes(t));
+    if (samba__same_shape(&t->shape, shape)) return 1;
+    if (parts < 2 || t->batch_dim < 0) return 0;
+    whole.dim[t->batch_dim] *= parts;
+    return samba__same_shape(&whole, shape) ? parts : 0;
+}
+
+/* An input; after tracing that of the loaded program. parts: NULL, or data may be the whole batch
+   of a program with microbatches, and *parts says how many it has. */
+SAMBA__FN samba_tensor *samba__input_for(samba_session *s, const char *name, samba_dtype dtype,
+                                         samba_shape shape, int32_t *parts)
+{
+    samba_tensor *t = samba__input_again(s, name);
+    if (parts) *parts = 1;
+    if (!t) return samba__new_leaf(s, name, dtype, &shape, SAMBA__INPUT);
+
+    int32_t n = samba__parts_in(t, &shape);
+    bool fits = t->dtype == dtype && (n == 1 || (n > 1 && parts));
+    if (!fits) {
+        samba_fail(
+            s, SAMBA_ESHAPE,
+            "the input %s is %T %S here, but %T %S in the loaded program: data of a run has the shape and type it was compiled for; for another one, compile again",
+            name, (int)dtype, &shape, (int)t->dtype, &t->shape);
+        return NULL;
+    }
+
+    if (parts) *parts = n;
+    t->removed = false;
+    return t;
+}
+
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape)
 {
-    samba_tensor *t = samba__input_again(s, name);
-    if (!t) return samba__new_leaf(s, name, dtype, &shape, SAMBA__INPUT);
-    if (t->dtype != dtype || !samba__same_shape(&t->shape, &shape))
-        return samba__none(samba_fail(s, SAMBA_ESHAPE,
-                                      "the input %s is %T %S here, but %T %S in "
-                                      "the loaded program: data of a run has the shape and type it "
-                                      "was compiled for; for another one, compile again",
-                                      name, (int)dtype, &shape, (int)t->dtype, &t->shape));
-    t->removed = false;
-    return t;
+    return samba__input_for(s, name, dtype, shape, NULL);
 }
 
 SAMBA_API void samba_random(uint64_t seed, const char *name, uint64_t block, uint32_t words[4])
@@ -18900,6 +20450,7 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
         samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, not at least 1", name, high);
     samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape), samba__all(0.0f));
     if (!t) return NULL;
+
     uint64_t key = samba__stream_key(s->seed, t->name);
     for (int64_t i = 0; i < samba_count(&shape); i++) {
         if (i % 4 == 0) samba__philox(key, (uint64_t)i / 4, 0, w);
@@ -18931,20 +20482,42 @@ SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dty
     return samba__constant_input(s, name, dtype, shape, 1.0f);
 }
 
+/* Does data lie in the host copy of t, which a copy of so many microbatches replaces? */
+SAMBA__FN bool samba__goes_with_copy(const samba_tensor *t, int32_t parts, const void *data)
+{
+    uintptr_t from = (uintptr_t)t->data, at = (uintptr_t)data;
+    bool same_size = (t->parts > 1 ? t->parts : 1) == parts;
+    if (!from || t->borrowed || same_size) return false;
+    return at >= from && at < from + samba__copy_bytes(t);
+}
+
 SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
                                         samba_shape shape, void *data)
 {
     if (samba_ok(s) && !data)
         samba_fail(s, SAMBA_EARG, "in samba_from_data(%s): data is NULL", name);
-    samba_tensor *t = samba_input(s, name, dtype, shape);
+
+    int32_t parts;
+    samba_tensor *t = samba__input_for(s, name, dtype, shape, &parts);
     if (!t) return NULL;
+    if (samba__goes_with_copy(t, parts, data)) {
+        samba_fail(
+            s, SAMBA_EARG,
+            "in samba_from_data(%s): data is the tensor's host copy, which goes, as the new one has another size; give memory of your own, or use samba_from_data_copy",
+            name);
+        return NULL;
+    }
+
     t->settled = false;
     t->copied = 0;
     if (t->symbol < 0) t->has_value = true;
-    if (t->data == data) return t; /* its own host copy, or lent again */
-    if (!t->borrowed) samba__free(s, t->data, samba__host_bytes(t));
+
+    bool same_size = (t->parts > 1 ? t->parts : 1) == parts;
+    if (t->data == data && same_size) return t; /* its own host copy, or lent again */
+    if (!t->borrowed) samba__free(s, t->data, samba__copy_bytes(t));
     t->data = data;
     t->borrowed = true;
+    t->parts = parts > 1 ? parts : 0;
     return t;
 }
 
@@ -18953,8 +20526,20 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
 {
     if (samba_ok(s) && !data)
         samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name);
-    samba_tensor *t = samba__with_room(samba_input(s, name, dtype, shape), samba__all(0.0f));
-    if (t && t->data != data) memcpy(t->data, data, samba__host_bytes(t));
+    int32_t parts;
+    samba_tensor *t = samba__input_for(s, name, dtype, shape, &parts);
+
+    /* What is copied may lie in the copy that goes: that one goes last. */
+    void *former = NULL;
+    size_t former_bytes = 0;
+    if (t && samba__goes_with_copy(t, parts, data)) {
+        former = t->data;
+        former_bytes = samba__copy_bytes(t);
+        t->data = NULL;
+    }
+    t = samba__with_room(t, samba__all(0.0f), parts);
+    if (t && t->data != data) memcpy(t->data, data, samba__copy_bytes(t));
+    samba__free(s, former, former_bytes);
     return t;
 }
 
@@ -18964,12 +20549,16 @@ SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
     if (!t || !samba_ok(t->session)) return NULL;
     samba_session *s = t->session;
     if (name && samba__same_text(t->name, name)) return t;
-    if (s->rt && t->symbol >= 0)
-        return samba__none(samba_fail(s, SAMBA_ESTATE,
-                                      "in samba_name: the loaded program knows %s "
-                                      "by this name; give names before compiling",
-                                      t->name));
+
+    if (s->rt && t->symbol >= 0) {
+        samba_fail(
+            s, SAMBA_ESTATE,
+            "in samba_name: the loaded program knows %s by this name; give names before compiling",
+            t->name);
+        return NULL;
+    }
     if (!samba__check_leaf(s, name, t->dtype, &t->shape)) return NULL;
+
     s->transient = t->transient;
     r.name = samba__arena_text(s, name);
     s->transient = false;
@@ -18994,11 +20583,11 @@ SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_
 SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 {
     if (!t || !samba_ok(t->session)) return NULL;
-    if (batch_dim < -1 || batch_dim >= t->shape.ndim)
-        return samba__none(samba_fail(t->session, SAMBA_EARG,
-                                      "batch_dim %d of %s %S is out of "
-                                      "range; -1 means none",
-                                      batch_dim, t->name, &t->shape));
+    if (batch_dim < -1 || batch_dim >= t->shape.ndim) {
+        samba_fail(t->session, SAMBA_EARG, "batch_dim %d of %s %S is out of range; -1 means none",
+                   batch_dim, t->name, &t->shape);
+        return NULL;
+    }
     t->batch_dim = batch_dim;
     return t;
 }
@@ -19013,12 +20602,14 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     if (!samba_ok(s)) return NULL;
     bool known = t && t->role == role && t->dtype == dtype && samba__same_shape(&t->shape, shape);
     if (known && (role == SAMBA__WEIGHT || t->generated == s->generating)) return t;
+
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
     t->frozen = s->freezes && role == SAMBA__WEIGHT;
     t->generated = s->generating;
     t->init = init;
     t->has_value = true;
+
     bool now = role == SAMBA__ARGIN || (role == SAMBA__WEIGHT && s->eager_params);
     return now ? samba__with_data(t, init) : t;
 }
@@ -19027,14 +20618,17 @@ SAMBA__FN bool samba__check_init(samba_session *s, const char *name, const samba
 {
     char at[64];
     samba__print(at, sizeof at, "samba_init of %s", name);
-    return samba__in_range(s, at, "kind", (int32_t)init->kind, 0.0, SAMBA_INIT_UNIFORM)
-        && samba__in_range(s, at, "value", (double)init->value, -SAMBA__MOST, SAMBA__MOST)
-        && samba__in_range(s, at, "scale", (double)init->scale, 0.0, SAMBA__MOST)
-        && (init->kind != SAMBA_INIT_CONSTANT || init->scale == 0.0f
-            || samba_fail(s, SAMBA_EARG,
-                          "in samba_init of %s: a constant has no scale, and it is %g; "
-                          "set kind to SAMBA_INIT_NORMAL or SAMBA_INIT_UNIFORM, or scale to 0",
-                          name, (double)init->scale));
+    if (!samba__in_range(s, at, "kind", (int32_t)init->kind, 0.0, SAMBA_INIT_UNIFORM)
+        || !samba__in_range(s, at, "value", (double)init->value, -SAMBA__MOST, SAMBA__MOST)
+        || !samba__in_range(s, at, "scale", (double)init->scale, 0.0, SAMBA__MOST))
+        return false;
+
+    if (init->kind == SAMBA_INIT_CONSTANT && init->scale != 0.0f)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in samba_init of %s: a constant has no scale, and it is %g; set kind to SAMBA_INIT_NORMAL or SAMBA_INIT_UNIFORM, or scale to 0",
+            name, (double)init->scale);
+    return true;
 }
 
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
@@ -19051,9 +20645,7 @@ SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype)
     samba_dtype former = s ? s->param_dtype : SAMBA_F32;
     if (samba_ok(s) && !samba__is_float(dtype))
         samba_fail(s, SAMBA_EDTYPE,
-                   "in samba_set_param_dtype: parameters are f32, bf16 or f16, "
-                   "not %T",
-                   (int)dtype);
+                   "in samba_set_param_dtype: parameters are f32, bf16 or f16, not %T", (int)dtype);
     else if (samba_ok(s))
         s->param_dtype = dtype;
     return former;
@@ -19071,12 +20663,14 @@ SAMBA__FN bool samba__choose_lazy(samba_session *s, const char *what, bool lazy,
 {
     static const char *const roundings[2] = { "nearest_even", "truncation" };
     if (!samba_ok(s)) return false;
+
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
         if (s->tensors[i]->role == SAMBA__WEIGHT)
-            return samba_fail(s, SAMBA_ESTATE,
-                              "in %s: there is a parameter, %s, already; call it "
-                              "before the first one is made",
-                              what, s->tensors[i]->name);
+            return samba_fail(
+                s, SAMBA_ESTATE,
+                "in %s: there is a parameter, %s, already; call it before the first one is made",
+                what, s->tensors[i]->name);
+
     if (opts && !samba__in_range(s, what, "init_threads", opts->init_threads, 0.0, 65536.0))
         return false;
     const char *rounding = opts && opts->rounding ? opts->rounding : roundings[0];
@@ -19084,6 +20678,7 @@ SAMBA__FN bool samba__choose_lazy(samba_session *s, const char *what, bool lazy,
     if (!cuts && !samba__same_text(rounding, roundings[0]))
         return samba_fail(s, SAMBA_EARG, "in %s: the rounding %s is unknown; use %s or %s", what,
                           rounding, roundings[0], roundings[1]);
+
     memset(&s->lazy, 0, sizeof s->lazy);
     if (opts) s->lazy = *opts;
     s->lazy.rounding = NULL; /* the text is the caller's */
@@ -19171,6 +20766,7 @@ SAMBA__FN bool samba__tape_see(samba__tape *t, samba_tensor *x)
     samba__node *n = x ? x->node : NULL;
     samba__tape_see_tensor(t, x);
     if (!n || n->mark == t->mark) return true;
+
     if (t->n_nodes == t->room) {
         int32_t room = t->room ? 2 * t->room : 64;
         size_t size = samba__mul_size((size_t)room, sizeof *t->nodes);
@@ -19182,6 +20778,7 @@ SAMBA__FN bool samba__tape_see(samba__tape *t, samba_tensor *x)
         t->nodes_size = size;
         t->room = room;
     }
+
     n->mark = t->mark;
     t->nodes[t->n_nodes++] = n;
     for (int32_t o = 0; o < n->n_out; o++)
@@ -19195,6 +20792,19 @@ SAMBA__FN int samba__by_trace(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Takes the losses and all that they depend on. */
+SAMBA__FN bool samba__tape_walk(samba__tape *t, samba_tensor *const *losses, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (!samba__tape_see(t, losses[i])) return false;
+    for (int32_t i = 0; i < t->n_nodes; i++) {
+        const samba__node *node = t->nodes[i];
+        for (int32_t k = 0; k < node->n_in; k++)
+            if (!samba__tape_see(t, node->in[k])) return false;
+    }
+    return true;
+}
+
 /* Finds what the losses depend on. */
 SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *const *losses,
                                 int32_t n)
@@ -19203,14 +20813,8 @@ SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *
     t->session = s;
     t->mark = ++s->marks;
     t->n_before = samba__n_tensors(s);
-    bool fine = true;
-    for (int32_t i = 0; fine && i < n; i++)
-        fine = samba__tape_see(t, losses[i]);
-    for (int32_t i = 0; fine && i < t->n_nodes; i++) {
-        const samba__node *node = t->nodes[i];
-        for (int32_t k = 0; fine && k < node->n_in; k++)
-            fine = samba__tape_see(t, node->in[k]);
-    }
+
+    bool fine = samba__tape_walk(t, losses, n);
     t->size = (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
     if (fine) t->grad = (samba_tensor **)samba__alloc(s, t->size);
     if (!t->grad) {
@@ -19218,6 +20822,7 @@ SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *
         samba__tape_close(t);
         return false;
     }
+
     memset(t->grad, 0, t->size);
     t->needed = (bool *)(t->grad + t->n_tensors);
     if (t->n_nodes) qsort(t->nodes, (size_t)t->n_nodes, sizeof *t->nodes, samba__by_trace);
@@ -19238,6 +20843,7 @@ SAMBA__FN void samba__tape_spread(samba__tape *t)
         for (int32_t k = 0; k < n->n_in; k++)
             needed = needed || samba__tape_needs(t, n->in[k]);
         if (!needed) continue;
+
         for (int32_t o = 0; o < n->n_out; o++)
             if (samba__is_float(n->out[o]->dtype)) samba__tape_want(t, n->out[o]);
     }
@@ -19257,6 +20863,7 @@ SAMBA__FN int32_t samba__side_by_side(const samba__node *a, const samba__node *b
         if (axis >= 0 || stretched || !follows) return -1;
         axis = i;
     }
+
     int32_t value = SAMBA__PAD_WORDS * x->ndim; /* behind the words of all dimensions */
     return a->attr[value] == 0 && b->attr[value] == 0 ? axis : -1;
 }
@@ -19270,11 +20877,13 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
     samba_tensor *part[SAMBA_MAX_IN];
     int32_t attr[SAMBA__PAD_WORDS * SAMBA_MAX_DIMS + 1], count = 0, n_attr = m ? m->n_attr : 0;
     if (!m || !n || m->op != pad || n->op != pad) return NULL;
+
     int32_t axis = samba__side_by_side(m, n);
     const samba__node *rest = n->in[0]->node; /* b may have been joined before */
     bool more = rest && rest->op == cat && rest->attr[SAMBA__AXIS_NUMBER] == axis
         && rest->n_in < SAMBA_MAX_IN;
     if (axis < 0) return NULL;
+
     part[count++] = m->in[0];
     if (more) {
         for (int32_t i = 0; i < rest->n_in; i++)
@@ -19283,6 +20892,7 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
         part[count++] = n->in[0];
     }
     samba_tensor *joined = samba_cat(part, count, axis);
+
     memcpy(attr, m->attr, (size_t)n_attr * sizeof *attr);
     int32_t after = SAMBA__PAD_WORDS * axis + SAMBA__PAD_AFTER;
     attr[after] = n->attr[after];
@@ -19296,15 +20906,17 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
     samba_tensor *x = n->in[i];
     SAMBA_ASSERT(x->mark == t->mark && x->place < t->n_tensors);
     if (!samba__same_shape(&din->shape, &x->shape))
-        return samba_fail(t->session, SAMBA_ESHAPE,
-                          "the gradient rule of %s gives %S for input "
-                          "%d, %s %S; it must have the input's shape",
-                          n->op->name, &din->shape, i, x->name, &x->shape);
+        return samba_fail(
+            t->session, SAMBA_ESHAPE,
+            "the gradient rule of %s gives %S for input %d, %s %S; it must have the input's shape",
+            n->op->name, &din->shape, i, x->name, &x->shape);
+
     samba_tensor **sum = &t->grad[x->place];
     if (!*sum) {
         *sum = din;
         return true;
     }
+
     samba_tensor *joined = samba__join_slices(din, *sum);
     if (!joined && samba_ok(t->session)) joined = samba__join_slices(*sum, din);
     *sum = joined ? joined : samba_add(*sum, din);
@@ -19318,17 +20930,19 @@ SAMBA__FN bool samba__tape_reads_current(const samba__tape *t, const samba__node
     for (int32_t i = first; i < samba__n_nodes(t->session); i++) {
         const samba__node *g = t->session->nodes[i];
         if (samba__is(g->op, SAMBA__OP_batch_norm_backward)) continue;
+
         for (int32_t k = 0; k < g->n_in; k++) {
             const samba_tensor *x = g->in[k];
             if (!x || x->id >= t->n_before) continue;
             const samba__node *writer = samba__last_writer(t->session, x);
             if (!writer || writer->id <= n->id) continue;
-            return samba_fail(t->session, SAMBA_ESTATE,
-                              "the gradient of %s reads %s, which %s "
-                              "overwrites before; let %s read a copy of it, samba_scale(%s, 1)",
-                              n->name, x->name, writer->name, n->name, x->name);
+            return samba_fail(
+                t->session, SAMBA_ESTATE,
+                "the gradient of %s reads %s, which %s overwrites before; let %s read a copy of it, samba_scale(%s, 1)",
+                n->name, x->name, writer->name, n->name, x->name);
         }
     }
+
     return true;
 }
 
@@ -19338,6 +20952,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     SAMBA_ASSERT(n->mark == t->mark);
     bool flows = false, needed = false;
     samba_vjp g = SAMBA__ZEROED;
+
     for (int32_t o = 0; o < n->n_out; o++) {
         dout[o] = samba__tape_grad(t, n->out[o]);
         flows = flows || dout[o];
@@ -19345,17 +20960,21 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     for (int32_t i = 0; i < n->n_in; i++)
         needed = needed || samba__tape_needs(t, n->in[i]);
     if (!flows || !needed) return true;
+
     if (!n->op->vjp && !samba__is_builtin(n->op))
-        return samba_fail(t->session, SAMBA_EOP,
-                          "%s has no gradient rule; give its samba_op a "
-                          "vjp, or keep it out of what leads from a parameter to the loss",
-                          n->op->name);
-    if (!dout[0]) return true; /* side outputs alone are not differentiable */
+        return samba_fail(
+            t->session, SAMBA_EOP,
+            "%s has no gradient rule; give its samba_op a vjp, or keep it out of what leads from a parameter to the loss",
+            n->op->name);
+    /* A rule of samba's own begins with output 0; the others are side outputs. One of the user's is
+       told by NULLs what flows. */
+    if (!dout[0] && samba__is_builtin(n->op)) return true;
     if (!n->op->vjp)
-        return samba_fail(t->session, SAMBA_EOP,
-                          "%s has no gradient: a second derivative through this op is not offered; "
-                          "build the expression from elementwise ops, matmul and sums instead",
-                          n->op->name);
+        return samba_fail(
+            t->session, SAMBA_EOP,
+            "%s has no gradient: a second derivative through this op is not offered; build the expression from elementwise ops, matmul and sums instead",
+            n->op->name);
+
     g.session = t->session;
     g.in = n->in;
     g.n_in = n->n_in;
@@ -19364,9 +20983,11 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     g.dout = dout;
     g.attr = n->attr;
     g.n_attr = n->n_attr;
+
     int32_t first = samba__n_nodes(t->session);
     n->op->vjp(&g);
     if (!samba__tape_reads_current(t, n, first)) return false;
+
     for (int32_t i = 0; i < n->n_in && samba_ok(t->session); i++) {
         bool wanted = g.din[i] && samba__tape_needs(t, n->in[i]);
         if (wanted && !samba__tape_add(t, n, i, g.din[i])) return false;
@@ -19390,29 +21011,36 @@ SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, samba_tensor
     return *sum != NULL;
 }
 
-SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
+/* Can there be a gradient of this loss with respect to x? */
+SAMBA__FN bool samba__check_grad(const samba_tensor *loss, const samba_tensor *x)
+{
+    samba_session *s = loss->session;
+    if (x->session != s)
+        return samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to different sessions",
+                          loss->name, x->name);
+    if (!samba__is_float(loss->dtype) || !samba__is_float(x->dtype))
+        return samba_fail(s, SAMBA_EDTYPE,
+                          "in samba_grad: %s is %T and %s is %T; both must be floats", loss->name,
+                          (int)loss->dtype, x->name, (int)x->dtype);
+    return true;
+}
+
+SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
 {
     samba__tape t;
     if (!loss || !x || !samba_ok(loss->session)) return NULL;
     samba_session *s = loss->session;
-    bool fine = (x->session == s
-                 || samba_fail(s, SAMBA_EARG,
-                               "in samba_grad: %s and %s belong to "
-                               "different sessions",
-                               loss->name, x->name))
-        && ((samba__is_float(loss->dtype) && samba__is_float(x->dtype))
-            || samba_fail(s, SAMBA_EDTYPE,
-                          "in samba_grad: %s is %T and %s is %T; both must "
-                          "be floats",
-                          loss->name, (int)loss->dtype, x->name, (int)x->dtype));
-    if (!fine || !samba__tape_open(&t, s, &loss, 1)) return NULL;
+    if (!samba__check_grad(loss, x) || !samba__tape_open(&t, s, &loss, 1)) return NULL;
+
     s->differentiating = true;
     samba__tape_want(&t, x);
     samba__tape_spread(&t);
-    fine = (samba__tape_needs(&t, loss)
-            || samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name,
-                          x->name))
-        && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f)) && samba__tape_run(&t);
+    bool fine = samba__tape_needs(&t, loss);
+    if (!fine)
+        samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name, x->name);
+    fine = fine && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f))
+        && samba__tape_run(&t);
+
     samba_dtype dtype = x->role == SAMBA__WEIGHT ? SAMBA_F32 : x->dtype; /* as optimizers read */
     samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), dtype) : NULL;
     s->differentiating = false;
@@ -19423,6 +21051,14 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
     return dx;
 }
 
+SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    samba_tensor *result = samba__gradient_of(loss, x);
+    samba__leave_float_mode(callers);
+    return result;
+}
+
 /* ==== [layers] ================================================================================ */
 /* The f32 leaf called layer__part: a parameter, or what belongs to one. */
 SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, const char *part,
@@ -19430,12 +21066,53 @@ SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, 
 {
     char buffer[256];
     if (!samba_ok(s)) return NULL;
-    if (!layer || !*layer)
-        return samba__none(samba_fail(s, SAMBA_ENAME, "a layer needs a name for its %s", part));
+    if (!layer || !*layer) {
+        samba_fail(s, SAMBA_ENAME, "a layer needs a name for its %s", part);
+        return NULL;
+    }
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__%s", layer, part);
     if (!name) return NULL;
     return role == SAMBA__WEIGHT ? samba_param(s, name, *shape, init)
                                  : samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
+}
+
+SAMBA_API bool samba_set_sharing(samba_session *s, bool meant)
+{
+    bool former = s && s->shares;
+    if (!samba_ok(s)) return former;
+    s->shares = meant;
+    return former;
+}
+
+/* What a second call of a layer shares with the first, by its op. */
+SAMBA__FN const char *samba__shared_by(int32_t op)
+{
+    bool drops = op == SAMBA__OP_dropout || op == SAMBA__OP_scaled_dot_product_attention;
+    if (drops) return "both draw the same mask";
+    return op == SAMBA__OP_fake_quantize ? "both have one range" : "both have the same parameters";
+}
+
+/* The layer `name`, whose first parameter is `leaf`, has made y by this op. A second call is told
+   unless the graph is another one, or the op: lookup and affine share embeddings on purpose. */
+SAMBA__FN samba_tensor *samba__layer_called(samba_tensor *y, const char *name, int32_t op,
+                                            samba_tensor *leaf)
+{
+    if (!y || !leaf || !y->session->tracing) return y;
+
+    samba_session *s = y->session;
+    uint32_t trace = s->n_programs + 1;
+    bool again
+        = leaf->called_trace == trace && leaf->called_in == s->graph && leaf->called_as == op;
+    if (again && !s->shares)
+        samba__warn(
+            s,
+            "in layer %s: it is called a second time, so %s; give this call a name of its own, or, if it is meant, call samba_set_sharing(s, true) before it",
+            name, samba__shared_by(op));
+
+    leaf->called_trace = trace;
+    leaf->called_in = s->graph;
+    leaf->called_as = op;
+    return y;
 }
 
 SAMBA__FN samba_shape samba__shape2(int32_t a, int32_t b)
@@ -19454,17 +21131,30 @@ SAMBA__FN int32_t samba__layer_size(samba_tensor *x, const char *layer, int32_t 
     return 0;
 }
 
+/* How a layer's parameters begin, by the inputs of each of its outputs: U(+-1/sqrt(fan_in)).
+   Volatile for the reason that samba__attention_scale says. */
+SAMBA__FN samba_init samba__init_of_layer(double fan_in)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    volatile double inputs = fan_in;
+    volatile float bound = 1.0f / samba__sqrt((float)inputs);
+    samba__leave_float_mode(callers);
+    return samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, bound);
+}
+
 SAMBA__FN samba_tensor *samba__linear_layer(samba_tensor *x, const char *name, int32_t n, bool bias)
 {
     int32_t k = x ? samba__layer_size(x, name, -1) : 0;
     if (!k) return NULL;
+
     samba_shape w_shape = samba__shape2(n, k), b_shape = samba__shape_of(&n, 1);
-    samba_init init = samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)k));
+    samba_init init = samba__init_of_layer((double)k);
     samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
     samba_tensor *b
         = bias ? samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init) : NULL;
+
     x->session->next_name = name;
-    return samba_affine(x, w, b);
+    return samba__layer_called(samba_affine(x, w, b), name, SAMBA__OP_affine, w);
 }
 
 SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n)
@@ -19492,7 +21182,8 @@ SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
     x->session->next_name = name;
-    return samba_layer_normalize(x, w, b, 1e-5f);
+    return samba__layer_called(samba_layer_normalize(x, w, b, 1e-5f), name, SAMBA__OP_layer_norm,
+                               w);
 }
 
 SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
@@ -19501,24 +21192,43 @@ SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
     if (!n) return NULL;
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     x->session->next_name = name;
-    return samba_rms_normalize(x, w, 1e-5f);
+    return samba__layer_called(samba_rms_normalize(x, w, 1e-5f), name, SAMBA__OP_rms_norm, w);
 }
 
 SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, 1) : 0;
     if (!n) return NULL;
-    if (x->session->legacy_names)
-        return samba__none(samba_fail(x->session, SAMBA_ESTATE,
-                                      "in samba_batchnorm of %s: legacy "
-                                      "names must be off for models with batchnorm",
-                                      name));
+    if (x->session->legacy_names) {
+        samba_fail(x->session, SAMBA_ESTATE,
+                   "in samba_batchnorm of %s: legacy names must be off for models with batchnorm",
+                   name);
+        return NULL;
+    }
+
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
     samba_tensor *mean = samba__layer_vector(x, name, "running_mean", n, SAMBA__STATE, 0.0f);
     samba_tensor *var = samba__layer_vector(x, name, "running_var", n, SAMBA__STATE, 1.0f);
+
     x->session->next_name = name;
-    return samba_batch_normalize(x, w, b, mean, var, 0.1f, 1e-5f);
+    return samba__layer_called(samba_batch_normalize(x, w, b, mean, var, 0.1f, 1e-5f), name,
+                               SAMBA__OP_batch_norm, w);
+}
+
+/* Images of 1 or 3 colours whose last dimension is the colour: a kernel would run over rows and
+   colours, and the columns would be channels. */
+SAMBA__FN void samba__warn_of_channels_last(const samba_tensor *x, const char *name, int32_t kernel,
+                                            int32_t spatial)
+{
+    const int32_t *dim = x->shape.dim;
+    if (x->node) return; /* a feature map may have any shape */
+    bool image = spatial == 2 && x->shape.ndim == 4 && (dim[3] == 1 || dim[3] == 3);
+    if (!image || kernel < 2 || dim[1] < 8 || dim[2] < 8) return;
+    samba__warn(
+        x->session,
+        "in layer %s: %s %S looks like images (N,H,W,C), but a convolution takes (N,C,H,W): samba_permute(x, SAMBA_AXES(0, 3, 1, 2)) before it",
+        name, x->name, &x->shape);
 }
 
 SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int32_t o,
@@ -19528,19 +21238,23 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
     int32_t c = x ? samba__layer_size(x, name, 1) : 0;
     int32_t groups = opts && opts->groups > 0 ? opts->groups : 1;
     if (!c) return NULL;
-    if (c % groups)
-        return samba__none(samba_fail(x->session, SAMBA_ESHAPE,
-                                      "in layer %s: the %d channels of "
-                                      "%s %S cannot be split into groups %d",
-                                      name, c, x->name, &x->shape, groups));
+    if (c % groups) {
+        samba_fail(x->session, SAMBA_ESHAPE,
+                   "in layer %s: the %d channels of %s %S cannot be split into groups %d", name, c,
+                   x->name, &x->shape, groups);
+        return NULL;
+    }
+    samba__warn_of_channels_last(x, name, kernel, spatial);
+
     const int32_t dim[4] = { o, c / groups, kernel, kernel };
     samba_shape w_shape = samba__shape_of(dim, 2 + spatial), b_shape = samba__shape_of(&o, 1);
     double taps = spatial == 2 ? (double)kernel * kernel : kernel, fan_in = c / groups * taps;
-    samba_init init = samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)fan_in));
+    samba_init init = samba__init_of_layer(fan_in);
     samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
     samba_tensor *b = samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init);
+
     x->session->next_name = name;
-    return samba_convolution(x, w, b, opts);
+    return samba__layer_called(samba_convolution(x, w, b, opts), name, SAMBA__OP_convolution, w);
 }
 
 SAMBA_API samba_tensor *samba_conv2d(samba_tensor *x, const char *name, int32_t o, int32_t kernel,
@@ -19565,7 +21279,7 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
     ids = samba__ids_as_i32(ids); /* before the name is given to the lookup */
     if (!ids) return NULL;
     ids->session->next_name = name;
-    return samba_lookup(ids, w);
+    return samba__layer_called(samba_lookup(ids, w), name, SAMBA__OP_lookup, w);
 }
 
 #define SAMBA__COUNTER "forward_runs"
@@ -19575,10 +21289,12 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
     const int32_t training = 1;
     if (s->tracing && s->counter) return s->counter;
+
     samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
     bool known = runs && runs->generated && runs->role == SAMBA__STATE && runs->dtype == SAMBA_I32;
     if (!known) runs = samba__scalar(s, SAMBA__COUNTER, SAMBA_I32, SAMBA__STATE, 0.0f);
     if (runs) runs->generated = true; /* it is no buffer of the user's */
+
     samba_tensor *count = samba__emit1(SAMBA__OP_count, runs, &training, 1);
     if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
     return count;
@@ -19588,8 +21304,12 @@ SAMBA_API bool samba_reset_random_generator(samba_session *s)
 {
     samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
     void *count = runs ? samba__value_of(runs) : NULL;
-    if (count && runs->role == SAMBA__STATE) memset(count, 0, samba__host_bytes(runs));
-    return samba_ok(s);
+    const int32_t none = 0;
+    bool counted = count && runs->role == SAMBA__STATE && memcmp(count, &none, sizeof none);
+    if (!counted) return samba_ok(s);
+    memcpy(count, &none, sizeof none);
+    if (s->rt && runs->symbol >= 0) samba__note_edit(runs);
+    return true;
 }
 
 /* What a layer of dropout needs besides x: its key, and the inputs from SAMBA__DROPOUT_RATE on. */
@@ -19598,19 +21318,27 @@ typedef struct samba__dropout_parts {
     uint64_t key;
 } samba__dropout_parts;
 
-SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
+SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *what, const char *name, float p,
                                     samba__dropout_parts *d)
 {
     char full[256];
     if (!x || !samba_ok(x->session)) return false;
     samba_session *s = x->session;
     if (!name || !*name)
-        return samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name", x->name);
+        return samba_fail(s, SAMBA_EARG, "in %s of %s: the layer needs a name", what, x->name);
+
     char where[300];
-    samba__print(where, sizeof where, "samba_dropout of %s", x->name);
+    samba__print(where, sizeof where, "%s of %s", what, x->name);
     if (!samba__check_hyperparam(s, where, "p", (double)p)) return false;
+
     const char *part = samba__print_name(s, full, sizeof full, "%s__p", name);
     d->rate = part ? samba__scalar(s, part, SAMBA_F32, SAMBA__ARGIN, p) : NULL;
+    if (d->rate && d->rate->init.value != p)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in %s: there is a layer %s with p = %g, and this one has p = %g: give it a name of its own; samba_set changes the rate of a program",
+            where, name, (double)d->rate->init.value, (double)p);
+
     part = samba__print_name(s, full, sizeof full, "%s__seed", name);
     d->seed = part ? samba__scalar(s, part, SAMBA_I32, SAMBA__ARGIN, 0.0f) : NULL;
     d->counter = samba__forward_counter(s);
@@ -19622,12 +21350,13 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
 {
     samba__dropout_parts d;
-    if (!samba__dropout_layer(x, name, p, &d)) return NULL;
+    if (!samba__dropout_layer(x, "samba_dropout", name, p, &d)) return NULL;
     samba_tensor *in[SAMBA__DROPOUT_INPUTS] = { x, d.rate, d.seed, d.counter };
     int32_t attr[SAMBA__DROPOUT_END];
     samba__put_key(attr, d.key);
-    return samba__emit(x->session, SAMBA__OP_dropout, in, SAMBA__DROPOUT_INPUTS, attr,
-                       SAMBA__DROPOUT_END, NULL);
+    samba_tensor *y = samba__emit(x->session, SAMBA__OP_dropout, in, SAMBA__DROPOUT_INPUTS, attr,
+                                  SAMBA__DROPOUT_END, NULL);
+    return samba__layer_called(y, name, SAMBA__OP_dropout, d.rate);
 }
 
 SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samba_tensor *mask,
@@ -19636,9 +21365,11 @@ SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samb
 {
     samba__dropout_parts d;
     bool given = qkv && qkv[0] && qkv[1] && qkv[2];
-    if (!given || !samba__dropout_layer(qkv[0], name, p, &d)) return NULL;
+    if (!given || !samba__dropout_layer(qkv[0], "samba_attention_dropout", name, p, &d))
+        return NULL;
     samba_tensor *drop[] = { d.rate, d.seed, d.counter };
-    return samba__attend(qkv, mask, opts, drop, d.key, NULL);
+    samba_tensor *y = samba__attend(qkv, mask, opts, drop, d.key, NULL);
+    return samba__layer_called(y, name, SAMBA__OP_scaled_dot_product_attention, d.rate);
 }
 
 SAMBA_API samba_tensor *samba_fake_quantize(samba_tensor *x, const char *name)
@@ -19648,7 +21379,9 @@ SAMBA_API samba_tensor *samba_fake_quantize(samba_tensor *x, const char *name)
         = samba__layer_vector(x, name, "range", SAMBA__RANGE_SIZE, SAMBA__STATE, 0.0f);
     int32_t momentum = samba_float_attr(0.01f);
     x->session->next_name = name;
-    return range ? samba__emit2(SAMBA__OP_fake_quantize, x, range, &momentum, 1) : NULL;
+    if (!range) return NULL;
+    samba_tensor *y = samba__emit2(SAMBA__OP_fake_quantize, x, range, &momentum, 1);
+    return samba__layer_called(y, name, SAMBA__OP_fake_quantize, range);
 }
 
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
@@ -19737,14 +21470,14 @@ SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_
     if (!row)
         return samba_fail(s, SAMBA_ERANGE, "%s has no kind, but %d; use %s", at, (int32_t)o->kind,
                           samba__optimizer_names(names, sizeof names));
-    bool fine = true;
-    for (int32_t i = 0; fine && i < SAMBA__N_OPTIM_ARGINS; i++) {
+
+    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++) {
         double value = (double)samba__optim_value(o, i);
-        fine = samba__check_hyperparam(s, at, samba__hyperparams[i].name, value);
+        if (!samba__check_hyperparam(s, at, samba__hyperparams[i].name, value)) return false;
     }
-    fine = fine && samba__in_range(s, at, "dampening", (double)o->dampening, 0.0, 1.0)
-        && samba__in_range(s, at, "n_params", o->n_params, 0.0, 2147483647.0);
-    if (!fine) return false;
+    if (!samba__in_range(s, at, "dampening", (double)o->dampening, 0.0, 1.0)) return false;
+    if (!samba__in_range(s, at, "n_params", o->n_params, 0.0, 2147483647.0)) return false;
+
     if (o->n_params && !o->params)
         return samba_fail(s, SAMBA_EARG, "in %s: n_params is %d, but params is NULL", at,
                           o->n_params);
@@ -19753,6 +21486,7 @@ SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_
                           at);
     if (o->nesterov && (o->momentum == 0.0f || o->dampening != 0.0f))
         return samba_fail(s, SAMBA_EARG, "in %s: nesterov needs a momentum and no dampening", at);
+
     samba__warn_ignored(s, row, o, at);
     return true;
 }
@@ -19766,23 +21500,32 @@ typedef struct samba__optimizer {
     samba_tensor *max_norm, *step, *clip;
 } samba__optimizer;
 
-SAMBA__FN float samba__or(float value, float otherwise)
+/* <prefix>lr, <prefix>step ...; optim__lr if a tensor of the user's has that name, so that an input
+   may be called eps. samba_set finds argins by what their names end with. */
+SAMBA__FN const char *samba__optim_name(samba_session *s, char *buffer, size_t size,
+                                        const char *prefix, const char *name)
 {
-    return value != 0.0f ? value : otherwise;
+    const char *full = samba__print_name(s, buffer, size, "%s%s", prefix, name);
+    const samba_tensor *other = full ? samba__named(s, full) : NULL;
+    bool theirs = other && !other->generated;
+    return theirs ? samba__print_name(s, buffer, size, "%soptim__%s", prefix, name) : full;
 }
 
 SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimizer *o,
                                            const char *name, float value)
 {
     char buffer[160];
-    const char *full = samba__print_name(s, buffer, sizeof buffer, "%s%s", o->prefix, name);
+    const char *full = samba__optim_name(s, buffer, sizeof buffer, o->prefix, name);
     const samba_tensor *other = full ? samba__named(s, full) : NULL;
     if (!full) return NULL;
-    if (other && other->role != SAMBA__ARGIN)
-        return samba__none(samba_fail(s, SAMBA_ENAME,
-                                      "the optimizer's argin %s and the tensor %s %T %S have one "
-                                      "name; rename the tensor or set argin_region_name",
-                                      full, other->name, (int)other->dtype, &other->shape));
+    if (other && other->role != SAMBA__ARGIN) {
+        samba_fail(
+            s, SAMBA_ENAME,
+            "the optimizer's argin %s and the tensor %s %T %S have one name; rename the tensor or set argin_region_name",
+            full, other->name, (int)other->dtype, &other->shape);
+        return NULL;
+    }
+
     samba_tensor *argin = samba__scalar(s, full, SAMBA_F32, SAMBA__ARGIN, value);
     if (argin && argin->data) memcpy(argin->data, &value, 4); /* a new program, new defaults */
     return argin;
@@ -19794,11 +21537,13 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o, cons
 {
     char buffer[160];
     const int32_t always = 0;
+
     memset(o, 0, sizeof *o);
     o->desc = desc;
     o->prefix = prefix;
     o->clip = clip;
     o->row = samba__optimizer_of(desc);
+
     for (int32_t i = 0; i < o->row->n_argins; i++) {
         int32_t argin = o->row->argin[i].argin;
         float value = samba__or(samba__optim_value(desc, argin), o->row->argin[i].initial);
@@ -19806,7 +21551,8 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o, cons
     }
     if (desc->max_grad_norm > 0.0f)
         o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
-    const char *name = samba__print_name(s, buffer, sizeof buffer, "%sstep", prefix);
+
+    const char *name = samba__optim_name(s, buffer, sizeof buffer, prefix, "step");
     s->section = SAMBA_OPT;
     samba_tensor *steps = name ? samba__scalar(s, name, SAMBA_I32, SAMBA__STATE, 0.0f) : NULL;
     o->step = samba__emit1(SAMBA__OP_count, steps, &always, 1);
@@ -19828,6 +21574,7 @@ SAMBA__FN samba_tensor *samba__clip_factor(samba_session *s, samba_tensor *const
             = samba__emit1(SAMBA__OP_square_sum, grads[i], attr, SAMBA__REDUCE_END);
         sum = sum ? samba_add(sum, square) : square;
     }
+
     samba_tensor *clip = samba__emit2(SAMBA__OP_clip_factor, sum, max_norm, NULL, 0);
     s->section = SAMBA_FWD;
     return clip;
@@ -19848,6 +21595,7 @@ SAMBA__FN int32_t samba__step_options(const samba__optimizer *o, const samba_ten
         const samba__option *option = &o->row->option[n];
         float value;
         bool set;
+
         if (option->kind == 'c') attr[n] = option->at;
         if (option->kind == 'f') {
             memcpy(&value, desc + option->at, sizeof value);
@@ -19858,6 +21606,7 @@ SAMBA__FN int32_t samba__step_options(const samba__optimizer *o, const samba_ten
             attr[n] = set;
         }
     }
+
     if (w->dtype == SAMBA_F32) return n;
     samba__put_key(attr + n, samba__stream_key(w->session->seed, w->name)); /* to round to bf16 */
     return n + SAMBA__KEY_WORDS;
@@ -19868,9 +21617,10 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
     samba_session *s = w->session;
     const samba__optimizer_row *row = o->row;
     samba_tensor *in[4 + SAMBA__MOST_STATES + SAMBA__MOST_ARGINS] = { w, g };
-    int32_t attr[SAMBA__MOST_OPTIONS + SAMBA__KEY_WORDS], n = 2;
+    int32_t attr[(int32_t)SAMBA__MOST_OPTIONS + (int32_t)SAMBA__KEY_WORDS], n = 2;
     bool keeps = row->kept_for < 0 || samba__optim_value(o->desc, row->kept_for) != 0.0f
         || o->desc->momentum_state;
+
     s->section = SAMBA_OPT;
     for (int32_t i = 0; row->state[i]; i++)
         in[n++] = keeps ? samba__optim_state(w, row->state[i]) : NULL;
@@ -19878,6 +21628,7 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
     for (int32_t i = 0; i < row->n_argins; i++)
         in[n++] = o->argin[i];
     in[n++] = o->clip;
+
     int32_t n_attr = samba__step_options(o, w, attr);
     samba__emit(s, row->op, in, n, attr, n_attr, NULL);
     s->section = SAMBA_FWD;
@@ -19907,6 +21658,7 @@ typedef struct samba__compilation {
     samba_tensor *outputs[SAMBA_MAX_OUTPUTS + 1];
     samba_tensor *losses[SAMBA_MAX_OUTPUTS + 1];
     int32_t n_outputs, n_losses, microbatches, replicas;
+    bool accumulates;               /* gradients: over microbatches, or over runs */
     const char *graph;              /* of the losses */
     samba_tensor **params, **grads; /* trainable, with their optimizer */
     int32_t *optim_of;              /* by tensor id: 1 + its optimizer; 0: none, -1: yet */
@@ -19984,35 +21736,53 @@ SAMBA__FN samba__node *samba__own_copy(samba_session *s, const samba__node *n)
     return copy;
 }
 
-/* Marks as live the nodes that lead to an output, a gradient or an update by the compiler. Who
-   reads a state needs the nodes that overwrote it before, whether it reads their results or not. */
+/* Is node needed? Somebody needs what it makes, or reads a state that it overwrites: who reads a
+   state needs the nodes that overwrote it before, whether it reads their results or not. */
+SAMBA__FN bool samba__is_needed(const samba__node *node, const bool *needed, const bool *read)
+{
+    for (int32_t o = 0; o < node->n_out; o++) {
+        bool updates = !node->generated && samba__updated_input(node->op, o) >= 0;
+        if (needed[node->out[o]->id]) return true;
+        if (updates && read[samba__memory_of_state(node->out[o])->id]) return true;
+    }
+    return false;
+}
+
+/* needed: what is read, by tensor; read: memory, by the leaf that has it. */
+SAMBA__FN void samba__need(const samba_tensor *t, bool *needed, bool *read)
+{
+    needed[t->id] = read[samba__memory_of_state(t)->id] = true;
+}
+
+SAMBA__FN void samba__need_inputs(const samba__node *node, bool *needed, bool *read)
+{
+    for (int32_t k = 0; k < node->n_in; k++)
+        if (node->in[k]) samba__need(node->in[k], needed, read);
+}
+
+/* Marks as live the nodes that lead to an output, a gradient or an update by the compiler. */
 SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes, int32_t n)
 {
     bool *needed = (bool *)samba__temp(c->session, 2 * c->n_tensors, sizeof *needed);
-    bool *read = needed ? needed + c->n_tensors : NULL; /* memory, by the leaf that has it */
+    bool *read = needed ? needed + c->n_tensors : NULL;
     if (!needed) return false;
+
     for (int32_t i = 0; i < c->n_pairs; i++) {
         const samba_tensor *t = samba__final(c->pairs[i].source);
         SAMBA_ASSERT(t->id < c->n_tensors);
-        needed[t->id] = read[samba__memory_of_state(t)->id] = true;
+        samba__need(t, needed, read);
     }
+
     for (int32_t i = n - 1; i >= 0; i--) {
         samba__node *node = nodes[i];
-        bool live = node->id >= c->first_generated && samba__updates(node->op);
-        for (int32_t o = 0; o < node->n_out; o++) {
-            bool updates = !node->generated && samba__updated_input(node->op, o) >= 0;
-            live = live || needed[node->out[o]->id]
-                || (updates && read[samba__memory_of_state(node->out[o])->id]);
+        bool live = (node->id >= c->first_generated && samba__updates(node->op))
+            || samba__is_needed(node, needed, read);
+        for (int32_t o = 0; o < node->n_out; o++)
             needed[node->out[o]->id] = false; /* who wrote it before a copy did so in vain */
-        }
         node->live = live && !node->eager && !node->out[0]->same_as;
-        if (node->live) {
-            for (int32_t k = 0; k < node->n_in; k++) {
-                if (!node->in[k]) continue;
-                needed[node->in[k]->id] = read[samba__memory_of_state(node->in[k])->id] = true;
-            }
-        }
+        if (node->live) samba__need_inputs(node, needed, read);
     }
+
     return true;
 }
 
@@ -20033,6 +21803,7 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
 {
     samba_session *s = c->session;
     int32_t n = samba__n_nodes(s);
+
     c->nodes = (samba__node **)samba__temp(s, n + c->n_pairs + c->n_params, sizeof *c->nodes);
     c->producer = (samba__node **)samba__temp(s, c->n_tensors, sizeof *c->producer);
     c->overwritten = (bool *)samba__temp(s, c->n_tensors, sizeof *c->overwritten);
@@ -20040,6 +21811,7 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
         s->tensors[i]->same_as = NULL;
     if (!c->nodes || !c->producer || !c->overwritten || !samba__mark_live(c, s->nodes, n))
         return false;
+
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = s->nodes[i];
         if (!node->live) continue;
@@ -20047,6 +21819,7 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
         samba__node *copy = samba__own_copy(s, node);
         if (!copy) return false;
         c->nodes[c->n_nodes++] = copy;
+
         for (int32_t o = 0; o < copy->n_out; o++) {
             samba_tensor *y = copy->out[o];
             bool updates = samba__updated_input(copy->op, o) >= 0;
@@ -20054,6 +21827,7 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
             if (updates && !copy->generated) c->overwritten[samba__memory_of_state(y)->id] = true;
         }
     }
+
     return true;
 }
 
@@ -20166,10 +21940,12 @@ SAMBA__FN bool samba__read_packed(samba__compilation *c, samba__node *n, samba_t
     if (as == SAMBA_WEIGHTS_PLAIN || !samba__quantizes(c, n)) return false;
     samba_tensor **in = (samba_tensor **)samba__temp(c->session, n_in, sizeof *in);
     if (!in) return false;
+
     const char *scale = samba__packing[as].scale;
     in[0] = n->in[0];
     in[SAMBA__AFFINE_PACKED_WEIGHT] = samba__packed_of(w, samba__packing[as].name);
     if (scale) in[SAMBA__AFFINE_PACKED_SCALE] = samba__packed_of(w, scale);
+
     n->in = in;
     n->n_in = n_in;
     n->attr[SAMBA__PACKED_ROWS] = w->shape.dim[0];
@@ -20243,6 +22019,7 @@ SAMBA__FN samba_tensor *samba__mul_to_scale(samba__compilation *c, samba__node *
             || x->dtype != n->out[0]->dtype)
             continue;
         if (value == 1.0f) return x;
+
         n->op = &samba__op_table[SAMBA__OP_scale];
         n->in[0] = x;
         n->n_in = 1;
@@ -20264,10 +22041,12 @@ SAMBA__FN samba_tensor *samba__matmul_permuted(samba__compilation *c, samba__nod
         for (int32_t k = 0; swaps && k < d - 2; k++)
             swaps = p->attr[k] == k;
         if (!swaps) continue;
+
         n->in[i] = p->in[0];
         n->attr[i] = !n->attr[i];
         changed = true;
     }
+
     return changed ? n->out[0] : NULL;
 }
 
@@ -20303,12 +22082,14 @@ SAMBA__FN samba_tensor *samba__sum_in_place(samba__compilation *c, samba__node *
         && samba__same_shape(&part->shape, &sum->shape) && !samba__reads_overwritten(c, m);
     const samba_op *op = fits ? samba__accumulating_op(m) : NULL;
     if (!op) return NULL;
+
     samba_tensor **in
         = (samba_tensor **)samba__temp(c->session, SAMBA__ACCUMULATE_INPUTS, sizeof *in);
     if (!in) return NULL;
     in[0] = m->in[0];
     in[1] = m->in[1];
     in[SAMBA__ACCUMULATE_SUM] = sum;
+
     n->op = op;
     n->in = in;
     n->n_in = SAMBA__ACCUMULATE_INPUTS;
@@ -20329,6 +22110,7 @@ SAMBA__FN samba_tensor *samba__add_in_place(samba__compilation *c, samba__node *
     bool first = samba__made_by(c, n->in[0], SAMBA__OP_lookup_backward) != NULL;
     samba_tensor *part = n->in[!first], *x = n->in[first], *begun = samba__updated_from(c, x);
     const samba__node *m = samba__producer_of(c, begun), *last = samba__producer_of(c, part);
+
     bool sums = samba__made_by(c, part, SAMBA__OP_lookup_backward)
         || (n->generated && samba__made_by(c, part, SAMBA__OP_matmul));
     bool free = sums && m && last && m->id < last->id && c->uses[x->id] == 1
@@ -20368,11 +22150,13 @@ SAMBA__FN void samba__note_call(samba__compilation *c, const char *why, const sa
     samba__rewritten *r
         = c->program->pef ? (samba__rewritten *)samba__temp(c->session, 1, sizeof *r) : NULL;
     if (!r) return;
+
     r->why = why;
     r->name = n->name;
     r->op = was->name;
     r->new_name = new_name;
     r->new_op = new_op;
+
     if (c->last_rewritten)
         c->last_rewritten->next = r;
     else
@@ -20392,11 +22176,13 @@ SAMBA__FN void samba__note_rewrite(samba__compilation *c, const char *why, const
 SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
 {
     if (samba__class_of(n->op) != SAMBA__IS_ELEMENTWISE) return;
+
     for (int32_t i = 0; i < n->n_in; i++) {
         samba__node *e = samba__made_by(c, n->in[i], SAMBA__OP_expand);
         samba_tensor *before = n->in[i];
         samba__decoded d;
         if (!e) continue;
+
         n->in[i] = e->in[0];
         if (!samba__infer_node(n, &d)
             || !samba__same_shape(&d.call.out[0].shape, &n->out[0]->shape))
@@ -20414,11 +22200,13 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     samba_args a = SAMBA__ZEROED;
     bool scalar = n->out[0]->dtype == SAMBA_F32 && n->out[0]->shape.ndim == 0;
     if (samba__class_of(n->op) != SAMBA__IS_ELEMENTWISE || !scalar) return;
+
     for (int32_t i = 0; i < n->n_in; i++) {
         if (!n->in[i] || n->in[i]->shape.ndim || !samba__is_full(c, n->in[i], &value[i])) return;
         spec[i] = samba__spec_of(n->in[i]);
         a.in[i] = &value[i];
     }
+
     out = samba__spec_of(n->out[0]);
     a.in_spec = spec;
     a.out_spec = &out;
@@ -20429,6 +22217,7 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     a.out[0] = &result;
     a.end = 1;
     n->op->kernel(&a);
+
     const samba_op *was = n->op;
     n->op = &samba__op_table[SAMBA__OP_full];
     n->n_in = 0;
@@ -20472,6 +22261,7 @@ SAMBA__FN void samba__merge_equal(samba__compilation *c, samba__node *n, samba__
         table[i] = n;
         return;
     }
+
     SAMBA_ASSERT(table[i] != n && table[i]->n_out == n->n_out);
     samba__note_rewrite(c, "computed once", n, n->op, table[i]->out[0]);
     for (int32_t o = 0; o < n->n_out; o++)
@@ -20509,6 +22299,7 @@ SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *fro
 {
     samba__node *n = samba__temp_node(c->session, 1);
     if (!n) return NULL;
+
     n->op = &samba__op_table[SAMBA__OP_reshape];
     n->name = to->name;
     n->graph = graph;
@@ -20554,6 +22345,7 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
     samba__node **table = (samba__node **)samba__temp(c->session, size, sizeof *table);
     SAMBA_ASSERT((size & (size - 1)) == 0 && size > c->n_nodes); /* a search ends */
     if (!table) return false;
+
     for (int32_t i = 0, n_nodes = c->n_nodes; i < n_nodes; i++) { /* copies follow these */
         samba__node *n = c->nodes[i];
         for (int32_t k = 0; k < n->n_in; k++)
@@ -20563,6 +22355,7 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
         samba__fold_constants(c, n);
         if (!n->out[0]->same_as) samba__merge_equal(c, n, table, (uint64_t)size - 1);
     }
+
     return samba_ok(c->session); /* the log may have had no memory */
 }
 
@@ -20571,6 +22364,7 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
 {
     c->uses = (int32_t *)samba__temp(c->session, c->n_tensors, sizeof *c->uses);
     if (!c->uses) return false;
+
     for (int32_t i = 0; i < c->n_pairs; i++)
         c->uses[samba__final(c->pairs[i].source)->id]++;
     for (int32_t i = 0; i < c->n_nodes; i++) {
@@ -20579,6 +22373,7 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
         for (int32_t k = 0; k < n->n_in; k++)
             if (n->in[k]) c->uses[n->in[k]->id]++;
     }
+
     for (int32_t i = 0; i < c->n_nodes; i++)
         if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
     return samba_ok(c->session);
@@ -20612,6 +22407,7 @@ SAMBA__FN samba__node *samba__product_for_step(const samba__compilation *c, cons
     bool plain = !step->in[SAMBA__SGD_V] && !step->in[SAMBA__SGD_CLIP];
     bool matrix = w->dtype == SAMBA_F32 && w->shape.ndim == 2;
     if (!m || !plain || !matrix || c->uses[g->id] != 1) return NULL;
+
     const samba_shape *a = &m->in[0]->shape;
     bool few = a->ndim == 2
         && a->dim[!m->attr[SAMBA__MATMUL_TRANSPOSE_A]] <= SAMBA__STEP_IN_PRODUCT_ROWS;
@@ -20627,15 +22423,18 @@ SAMBA__FN bool samba__step_in_product(samba__compilation *c, const samba__node *
     samba_tensor **in
         = (samba_tensor **)samba__temp(c->session, SAMBA__MATMUL_SGD_INPUTS, sizeof *in);
     if (!in) return false;
+
     const samba_op *op = &samba__op_table[SAMBA__OP_matmul_sgd];
     samba__note_call(c, "a product makes a step", m, m->op, step->name, op->name);
     samba__note_call(c, "a product makes a step", step, step->op, step->name, op->name);
+
     in[SAMBA__MATMUL_SGD_W] = step->in[SAMBA__SGD_W];
     in[SAMBA__MATMUL_SGD_A] = m->in[0];
     in[SAMBA__MATMUL_SGD_A + 1] = m->in[1];
     in[SAMBA__MATMUL_SGD_LR] = step->in[SAMBA__SGD_LR];
     in[SAMBA__MATMUL_SGD_DECAY] = step->in[SAMBA__SGD_WEIGHT_DECAY];
     in[SAMBA__MATMUL_SGD_MOMENTUM] = step->in[SAMBA__SGD_MOMENTUM];
+
     c->producer[m->out[0]->id] = NULL;
     c->producer[step->out[0]->id] = m;
     m->op = op;
@@ -20662,6 +22461,7 @@ SAMBA__FN samba_tensor *samba__apart_from_state(samba__compilation *c, samba_ten
 {
     samba_tensor *y = samba__stand_in(c, t);
     if (!y) return NULL;
+
     for (int32_t i = 0; i < c->n_nodes; i++) {
         samba__node *n = c->nodes[i];
         for (int32_t k = 0; k < n->n_in; k++)
@@ -20669,6 +22469,7 @@ SAMBA__FN samba_tensor *samba__apart_from_state(samba__compilation *c, samba_ten
         for (int32_t o = 0; o < n->n_out; o++)
             if (n->out[o] == t) n->out[o] = y;
     }
+
     c->producer[y->id] = c->producer[t->id];
     c->producer[t->id] = NULL;
     return y;
@@ -20682,16 +22483,21 @@ SAMBA__FN bool samba__bind_pair(samba__compilation *c, int32_t i)
     samba_tensor *r = samba__updated_from(c, samba__final(c->pairs[i].source));
     samba__node *n = samba__producer_of(c, r);
     bool updates = n && samba__updated_input(n->op, r->out_index) >= 0;
+
     if (r == named && (!n || c->bound[r->id])) return true;
     if (r == named && updates) r = samba__apart_from_state(c, named);
     if (!r) return false;
+
     if (named->role == SAMBA__TEMP) named->role = SAMBA__OUTPUT;
     if (n && !updates && !c->bound[r->id]) {
         c->bound[r->id] = named;
         return true;
     }
+
+    /* A leaf is of no graph: what copies it is of the graph where the copy was traced. */
+    const samba__node *traced = n ? n : named->node;
     named->same_as = NULL;
-    n = samba__copy_node(c, r, named, n ? n->graph : NULL);
+    n = samba__copy_node(c, r, named, traced ? traced->graph : c->graph);
     if (!n) return false;
     c->pairs[i].source = named;
     c->bound[named->id] = named;
@@ -20749,15 +22555,18 @@ SAMBA__FN void samba__move_up(const samba__compilation *c, samba__node **nodes, 
     int32_t at = i;
     if (samba__class_of(n->op) != SAMBA__IS_ELEMENTWISE || c->bound[n->out[0]->id]) return;
     if (samba__reads_overwritten(c, n)) return;
+
     while (at > 0 && i - at < FAR && nodes[at - 1]->section == n->section
            && nodes[at - 1]->graph == n->graph && !samba__depends(n, nodes[at - 1]))
         at--;
+
     int32_t product = at - 1;
     while (product > 0 && nodes[product]->op->flags & SAMBA_OP_VIEW)
         product--;
     if (at == 0 || !samba__depends(n, nodes[at - 1])) return;
     const samba_op *op = nodes[product]->op;
     if (!samba__is(op, SAMBA__OP_matmul) && !samba__is(op, SAMBA__OP_matmul_accumulate)) return;
+
     memmove(nodes + at + 1, nodes + at, (size_t)(i - at) * sizeof *nodes);
     nodes[at] = n;
 }
@@ -20768,14 +22577,21 @@ SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
     samba__node **sorted = (samba__node **)samba__temp(c->session, c->n_nodes, sizeof *sorted);
     int32_t n = 0;
     if (!sorted || !samba__mark_live(c, c->nodes, c->n_nodes)) return false;
-    for (int32_t i = 0; i < c->n_nodes; i++) { /* graphs in the order of their first nodes */
+
+    /* What is of no named graph comes first, as a reader wants it (samba__is_in_order): if a loss
+       is a parameter, gradients are, and were made last. Then graphs in the order of their first
+       nodes. */
+    n = samba__schedule_graph(c, NULL, sorted, 0);
+    for (int32_t i = 0; i < c->n_nodes; i++) {
         bool done = !c->nodes[i]->live;
         for (int32_t k = 0; k < n && !done; k++)
             done = sorted[k]->graph == c->nodes[i]->graph;
         if (!done) n = samba__schedule_graph(c, c->nodes[i]->graph, sorted, n);
     }
+
     for (int32_t i = 0; i < n; i++)
         samba__move_up(c, sorted, i);
+
     c->nodes = sorted;
     c->n_nodes = n;
     return true;
@@ -20792,6 +22608,7 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
     samba__node **sorted = (samba__node **)samba__temp(c->session, n, sizeof *sorted);
     if (!behind || !at || !sorted) return false;
     int32_t *next = at + n, *first = next + n; /* what comes behind a node: 1 + node */
+
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = c->nodes[i];
         bool moves = samba__is_after(node->section, SAMBA_BCKWD);
@@ -20800,6 +22617,7 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
         else
             c->joined |= node->section | SAMBA_BCKWD; /* even if no gradient needs an op */
         at[i] = moves ? begin : i;
+
         for (int32_t k = 0; k < node->n_in; k++) {
             bool waits = node->in[k] && node->in[k]->role != SAMBA__ARGIN; /* no node writes it */
             int32_t *last = waits ? &behind[node->in[k]->id] : NULL;
@@ -20808,22 +22626,27 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
             else if (!moves && last)
                 *last = i;
         }
+
         while (moves && at[i] + 1 < i
                && samba__class_of(c->nodes[at[i] + 1]->op) == SAMBA__IS_ELEMENTWISE)
             at[i]++;
+
         for (int32_t o = 0; o < node->n_out; o++) { /* moved ones overwrite what they read */
             int32_t updated = samba__updated_input(node->op, o);
             behind[node->out[o]->id] = at[i];
             if (updated >= 0) behind[node->in[updated]->id] = at[i];
         }
     }
+
     for (int32_t i = n - 1; i >= 0; i--) {
         next[i] = first[at[i]];
         first[at[i]] = i + 1;
     }
+
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = first[i]; k; k = next[k - 1])
             sorted[done++] = c->nodes[k - 1];
+
     c->nodes = sorted;
     return true;
 }
@@ -20880,6 +22703,7 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, samba_spec s
 {
     samba__place *q = &p->places[p->n_places];
     int32_t role = t ? t->role : SAMBA__SCRATCH;
+
     memset(q, 0, sizeof *q);
     q->tensor = t;
     q->name = t ? t->name : "scratch";
@@ -20890,6 +22714,7 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, samba_spec s
     q->bytes = samba__spec_bytes(&spec);
     q->first = q->last = -1;
     q->region = samba__region_of_role(role);
+
     return p->n_places++;
 }
 
@@ -20923,14 +22748,17 @@ SAMBA__FN void samba__use_place(samba__plan *p, int32_t i, int32_t node)
 SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
+
     for (int32_t i = 0; i < c->n_nodes; i++) {
         samba__node *n = c->nodes[i];
         samba_spec scratch;
         samba__decoded d;
         samba_work w;
         if (!samba__cost_of(n, &d, &w)) return samba__fail_call(s, n->op, n->in, &d.call);
+
         for (int32_t k = 0; k < n->n_in; k++)
             if (n->in[k]) samba__use_place(p, samba__place_for(c, p, n->in[k]), i);
+
         for (int32_t o = 0; o < n->n_out; o++) {
             int32_t updated = samba__updated_input(n->op, o);
             if (updated >= 0) p->place_of[n->out[o]->id] = samba__place_for(c, p, n->in[updated]);
@@ -20941,6 +22769,7 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
             if (view && p->places[base].region == SAMBA__REGION_ARENA) q->view_of = base;
             samba__use_place(p, at, i);
         }
+
         p->scratch_of[i] = -1;
         if (!w.scratch) continue;
         scratch.dtype = SAMBA_U8;
@@ -20948,6 +22777,7 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
         p->scratch_of[i] = samba__add_place(p, NULL, scratch);
         samba__use_place(p, p->scratch_of[i], i);
     }
+
     for (int32_t i = 0; i < c->n_outputs; i++) /* a leaf that no node reads */
         if (!c->outputs[i]->node) samba__place_for(c, p, c->outputs[i]);
     return true;
@@ -20960,8 +22790,10 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
         const samba__node *n = c->nodes[i];
         int32_t over = samba__inplace_input(n->op);
         if (over < 0 || over >= n->n_in || !n->in[over]) continue;
+
         int32_t in = p->place_of[n->in[over]->id], base = samba__base_of(p, in);
         samba__place *x = &p->places[base], *y = &p->places[p->place_of[n->out[0]->id]];
+
         /* f(x, x) may take over x if it reads element i for element i alone */
         bool elementwise = samba__class_of(n->op) == SAMBA__IS_ELEMENTWISE;
         bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->view_of < 0
@@ -20973,6 +22805,7 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
             fits = (other == in && elementwise) || samba__base_of(p, other) != base;
         }
         if (!fits) continue;
+
         SAMBA_ASSERT(y->first == i && y->chain == p->place_of[n->out[0]->id]);
         y->chain = x->chain;
     }
@@ -21012,6 +22845,7 @@ SAMBA__FN bool samba__add_extent(samba_session *s, samba__extent **at, uint64_t 
     SAMBA_ASSERT(begin <= end);
     while (*at && (*at)->end < begin)
         at = &(*at)->next;
+
     samba__extent *r = *at;
     if (!r || r->begin > end) {
         r = (samba__extent *)samba__temp(s, 1, sizeof *r);
@@ -21021,6 +22855,7 @@ SAMBA__FN bool samba__add_extent(samba_session *s, samba__extent **at, uint64_t 
         r->next = *at;
         *at = r;
     }
+
     if (begin < r->begin) r->begin = begin;
     if (end > r->end) r->end = end;
     for (; r->next && r->next->begin <= r->end; r->next = r->next->next)
@@ -21038,6 +22873,7 @@ SAMBA__FN bool samba__tree_insert(samba__interval_tree *t, const samba__arena_bl
     if (!samba__add_extent(t->session, &t->sometimes[v], begin, end)) return false;
     if (b->first <= from && to <= b->last)
         return samba__add_extent(t->session, &t->throughout[v], begin, end);
+
     int32_t middle = from + (to - from) / 2;
     return samba__tree_insert(t, b, 2 * v, from, middle)
         && samba__tree_insert(t, b, 2 * v + 1, middle + 1, to);
@@ -21053,6 +22889,7 @@ SAMBA__FN bool samba__tree_query(const samba__interval_tree *t, const samba__are
     for (; r; r = r->next)
         if (!samba__add_extent(t->session, taken, r->begin, r->end)) return false;
     if (whole) return true;
+
     int32_t middle = from + (to - from) / 2;
     return samba__tree_query(t, b, 2 * v, from, middle, taken)
         && samba__tree_query(t, b, 2 * v + 1, middle + 1, to, taken);
@@ -21065,8 +22902,10 @@ SAMBA__FN bool samba__place_block(samba__interval_tree *t, samba__arena_block *b
     const uint64_t none = ~(uint64_t)0;
     uint64_t smallest_gap = none, end = 0;
     samba__extent *taken = NULL;
+
     SAMBA_ASSERT(b->first >= 0 && b->first <= b->last && b->last < n_nodes);
     if (!samba__tree_query(t, b, 1, 0, n_nodes - 1, &taken)) return false;
+
     for (; taken; taken = taken->next) {
         SAMBA_ASSERT(taken->begin >= end); /* extents are in order */
         uint64_t gap = taken->begin - end;
@@ -21076,6 +22915,7 @@ SAMBA__FN bool samba__place_block(samba__interval_tree *t, samba__arena_block *b
         }
         end = taken->end;
     }
+
     if (smallest_gap == none) b->offset = end;
     return samba__tree_insert(t, b, 1, 0, n_nodes - 1);
 }
@@ -21088,6 +22928,7 @@ SAMBA__FN int32_t samba__collect_blocks(samba__plan *p, samba__arena_block *all)
         samba__place *q = &p->places[i];
         if (q->region != SAMBA__REGION_ARENA || q->view_of >= 0) continue;
         SAMBA_ASSERT(p->places[q->chain].chain == q->chain); /* of the first of its chain */
+
         if (q->chain == i) {
             q->index = n;
             all[n].id = i;
@@ -21098,6 +22939,7 @@ SAMBA__FN int32_t samba__collect_blocks(samba__plan *p, samba__arena_block *all)
             all[p->places[q->chain].index].last = q->last;
         }
     }
+
     return n;
 }
 
@@ -21109,6 +22951,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
     t.sometimes = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.sometimes);
     t.throughout = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.throughout);
     if (!all || !t.sometimes || !t.throughout) return false;
+
     int32_t n = samba__collect_blocks(p, all);
     qsort(all, (size_t)n, sizeof *all, samba__by_size);
     for (int32_t i = 0; i < n; i++) {
@@ -21118,6 +22961,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
         p->places[all[i].id].offset = all[i].offset;
         if (end > p->region[SAMBA__REGION_ARENA]) p->region[SAMBA__REGION_ARENA] = end;
     }
+
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i], *base = &p->places[samba__base_of(p, i)];
         if (base->region == SAMBA__REGION_ARENA)
@@ -21125,7 +22969,14 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
         else
             q->offset = base->offset;
     }
+
     return true;
+}
+
+/* What a place takes for all microbatches together. */
+SAMBA__FN uint64_t samba__bytes_of_place(const samba__compilation *c, const samba__place *q)
+{
+    return q->bytes * (q->per_microbatch ? (uint64_t)c->microbatches : 1);
 }
 
 /* What lives outside the arena lies one after another. Parameters nobody writes are read-only. */
@@ -21137,6 +22988,7 @@ SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan 
             p->places[p->place_of[c->nodes[i]->out[o]->id]].updated = true;
         }
     }
+
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
         if (q->region == SAMBA__REGION_ARENA) continue;
@@ -21144,8 +22996,9 @@ SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan 
             q->region = SAMBA__REGION_READONLY;
         q->per_microbatch
             = q->region == SAMBA__REGION_IO && c->microbatches > 1 && q->tensor->batch_dim >= 0;
+
         q->offset = p->region[q->region];
-        uint64_t bytes = q->bytes * (q->per_microbatch ? (uint64_t)c->microbatches : 1);
+        uint64_t bytes = samba__bytes_of_place(c, q);
         p->region[q->region] += samba__align_bytes(bytes);
     }
 }
@@ -21156,6 +23009,7 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
 {
     uint64_t *change = (uint64_t *)samba__temp(c->session, c->n_nodes + 1, sizeof *change),
              live = 0;
+
     for (int32_t k = 0; change && k < p->n_places; k++) {
         const samba__place *q = &p->places[k];
         int32_t from = q->chain == k ? q->first : q->first + 1;
@@ -21163,6 +23017,7 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
         change[from] += q->bytes;
         change[q->last + 1] -= q->bytes;
     }
+
     for (int32_t i = 0; change && i < c->n_nodes; i++) {
         live += change[i];
         SAMBA_ASSERT(live <= p->region[SAMBA__REGION_ARENA]); /* what is alive has room */
@@ -21171,6 +23026,7 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
             p->peak = i;
         }
     }
+
     return change != NULL;
 }
 
@@ -21182,20 +23038,24 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
     p->sections = (samba__section_plan *)samba__temp(c->session, c->n_nodes, sizeof *p->sections);
     bool after_host = false;
     if (!p->sections) return false;
+
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         samba__section_plan *last = p->n_sections ? &p->sections[p->n_sections - 1] : NULL;
         SAMBA_ASSERT(!last || last->first + last->n == i); /* sections cover the nodes */
+
         int64_t bytes = samba__bytes_moved(n);
         bool host = n->op->flags & SAMBA_OP_HOST, alone = host || after_host;
         uint32_t type = n->section & c->joined ? c->joined : n->section;
         used += bytes;
         after_host = host;
+
         if (last && !alone && last->type == type && last->graph == n->graph && level != SAMBA_O0
             && (level != SAMBA_O1 || used <= budget)) {
             last->n++;
             continue;
         }
+
         last = &p->sections[p->n_sections++];
         last->type = type;
         last->first = i;
@@ -21203,6 +23063,7 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
         last->graph = n->graph;
         used = bytes;
     }
+
     return true;
 }
 
@@ -21246,6 +23107,7 @@ SAMBA__FN samba_device_memory samba__planned_memory(const samba__compilation *c,
     const samba__machine machine = samba__device_machine();
     needs.symbols = (uint32_t)p->n_places;
     needs.nodes = (uint32_t)c->n_nodes;
+
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         samba__decoded d;
@@ -21254,14 +23116,16 @@ SAMBA__FN samba_device_memory samba__planned_memory(const samba__compilation *c,
         if (needs.specs < (uint32_t)(n->n_in + n->n_out))
             needs.specs = (uint32_t)(n->n_in + n->n_out);
     }
+
     for (int r = 0; r < SAMBA__N_REGIONS; r++)
         needs.region[r] = samba__places(&machine, r) ? 0 : p->region[r];
     for (int32_t i = 0; i < p->n_places; i++) {
         const samba__place *q = &p->places[i];
-        uint64_t bytes = q->bytes * (q->per_microbatch ? (uint64_t)c->microbatches : 1);
+        uint64_t bytes = samba__bytes_of_place(c, q);
         if (samba__places(&machine, q->region) && q->view_of < 0)
             needs.region[q->region] += (bytes + 7) / 8 * 8;
     }
+
     return samba__device_memory_of(&needs);
 }
 
@@ -21269,6 +23133,7 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
     if (samba__is_spatial(c) && !samba__step_early(c)) return false;
+
     memset(p, 0, sizeof *p);
     p->places = (samba__place *)samba__temp(s, c->n_tensors + c->n_nodes, sizeof *p->places);
     p->place_of = (int32_t *)samba__temp(s, c->n_tensors, sizeof *p->place_of);
@@ -21276,18 +23141,21 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
     if (!p->places || !p->place_of || !p->scratch_of) return false;
     for (int32_t i = 0; i < c->n_tensors; i++)
         p->place_of[i] = -1;
+
     if (!samba__find_places(c, p)) return false;
     samba__share_in_place(c, p);
     samba__place_persistent(c, p);
     bool fine = samba__place_arena(s, p, c->n_nodes) && samba__cut_sections(c, p)
         && samba__measure_bound(c, p);
+
     bool limited = c->program->mapping == SAMBA_MAPPING_SPATIAL && c->program->sram_bytes;
     if (!fine || !limited) return fine;
-    return samba__planned_bytes(p) <= c->program->sram_bytes
-        || samba_fail(s, SAMBA_ERANGE,
-                      "mapping spatial keeps everything on chip: %l bytes are "
-                      "needed, sram_bytes is %l; use mapping section or a smaller batch",
-                      samba__planned_bytes(p), c->program->sram_bytes);
+    if (samba__planned_bytes(p) > c->program->sram_bytes)
+        return samba_fail(
+            s, SAMBA_ERANGE,
+            "mapping spatial keeps everything on chip: %l bytes are needed, sram_bytes is %l; use mapping section or a smaller batch",
+            samba__planned_bytes(p), c->program->sram_bytes);
+    return true;
 }
 
 /* ==== [recompute] ============================================================================= */
@@ -21337,17 +23205,21 @@ SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
     a->nodes = c->nodes;
     a->n_nodes = c->n_nodes;
     a->n_tensors = c->n_tensors;
+
     a->of = (samba__reuse *)samba__temp(s, c->n_tensors, sizeof *a->of);
     int32_t most = SAMBA__MAX_COPIES * c->n_tensors;
     samba_tensor **bound = (samba_tensor **)samba__temp(s, most, sizeof *bound);
     a->window = a->n_nodes;
     if (!a->of || !bound) return false;
+
     memcpy(bound, c->bound, (size_t)c->n_tensors * sizeof *bound);
     c->bound = bound; /* with room for copies */
+
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         samba__node *n = a->nodes[i];
         bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
         int32_t needed = forward ? samba__needed_until(a, n) : i;
+
         if (samba__is(n->op, SAMBA__OP_matmul_sgd)) {
             a->of[n->in[SAMBA__MATMUL_SGD_W]->id].stepped = i;
         } else if (!samba__is_after(n->section, SAMBA_BCKWD)) {
@@ -21357,6 +23229,7 @@ SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
                 if (forward) a->of[n->out[o]->id].maker = n;
             }
         }
+
         for (int32_t k = 0; k < n->n_in; k++) {
             if (!n->in[k]) continue;
             samba__reuse *r = &a->of[n->in[k]->id];
@@ -21366,6 +23239,7 @@ SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
             if (reads) r->read = true;
         }
     }
+
     return true;
 }
 
@@ -21381,6 +23255,7 @@ SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__reco
     samba_work w;
     *flops = fine && samba__cost_of(n, &d, &w) ? w.flops : 0;
     const int32_t needed = samba__needed_until(a, n);
+
     for (int32_t k = 0; k < n->n_in; k++) {
         const samba_tensor *t = n->in[k];
         if (!t) continue;
@@ -21388,12 +23263,14 @@ SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__reco
         const samba__node *m = r->maker;
         int32_t state = m ? samba__updated_input(m->op, t->out_index) : -1;
         bool again = m && !r->read && !r->chain;
+
         fine = fine && (m ? !again || r->lost : t->role != SAMBA__TEMP) && !r->written
             && (!r->stepped || r->stepped > needed)
             && (state < 0 || a->of[m->in[state]->id].written == 1);
         chain += again ? r->lost : r->chain;
         if (m && !r->read) *flops += r->flops;
     }
+
     for (int32_t o = 0; o < n->n_out; o++)
         fine = fine && n->out[o]->role == SAMBA__TEMP && !c->bound[n->out[o]->id];
     return fine && chain <= SAMBA__MAX_RECOMPUTED ? chain : 0;
@@ -21420,6 +23297,7 @@ SAMBA__FN bool samba__choose_recomputed(const samba__compilation *c, samba__reco
         int64_t bytes = 0, flops;
         bool needed = false, view = n->op->flags & SAMBA_OP_VIEW;
         int32_t chain = samba__chain_of(c, a, n, &flops);
+
         for (int32_t o = 0; o < n->n_out; o++) {
             samba__reuse *r = &a->of[n->out[o]->id];
             r->lost = chain;
@@ -21428,11 +23306,13 @@ SAMBA__FN bool samba__choose_recomputed(const samba__compilation *c, samba__reco
             needed = true;
             bytes += view ? 0 : (int64_t)samba__host_bytes(n->out[o]);
         }
+
         if (!chain || !needed || flops > price * bytes) continue;
         samba__choose_node(a, n, chain);
         wanted -= bytes;
         any = true;
     }
+
     return any;
 }
 
@@ -21452,11 +23332,14 @@ SAMBA__FN samba_tensor *samba__recomputed_tensor(samba__compilation *c, samba__r
     bool near = r->copy && a->reader - r->copy_read <= a->window;
     r->copy_read = a->reader;
     if (near) return r->copy;
+
     bool anew = !r->copy || samba__room_for_copy(c, a);
     samba__node *m = anew ? samba__own_copy(c->session, r->maker) : NULL;
     if (!m) return r->copy;
+
     for (int32_t k = 0; k < m->n_in; k++)
         m->in[k] = samba__recomputed_tensor(c, a, m->in[k]);
+
     for (int32_t o = 0; o < m->n_out; o++) {
         samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
         if (!y) return NULL;
@@ -21465,6 +23348,7 @@ SAMBA__FN samba_tensor *samba__recomputed_tensor(samba__compilation *c, samba__r
         y->id = c->n_tensors++;
         m->out[o] = a->of[r->maker->out[o]->id].copy = y;
     }
+
     m->section = SAMBA_BCKWD;
     SAMBA_ASSERT(c->n_nodes < SAMBA__MAX_COPIES * a->n_nodes);
     c->nodes[c->n_nodes++] = m;
@@ -21479,8 +23363,10 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__recompute *a)
     c->n_nodes = 0;
     c->n_tensors = a->n_tensors;
     if (!c->nodes) return false;
+
     for (int32_t i = 0; i < a->n_tensors; i++)
         a->of[i].copy = NULL;
+
     for (int32_t i = 0; i < a->n_nodes; i++) {
         samba__node *n = a->nodes[i];
         if (samba__is_after(n->section, SAMBA_FWD)) {
@@ -21493,6 +23379,7 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__recompute *a)
         if (!samba_ok(c->session)) return false;
         c->nodes[c->n_nodes++] = n;
     }
+
     return true;
 }
 
@@ -21500,6 +23387,7 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__recompute *a)
 SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__recompute *a)
 {
     bool any = false;
+
     for (int32_t i = 0; i < a->n_nodes; i++) {
         const samba__node *n = a->nodes[i];
         const samba_tensor *x = n->n_in ? n->in[0] : NULL, *y = n->out[0];
@@ -21508,11 +23396,13 @@ SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__recomput
             a->of[y->id].narrow
                 = widens || (samba__class_of(n->op) == SAMBA__IS_MOVES && x && a->of[x->id].narrow);
     }
+
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         const samba__node *n = a->nodes[i];
         const samba__reuse *y = &a->of[n->out[0]->id];
         if (y->narrow && y->read) a->of[n->in[0]->id].read = true;
     }
+
     for (int32_t i = 0; i < a->n_nodes; i++) {
         samba__reuse *y = &a->of[a->nodes[i]->out[0]->id];
         int64_t flops;
@@ -21520,6 +23410,7 @@ SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__recomput
             y->chain = samba__chain_of(c, a, a->nodes[i], &flops);
         any = any || y->chain;
     }
+
     return any;
 }
 
@@ -21581,6 +23472,7 @@ SAMBA__FN void samba__put_peak(samba__text *t, const samba__plan *p)
         else
             samba__format(t, "%s%s %l", n > 1 ? ", " : "", q->name, (int64_t)q->bytes);
     }
+
     if (n > SAMBA__MOST_NAMES)
         samba__format(t, " and %d more with %l", n - SAMBA__MOST_NAMES, (int64_t)rest);
     samba__put_text(t, n ? " bytes" : "nothing");
@@ -21595,15 +23487,12 @@ SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__sm
     bool device = c->program->target == SAMBA_DEVICE32;
     samba__put_peak(&t, &least->plan);
     int64_t lasting = least->bytes - (int64_t)least->plan.region[SAMBA__REGION_ARENA];
-    return samba_fail(c->session, SAMBA_ERANGE,
-                      "program.memory is %l bytes, but no plan was found "
-                      "that takes less than %l%s, %l of them for %s, "
-                      "whatever of the forward pass is computed again. Most is alive at %s: %s. "
-                      "Use a smaller batch, or microbatches",
-                      c->program->memory, least->bytes, device ? " on a 32-bit device" : "",
-                      lasting,
-                      device ? "state, inputs, scratch and tables" : "parameters, state and inputs",
-                      least->peak, alive);
+    return samba_fail(
+        c->session, SAMBA_ERANGE,
+        "program.memory is %l bytes, but no plan was found that takes less than %l%s, %l of them for %s, whatever of the forward pass is computed again. Most is alive at %s: %s. Use a smaller batch, or microbatches",
+        c->program->memory, least->bytes, device ? " on a 32-bit device" : "", lasting,
+        device ? "state, inputs, scratch and tables" : "parameters, state and inputs", least->peak,
+        alive);
 }
 
 /* The memory a place counts for: as its tensor asks, or by its region. */
@@ -21623,21 +23512,24 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
         int64_t limit = c->program->mem_limit[m], used = 0;
         const samba__place *top = NULL;
         if (limit <= 0) continue;
+
         for (int32_t i = 0; i < p->n_places; i++) {
             const samba__place *q = &p->places[i];
             if (q->view_of >= 0 || (int32_t)samba__memory_of(q) != m) continue;
-            if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
-            if (!top || q->bytes > top->bytes) top = q;
+            uint64_t bytes = samba__bytes_of_place(c, q);
+            if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(bytes);
+            if (!top || bytes > samba__bytes_of_place(c, top)) top = q;
         }
         if (m == SAMBA_MEM_HBM) used += (int64_t)p->region[SAMBA__REGION_ARENA];
+
         if (used > limit)
-            return samba_fail(c->session, SAMBA_ERANGE,
-                              "program.mem_limit of %s is %l bytes, but "
-                              "%l are needed; the largest there is %s with %l",
-                              names[m], limit, used,
-                              top && top->tensor ? top->tensor->name : "scratch",
-                              (int64_t)(top ? top->bytes : 0));
+            return samba_fail(
+                c->session, SAMBA_ERANGE,
+                "program.mem_limit of %s is %l bytes, but %l are needed; the largest there is %s with %l",
+                names[m], limit, used, top && top->tensor ? top->tensor->name : "scratch",
+                (int64_t)(top ? samba__bytes_of_place(c, top) : 0));
     }
+
     return true;
 }
 
@@ -21663,6 +23555,7 @@ SAMBA__FN bool samba__repeat_more(samba__compilation *c, samba__recompute *a, sa
             if (price > 1 << 20) return true;
             price = price ? price * 4 : 1;
         }
+
         if (!samba__repeat_chosen(c, a) || !samba__make_plan(c, p)) return false;
         samba__keep_smallest(c, p, least);
     }
@@ -21678,11 +23571,14 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
     const int64_t limit = c->program->memory;
     samba__smallest least;
     samba__recompute a;
+
     if (!samba__recompute_open(c, &a) || !samba__begin_recompute(c, &a, p)) return false;
     if (limit <= 0) return samba__keep_limits(c, p);
+
     least.bytes = -1;
     samba__keep_smallest(c, p, &least);
     if (!samba__repeat_more(c, &a, p, 0, &least)) return false;
+
     const int32_t window[2] = { a.window, SAMBA__NEAR };
     for (int32_t i = 0; i < 2 && samba__counted_bytes(c, p) > limit; i++) {
         a.window = window[i];
@@ -21690,6 +23586,7 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
         int64_t step = (int64_t)(p->region[SAMBA__REGION_ARENA] / 32) + 1;
         if (!samba__repeat_more(c, &a, p, step, &least)) return false;
     }
+
     if (samba__counted_bytes(c, p) > limit) return samba__refuse_memory(c, &least);
     return samba__keep_limits(c, p);
 }
@@ -21823,23 +23720,27 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, in
     bool forever = q->region != SAMBA__REGION_ARENA;
     SAMBA_ASSERT(q->index == i && (forever || (q->first >= 0 && q->first <= q->last)));
     const samba_tensor *g = q->tensor ? q->tensor->grad : NULL;
+
     samba__symbol s = SAMBA__ZEROED;
     s.name = samba__write_string(w, q->name);
     s.role = (uint8_t)q->role;
     s.spec = q->spec;
     s.dtype = (uint8_t)q->spec.dtype;
     s.ndim = (uint8_t)q->spec.shape.ndim;
+
     s.region = (uint8_t)q->region;
     s.offset = q->offset;
     s.first = forever ? 0 : (uint32_t)q->first;
     s.last = forever ? SAMBA__FOREVER : (uint32_t)q->last;
     s.alias = q->view_of < 0 ? 0 : (uint32_t)plan->places[q->view_of].index + 1;
+
     s.grad = g && plan->place_of[g->id] >= 0 ? samba__symbol_of(plan, g) : 0;
     s.batch_dim = (uint8_t)(q->tensor && forever ? q->tensor->batch_dim + 1 : 0);
     s.per_microbatch = q->per_microbatch;
     s.mem_type = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
     s.generated = q->tensor && q->role == SAMBA__STATE && q->tensor->generated;
     if (q->role == SAMBA__ARGIN) s.argin = samba__argin_kind(q->name);
+
     samba__put_symbol(w->symbols + (size_t)i * sizeof(samba__symbol_layout), &s);
 }
 
@@ -21848,6 +23749,7 @@ SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
 {
     const samba__node *n = c->nodes[i];
     int32_t scratch = p->scratch_of[i];
+
     samba__call_record r = SAMBA__ZEROED;
     r.wire = n->op->wire;
     r.n_in = (uint8_t)n->n_in;
@@ -21857,6 +23759,7 @@ SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
     r.first_word = w->n_words;
     r.scratch = scratch < 0 ? 0 : (uint32_t)p->places[scratch].index + 1;
     samba__put_node(w->nodes + (size_t)i * sizeof(samba__node_layout), &r);
+
     for (int32_t k = 0; k < n->n_in; k++)
         samba__write_word(w, n->in[k] ? samba__symbol_of(p, n->in[k]) : 0);
     for (int32_t o = 0; o < n->n_out; o++)
@@ -21877,10 +23780,12 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
         samba__put_char(t, '\n');
     }
     if (!whole) return;
+
     for (int32_t i = 0; i < c->n_outputs; i++)
         samba__format(t, "output %s\n", c->outputs[i]->name);
     for (int32_t i = 0; i < c->n_losses; i++)
         samba__format(t, "loss %s\n", c->losses[i]->name);
+
     for (int32_t i = 0; i < c->n_params; i++) {
         int32_t k = c->optim_of[c->params[i]->id] - 1;
         const samba_optim *o = k < 0 ? NULL : samba__optim_at(c->program, k);
@@ -21889,9 +23794,11 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
                       o && (o->momentum != 0.0f || o->momentum_state) ? " momentum" : "",
                       o && o->max_grad_norm > 0.0f ? " clipped" : "");
     }
+
     if (c->program->max_grad_norm > 0.0f) samba__format(t, "clipped by one norm\n");
-    samba__format(t, "microbatches %d%s\n", c->microbatches,
-                  c->program->inference ? " inference" : "");
+    samba__format(t, "microbatches %d%s%s\n", c->microbatches,
+                  c->program->inference ? " inference" : "",
+                  c->program->accumulate ? " accumulate" : "");
     if (c->replicas > 1) samba__format(t, "replicas %d\n", c->replicas);
 }
 
@@ -21899,10 +23806,13 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
 SAMBA__FN const char *samba__trace_of(const samba__compilation *c, bool whole, size_t *size)
 {
     samba__text t = samba__text_in(NULL, 0);
+    t.raw = true; /* PEFs are compared by it */
     samba__put_trace(&t, c, whole);
     *size = t.len + 1;
+
     char *text = (char *)samba__temp(c->session, 1, *size);
     t = samba__text_in(text, *size);
+    t.raw = true;
     samba__put_trace(&t, c, whole);
     SAMBA_ASSERT(t.len + 1 == *size); /* both times the same text */
     return text;
@@ -21928,6 +23838,7 @@ SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p)
         samba__section r = SAMBA__ZEROED;
         if (i == 0 || q->graph != q[-1].graph)
             name = q->graph ? samba__write_string(w, q->graph) + 1 : 0;
+
         r.type = q->type;
         r.first = (uint32_t)q->first;
         r.n = (uint32_t)q->n;
@@ -21951,6 +23862,7 @@ SAMBA__FN void samba__count_tables(const samba__compilation *c, const samba__pla
         const char *graph = p->sections[i].graph;
         if (graph && (i == 0 || p->sections[i - 1].graph != graph)) strings += strlen(graph) + 1;
     }
+
     h->n_symbols = (uint32_t)p->n_places;
     h->n_nodes = (uint32_t)c->n_nodes;
     h->n_sections = (uint32_t)p->n_sections;
@@ -21970,10 +23882,12 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     samba__place **sorted = samba__sort_places(s, p);
     size_t trace_size;
     const char *trace = samba__trace_of(c, true, &trace_size);
+
     memset(w, 0, sizeof *w);
     samba__count_tables(c, p, trace_size, &w->header);
     uint8_t *bytes = (uint8_t *)samba__temp(s, 1, samba__writer_size(w));
     if (!bytes || !sorted || !trace) return false;
+
     samba__writer_begin(w, bytes);
     samba__put_header(bytes, &w->header);
     for (int32_t i = 0; i < p->n_places; i++)
@@ -21982,6 +23896,7 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
         samba__write_node(w, c, p, i);
     samba__write_sections(w, p);
     memcpy(w->trace, trace, trace_size);
+
     SAMBA_ASSERT(w->n_words == w->header.n_words && w->strings_at <= w->header.strings_size);
     samba__seal(w->bytes, w->size, w->size);
     return true;
@@ -22020,6 +23935,7 @@ SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
         const void *value = m->value_of(m->session, m->symbol, name, &q);
         size_t left = (size_t)samba__symbol_bytes(m->pef, &q) - m->within;
         if (!value || left == 0) continue;
+
         size_t part = left < n ? left : n, padded = samba__align_size(part);
         SAMBA_ASSERT(n % SAMBA__ALIGN == 0 && padded <= n);
         samba__copy_data(to, (const uint8_t *)value + m->within, part,
@@ -22028,6 +23944,7 @@ SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
         m->within += part;
         return padded;
     }
+
     m->symbol = 0;
     return 0;
 }
@@ -22041,11 +23958,13 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
     m->session = s;
     m->pef = pef;
     m->value_of = value_of;
+
     m->n_tables = m->size = (size_t)(pef->size - pef->data_size);
     m->tables = (uint8_t *)samba__alloc(s, m->n_tables + SAMBA__WINDOW);
     if (!m->tables) return false;
     m->window = m->tables + m->n_tables;
     memcpy(m->tables, pef->base, m->n_tables);
+
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         bool has = value_of(s, i, pef->strings + q.name, &q) != NULL;
@@ -22055,11 +23974,13 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
         if (!has) continue;
         m->size = samba__add_size(m->size, samba__align_size((size_t)samba__symbol_bytes(pef, &q)));
     }
+
     size_t n_data = m->size - m->n_tables;
     samba__hash_begin(v, 0);
     size_t n;
     while ((n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0)
         samba__hash_blocks(v, m->window, n);
+
     samba__header h = samba__read_header(m->tables, SAMBA__PEF_VERSION);
     h.data_size = n_data;
     h.data_hash = samba__hash_end(v, n_data);
@@ -22073,6 +23994,7 @@ SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
     file->size = m->size;
     file->bytes = (uint8_t *)samba__alloc(m->session, file->size);
     if (!file->bytes) return false;
+
     memcpy(file->bytes, m->tables, m->n_tables);
     uint8_t *to = file->bytes + m->n_tables;
     size_t n;
@@ -22165,7 +24087,7 @@ SAMBA__FN bool samba__sync_file(int fd)
     do
         failed = fsync(fd);
     while (failed && errno == EINTR);
-    return !failed;
+    return !failed || errno == EINVAL; /* some file systems cannot */
 }
 
 /* Does the file still hold the values whose checksum its tables have? The buffer is the workers'
@@ -22178,6 +24100,7 @@ SAMBA__FN bool samba__same_data(samba_session *s)
     size_t size = file->size - file->n_tables, left = size;
     uint64_t v[4];
     if (lseek(file->fd, (off_t)file->n_tables, SEEK_SET) < 0) return false;
+
     samba__hash_begin(v, 0);
     for (; left > 0; left -= part) { /* data are padded to whole blocks */
         part = left < room ? left : room;
@@ -22198,18 +24121,20 @@ SAMBA__FN bool samba__file_kept(samba_session *s)
     samba__file now = *file;
     struct stat about;
     if (!file->mapped || s->code != SAMBA_OK) return s->code == SAMBA_OK;
-    bool kept = !fstat(file->fd, &about) && (uint64_t)about.st_size == file->size;
+    if (fstat(file->fd, &about)) return samba__fail_io(s, "look at", "the PEF that is mapped");
+
+    bool kept = (uint64_t)about.st_size == file->size;
     if (kept) samba__stamp_file(&now, &about);
     if (kept && (now.modified != file->modified || now.changed != file->changed)) {
         kept = samba__same_data(s);
         samba__stamp_file(file, &about);
     }
+
     if (!kept) {
         file->changed = -1; /* the next run is to look again */
-        samba_fail(s, SAMBA_EIO,
-                   "somebody wrote into the PEF whose parameters are in use: they "
-                   "are lost. Load it in a new session; replace files by renaming (mv) or set "
-                   "samba_desc.no_map");
+        samba_fail(
+            s, SAMBA_EIO,
+            "somebody wrote into the PEF whose parameters are in use: they are lost. Load it in a new session; replace files by renaming (mv) or set samba_desc.no_map");
     }
 #endif
     return s->code == SAMBA_OK;
@@ -22225,10 +24150,12 @@ SAMBA__FN void samba__file_close(samba_session *s, samba__file *file, bool keep)
     }
 #endif
     if (!file->mapped) samba__free(s, file->bytes, file->size);
+
     if (!keep) {
         samba__free(s, file->tables, file->n_tables);
         file->tables = NULL;
     }
+
     file->bytes = NULL;
     file->mapped = false;
 }
@@ -22247,11 +24174,13 @@ SAMBA__FN void samba__mark_generated(const samba__pef *old, samba__writer *w)
 {
     const size_t size = sizeof(samba__symbol_layout);
     uint8_t *generated = w->symbols + offsetof(samba__symbol_layout, generated);
+
     for (uint32_t i = 0; i < old->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(old, i);
         bool counts = samba__same_text(old->strings + q.name, SAMBA__COUNTER);
         if (q.role == SAMBA__STATE && q.spec.dtype == SAMBA_I32 && counts) generated[i * size] = 1;
     }
+
     for (uint32_t i = 0; i < old->n_sections; i++) {
         samba__section section = samba__section_at(old, i);
         if (!(section.type & SAMBA_OPT)) continue;
@@ -22276,10 +24205,12 @@ SAMBA__FN uint8_t *samba__upgrade_tables(samba_session *s, const samba__pef *old
     *size = samba__writer_size(&w);
     uint8_t *bytes = (uint8_t *)samba__alloc(s, *size);
     if (!bytes) return NULL;
+
     memset(bytes, 0, *size);
     samba__writer_begin(&w, bytes);
     w.header.data_hash = samba__hash(old->data, (size_t)old->data_size, 0);
     samba__put_header(bytes, &w.header);
+
     for (uint32_t i = 0; i < old->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(old, i);
         samba__put_symbol(w.symbols + i * sizeof(samba__symbol_layout), &q);
@@ -22292,9 +24223,11 @@ SAMBA__FN uint8_t *samba__upgrade_tables(samba_session *s, const samba__pef *old
         samba__section q = samba__section_at(old, i);
         samba__put_section(w.sections + i * sizeof(samba__section_layout), &q);
     }
+
     memcpy(w.words, old->words, (size_t)old->n_words * 4);
     memcpy(w.strings, old->strings, old->strings_size);
     memcpy(w.trace, old->trace, old->trace_size);
+
     if (old->version == 1) samba__mark_generated(old, &w);
     samba__seal(bytes, *size, *size + (size_t)old->data_size);
     return bytes;
@@ -22308,13 +24241,16 @@ SAMBA__FN bool samba__file_upgrade(samba_session *s, samba__file *file, samba__t
     samba__pef *pef = &file->pef;
     const uint8_t *data = pef->data;
     if (pef->version == SAMBA__PEF_VERSION) return true;
+
     size_t n_tables;
     uint8_t *tables = samba__upgrade_tables(s, pef, &n_tables);
     if (!samba__prove(why, tables != NULL, "no memory for its tables")) return false;
+
     samba__free(s, file->tables, file->n_tables);
     file->tables = tables;
     file->n_tables = n_tables;
     file->stays = false;
+
     bool fine = samba__open_pef(pef, tables, n_tables + (size_t)pef->data_size, why);
     pef->data = data;
     return fine;
@@ -22334,11 +24270,13 @@ SAMBA__FN bool samba__copy_tables(samba_session *s, samba__file *file, samba__te
     pef->n_user_ops = samba__n_user_ops(s);
     file->n_tables = 0;
     file->tables = NULL;
+
     if (!samba__check_header(file->bytes, file->size, why)) return false;
     file->n_tables = samba__n_tables(file->bytes, file->size);
     file->tables = (uint8_t *)samba__alloc(s, file->n_tables);
     if (!file->tables) return false;
     memcpy(file->tables, file->bytes, file->n_tables);
+
     return samba__prove(why, samba__n_tables(file->tables, file->size) == file->n_tables,
                         "the file was changed while it was read")
         && samba__open_pef(pef, file->tables, file->size, why);
@@ -22351,19 +24289,23 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
     char why[400];
     samba__text text = samba__text_in(why, sizeof why);
     samba__pef *pef = &file->pef;
+
     bool fine = samba__copy_tables(s, file, &text);
     pef->data = file->bytes + file->n_tables;
     file->stays
         = fine && pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2 && samba__in_file(pef);
+
     bool data = all || !file->stays || !file->mapped;
     uint32_t n_room = fine ? samba__room_for(pef->n_nodes) : 0;
     size_t room_size = (size_t)n_room * sizeof(uint64_t);
     uint64_t *room = n_room ? (uint64_t *)samba__alloc(s, room_size) : NULL;
     fine = fine && (room || !n_room) && samba__verify_pef(pef, data, room, n_room, &text);
     samba__free(s, room, room_size);
+
     fine = fine && samba__file_upgrade(s, file, &text);
-    if (!fine) samba__file_close(s, file, false);
-    return fine || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
+    if (fine) return true;
+    samba__file_close(s, file, false);
+    return samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
 }
 
 #if SAMBA__POSIX_FILES
@@ -22379,7 +24321,9 @@ SAMBA__FN int samba__open_regular(samba_session *s, const char *path, struct sta
         samba__fail_io(s, "read", path);
         return -1;
     }
-    bool fine = !fstat(fd, about) || samba__fail_io(s, "read", path);
+
+    bool fine = true;
+    if (fstat(fd, about)) fine = samba__fail_io(s, "read", path);
     if (fine && S_ISDIR(about->st_mode)) {
         errno = EISDIR;
         fine = samba__fail_io(s, "read", path);
@@ -22388,6 +24332,7 @@ SAMBA__FN int samba__open_regular(samba_session *s, const char *path, struct sta
         fine = samba_fail(s, SAMBA_EIO, "cannot read %s: it is no regular file", path);
     if (fine && about->st_size == 0)
         fine = samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
+
     if (fine) return fd;
     close(fd);
     return -1;
@@ -22395,7 +24340,8 @@ SAMBA__FN int samba__open_regular(samba_session *s, const char *path, struct sta
 
 /* Changes within one tick of the file system's clock have one time, so nobody could see that a file
    changed after it was mapped. Waits out the tick of the last change, at most 20 ms. False: this
-   file system counts whole seconds, and one of them is not over. */
+   file system seems to count in seconds (FAT: in two of them), and the last change is not 3 of them
+   ago. */
 SAMBA__FN bool samba__wait_out_tick(const samba__file *file)
 {
     const int64_t tick = 20 * 1000000, second = 1000000000;
@@ -22418,8 +24364,10 @@ SAMBA__FN bool samba__map_file(samba_session *s, samba__file *file, int fd, stru
     if (!samba__wait_out_tick(file) || fstat(fd, about)) return false;
     samba__stamp_file(file, about);
     if ((uint64_t)about->st_size != file->size) return false;
+
     void *map = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) return false;
+
     file->bytes = (uint8_t *)map;
     file->fd = fd;
     file->mapped = true;
@@ -22434,12 +24382,15 @@ SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, c
     memset(file, 0, sizeof *file);
     int fd = samba__open_regular(s, path, &about);
     if (fd < 0) return false;
+
     file->size = (size_t)about.st_size;
     if ((uint64_t)about.st_size > SAMBA__NO_SIZE - SAMBA__ALIGN) {
         close(fd);
         return samba_fail(s, SAMBA_EPEF, "%s: the file is too large for this machine", path);
     }
+
     if (samba__map_file(s, file, fd, &about)) return samba__file_prove(s, file, all, path);
+
     file->bytes = (uint8_t *)samba__alloc(s, file->size);
     bool fine = file->bytes && samba__read_bytes(fd, file->bytes, file->size);
     if (!fine) {
@@ -22481,6 +24432,7 @@ SAMBA__FN void samba__sweep_temporaries(char *name, size_t name_size, size_t fol
     samba__print(base, room, "%s", folder_size ? "" : ".");
     DIR *folder = opendir(name);
     if (!folder) return;
+
     const struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {
         if (!samba__is_temporary_name(entry->d_name)) continue;
@@ -22502,6 +24454,16 @@ SAMBA__FN void samba__temporary_close(samba__temporary *t, bool named)
     samba__free(t->session, t->name, t->name_size);
 }
 
+/* Removes a temporary file of which nothing can be said; -1, with the errno of before. */
+SAMBA__FN int samba__drop_temporary(int fd, const char *name)
+{
+    int reason = errno;
+    unlink(name);
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
 /* Creates and locks a file under a new name. Another process may sweep it away between open and
    lock; it has no link then, and the next name is tried. */
 SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name, mode_t mode)
@@ -22513,18 +24475,23 @@ SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name,
         uint64_t key[4] = { (uint64_t)now.tv_sec, (uint64_t)now.tv_usec, (uint64_t)getpid(),
                             (uint64_t)(uintptr_t)base + attempt };
         uint64_t hash = samba__hash(key, sizeof key, 0);
+
         char hex[17];
         for (int i = 0; i < 16; i++)
             hex[i] = "0123456789abcdef"[hash >> 4 * i & 15];
         hex[16] = 0;
         samba__print(base, room, "samba-%s.tmp", hex);
+
         int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST && errno != EINTR) return -1;
         if (fd < 0) continue;
+
         flock(fd, LOCK_EX); /* file systems without locks have no sweepers either */
-        if (!fstat(fd, &about) && about.st_nlink > 0) return fd;
+        if (fstat(fd, &about)) return samba__drop_temporary(fd, name);
+        if (about.st_nlink > 0) return fd;
         close(fd);
     }
+
     errno = EEXIST;
     return -1;
 }
@@ -22541,14 +24508,18 @@ SAMBA__FN bool samba__temporary_open(samba_session *s, samba__temporary *t, cons
     t->fd = -1;
     t->name_size = folder_size + NAME;
     t->name = NULL;
+
     bool replaces = !stat(path, &about);
+    if (!replaces && errno != ENOENT) return samba__fail_io(s, "write", path);
     if (replaces && !S_ISREG(about.st_mode))
         return samba_fail(s, SAMBA_EIO, "cannot write %s: what has this name is no regular file",
                           path);
+
     t->name = (char *)samba__alloc(s, t->name_size);
     if (!t->name) return false;
     memcpy(t->name, path, folder_size);
     samba__sweep_temporaries(t->name, t->name_size, folder_size);
+
     /* whoever may not read the old file may not read the new one */
     mode_t mode = replaces ? about.st_mode & 0666 : 0666;
     t->fd = samba__create_temporary(t->name + folder_size, NAME, t->name, mode | S_IWUSR);
@@ -22559,24 +24530,31 @@ SAMBA__FN bool samba__temporary_open(samba_session *s, samba__temporary *t, cons
 }
 
 /* The directory entry has to reach the disk as well, or a power cut could bring the old file back.
- */
-SAMBA__FN void samba__sync_directory(char *path)
+   Who may write in a folder may still not read it: then that is left to the system. */
+SAMBA__FN bool samba__sync_directory(samba_session *s, char *name, const char *path)
 {
-    char *slash = strrchr(path, '/');
-    if (slash) slash[slash == path] = 0;
-    int fd = open(slash ? path : ".", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    samba__sync_file(fd);
-    close(fd);
+    char *slash = strrchr(name, '/');
+    if (slash) slash[slash == name] = 0;
+
+    int fd;
+    do
+        fd = open(slash ? name : ".", O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0 && errno == EACCES) return true;
+
+    bool fine = fd >= 0 && samba__sync_file(fd);
+    if (!fine) samba__fail_io(s, "flush the folder of", path);
+    if (fd >= 0) close(fd);
+    return fine;
 }
 
 SAMBA__FN bool samba__write_image(int fd, samba__image *m)
 {
     size_t n;
-    bool fine = samba__write_bytes(fd, m->tables, m->n_tables);
-    while (fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0)
-        fine = samba__write_bytes(fd, m->window, n);
-    return fine && samba__sync_file(fd);
+    if (!samba__write_bytes(fd, m->tables, m->n_tables)) return false;
+    while ((n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0)
+        if (!samba__write_bytes(fd, m->window, n)) return false;
+    return samba__sync_file(fd);
 }
 
 /* Temporary file beside the target, sync, rename, sync of the directory. Pillai et al., "All file
@@ -22585,10 +24563,12 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__im
 {
     samba__temporary t;
     if (!samba__temporary_open(s, &t, path)) return false;
-    bool fine = samba__write_image(t.fd, m) || samba__fail_io(s, "write", path);
-    fine = fine && (!rename(t.name, path) || samba__fail_io(s, "replace", path));
-    if (fine) samba__sync_directory(t.name);
-    samba__temporary_close(&t, fine);
+
+    bool named = true;
+    if (!samba__write_image(t.fd, m)) named = samba__fail_io(s, "write", path);
+    if (named && rename(t.name, path)) named = samba__fail_io(s, "replace", path);
+    bool fine = named && samba__sync_directory(s, t.name, path);
+    samba__temporary_close(&t, named);
     return fine;
 }
 
@@ -22599,9 +24579,11 @@ SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, c
     FILE *f = fopen(path, "rb");
     long n = -1;
     memset(file, 0, sizeof *file);
+
     bool fine = f && fgetc(f) != EOF && !fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0
         && !fseek(f, 0, SEEK_SET);
     if (f && feof(f)) samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
+
     file->size = fine ? (size_t)n : 0;
     if (fine) file->bytes = (uint8_t *)samba__alloc(s, file->size);
     fine = file->bytes && fread(file->bytes, 1, file->size, f) == file->size;
@@ -22609,6 +24591,7 @@ SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, c
         samba__fail_io(s, "read", path);
         samba__file_close(s, file, false);
     }
+
     if (f) fclose(f);
     return fine && samba__file_prove(s, file, all, path);
 }
@@ -22630,9 +24613,11 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__im
     char *temporary = (char *)samba__alloc(s, n);
     if (!temporary) return false;
     samba__print(temporary, n, "%s.tmp", path);
-    bool fine = samba__write_image(temporary, m) || samba__fail_io(s, "write", temporary);
+
+    bool fine = true;
+    if (!samba__write_image(temporary, m)) fine = samba__fail_io(s, "write", temporary);
     if (fine) remove(path); /* here, rename does not replace */
-    fine = fine && (!rename(temporary, path) || samba__fail_io(s, "replace", path));
+    if (fine && rename(temporary, path)) fine = samba__fail_io(s, "replace", path);
     if (!fine) remove(temporary);
     samba__free(s, temporary, n);
     return fine;
@@ -22641,6 +24626,17 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__im
 
 #if !defined(SAMBA_NO_STDIO)
 /* ---- <pef>.log: what will run, where, and what it costs ---- */
+/* A name, as people are shown it. */
+SAMBA__FN void samba__log_name(FILE *f, const char *name)
+{
+    for (const char *p = name; *p; p++) {
+        if (samba__is_control(p, name))
+            fprintf(f, "\\x%02X", (unsigned)(uint8_t)*p);
+        else
+            fputc(*p, f);
+    }
+}
+
 SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, int64_t *flops,
                                int64_t *bytes)
 {
@@ -22650,6 +24646,7 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     char line[2048];
     samba__text t = samba__text_in(line, sizeof line);
     int64_t moved = samba__bytes_moved(n);
+
     samba__cost_of(n, &d, &w);
     samba__put_call(&t, n);
     fprintf(f, "    %-100s %12lld flops %12lld bytes\n", line, (long long)w.flops,
@@ -22695,9 +24692,11 @@ SAMBA__FN const char *samba__find_held(const samba__compilation *c, const samba_
     const samba__node *n = p->place_of[t->id] < 0 ? samba__producer_of(c, t) : NULL;
     bool permuted = n && samba__is(n->op, SAMBA__OP_permute);
     if (n && (permuted || samba__is(n->op, SAMBA__OP_expand))) t = samba__final(n->in[0]);
+
     int32_t b = p->place_of[t->id];
     if (b < 0) return "another op computes it on its way";
     if (last[b] && last[b] != t->id + 1) return "a sum goes on in its place";
+
     h->place = &p->places[b];
     h->permute = permuted ? n : NULL;
     return NULL;
@@ -22713,6 +24712,7 @@ SAMBA__FN void samba__find_passed(const samba__compilation *c, bool *passed)
         const samba__node *now = samba__producer_of(c, y);
         bool gone = y != n->out[0];
         bool asked = gone ? samba__came_from_input(n->out[0]) : now != NULL;
+
         for (int32_t k = 0; asked && k < n->n_in; k++) {
             const samba_tensor *x = samba__final(n->in[k]);
             bool read = !x || x == y;
@@ -22736,7 +24736,11 @@ SAMBA__FN void samba__log_gradient(FILE *f, const samba__compilation *c, const s
     int32_t n = 0, a = p->place_of[x->id];
     const char *why = flows->passed[x->id] ? "some ops read what it is made of" : NULL;
     bool several = next[flow] > 0;
-    fprintf(f, "gradient of %s (symbol %d) is ", p->places[a].name, p->places[a].index);
+
+    fprintf(f, "gradient of ");
+    samba__log_name(f, p->places[a].name);
+    fprintf(f, " (symbol %d) is ", p->places[a].index);
+
     for (int32_t i = flow; i >= 0 && !why; i = next[i] - 1) {
         if (several && samba__came_from_input(c->flows[i].named)) continue;
         if (n == MOST)
@@ -22744,10 +24748,13 @@ SAMBA__FN void samba__log_gradient(FILE *f, const samba__compilation *c, const s
         else
             why = samba__find_held(c, p, flows->last, c->flows[i].source, &held[n++]);
     }
+
     if (why) fprintf(f, "not kept: %s", why);
     for (int32_t i = 0; i < n && !why; i++) {
         const samba__node *m = held[i].permute;
-        fprintf(f, "%s%s (symbol %d)", i ? " + " : "", held[i].place->name, held[i].place->index);
+        fprintf(f, "%s", i ? " + " : "");
+        samba__log_name(f, held[i].place->name);
+        fprintf(f, " (symbol %d)", held[i].place->index);
         for (int32_t k = 0; m && k < m->n_attr; k++)
             fprintf(f, "%s%d", k ? "," : " by axes ", m->attr[k]);
     }
@@ -22762,14 +24769,17 @@ SAMBA__FN bool samba__read_flows(const samba__compilation *c, const samba__plan 
     flows->next = (int32_t *)samba__temp(c->session, c->n_flows, sizeof *flows->next);
     flows->passed = (bool *)samba__temp(c->session, c->n_tensors, sizeof *flows->passed);
     if (!flows->last || !flows->first || !flows->next || !flows->passed) return false;
+
     for (int32_t i = 0; i < c->n_nodes; i++)
         for (int32_t o = 0; o < c->nodes[i]->n_out; o++)
             flows->last[p->place_of[c->nodes[i]->out[o]->id]] = c->nodes[i]->out[o]->id + 1;
+
     for (int32_t i = c->n_flows - 1; i >= 0; i--) {
         int32_t *head = &flows->first[samba__final(c->flows[i].named)->id];
         flows->next[i] = *head;
         *head = i + 1;
     }
+
     samba__find_passed(c, flows->passed);
     return true;
 }
@@ -22790,36 +24800,46 @@ SAMBA__FN void samba__log_gradients(FILE *f, const samba__compilation *c, const 
 SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba__plan *p,
                               size_t pef_size)
 {
-    fprintf(f, "%s: %d nodes in %d sections, %d symbols, PEF %lld bytes\n",
-            c->program->name ? c->program->name : "samba", c->n_nodes, p->n_sections, p->n_places,
-            (long long)pef_size);
-    fprintf(f,
-            "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), "
-            "input and output (HOST) %lld, read-only parameters %lld bytes\n",
-            (long long)p->region[SAMBA__REGION_STATE], (long long)p->region[SAMBA__REGION_ARENA],
-            (long long)p->lower_bound, (long long)p->region[SAMBA__REGION_IO],
-            (long long)p->region[SAMBA__REGION_READONLY]);
+    samba__log_name(f, c->program->name ? c->program->name : "samba");
+    fprintf(f, ": %d nodes in %d sections, %d symbols, PEF %lld bytes\n", c->n_nodes, p->n_sections,
+            p->n_places, (long long)pef_size);
+    fprintf(
+        f,
+        "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), input and output (HOST) %lld, read-only parameters %lld bytes\n",
+        (long long)p->region[SAMBA__REGION_STATE], (long long)p->region[SAMBA__REGION_ARENA],
+        (long long)p->lower_bound, (long long)p->region[SAMBA__REGION_IO],
+        (long long)p->region[SAMBA__REGION_READONLY]);
+
     samba_device_memory m = samba__planned_memory(c, p);
-    fprintf(f,
-            "on a 32-bit device: RAM %lld bytes, of them scratch %lld, tables %lld "
-            "(tools/samba device-report has more)\n",
-            (long long)m.bytes, (long long)m.scratch, (long long)m.tables);
-    for (const samba__rewritten *r = c->rewritten; r; r = r->next)
-        fprintf(f, "rewrite %s: %s (%s) -> %s (%s)\n", r->why, r->name, r->op, r->new_name,
-                r->new_op);
+    fprintf(
+        f,
+        "on a 32-bit device: RAM %lld bytes, of them scratch %lld, tables %lld (tools/samba device-report has more)\n",
+        (long long)m.bytes, (long long)m.scratch, (long long)m.tables);
+
+    for (const samba__rewritten *r = c->rewritten; r; r = r->next) {
+        fprintf(f, "rewrite %s: ", r->why);
+        samba__log_name(f, r->name);
+        fprintf(f, " (%s) -> ", r->op);
+        samba__log_name(f, r->new_name);
+        fprintf(f, " (%s)\n", r->new_op);
+    }
     samba__log_gradients(f, c, p);
+
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
         int64_t flops = 0, bytes = 0;
-        fprintf(f, "call %d: section %d %s%s%s\n", i, i, samba__type_name(q->type),
-                q->graph ? " of graph " : "", q->graph ? q->graph : "");
+        fprintf(f, "call %d: section %d %s%s", i, i, samba__type_name(q->type),
+                q->graph ? " of graph " : "");
+        if (q->graph) samba__log_name(f, q->graph);
+        fprintf(f, "\n");
         for (int32_t k = q->first; k < q->first + q->n; k++)
             samba__log_node(f, c, k, &flops, &bytes);
         fprintf(f, "    total %lld flops, %lld bytes moved\n", (long long)flops, (long long)bytes);
     }
 }
 
-/* Like the PEF itself, the log is written whole or not at all. */
+/* With POSIX files the log is written whole or not at all, as the PEF is. Elsewhere it is written
+   in place: a program does not need it. */
 SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
 {
     samba_session *s = c->session;
@@ -22827,14 +24847,18 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     char *path = (char *)samba__temp(s, 1, n);
     if (!path) return false;
     samba__print(path, n, "%s.log", c->program->pef);
+
 #if SAMBA__POSIX_FILES
     samba__temporary t;
     if (!samba__temporary_open(s, &t, path)) return false;
+
     FILE *f = fdopen(t.fd, "w");
     if (f) samba__put_log(f, c, p, pef_size);
-    bool fine = f && !fflush(f) && !ferror(f) && !rename(t.name, path);
+    bool fine = f && !fflush(f) && !ferror(f) && samba__sync_file(t.fd) && !rename(t.name, path);
     if (!fine) samba__fail_io(s, "write", path);
     if (!fine) unlink(t.name);
+    fine = fine && samba__sync_directory(s, t.name, path);
+
     if (f)
         fclose(f); /* and t.fd with it */
     else
@@ -22946,6 +24970,7 @@ SAMBA__FN bool samba__same_order(const samba__parts *p, const samba__node *a, co
 {
     if (!a || !b || a == b) return a == b;
     if (a->op != b->op || a->n_in != b->n_in) return false;
+
     if (samba__is(a->op, SAMBA__OP_slice)) {
         samba__spread x = samba__spread_of(p, a->in[0]), y = samba__spread_of(p, b->in[0]);
         const int32_t *c = a->attr + SAMBA__SLICE_WORDS * x.dim,
@@ -22954,6 +24979,7 @@ SAMBA__FN bool samba__same_order(const samba__parts *p, const samba__node *a, co
         return samba__same_order(p, x.joined, y.joined) && c[0] * m == d[0] * n
             && c[1] * m == d[1] * n;
     }
+
     for (int32_t k = 0; k < a->n_in; k++) {
         samba__spread x = samba__spread_of(p, a->in[k]), y = samba__spread_of(p, b->in[k]);
         if (x.kind != SAMBA__ROWS || y.kind != SAMBA__ROWS || x.joined != y.joined) return false;
@@ -22976,12 +25002,14 @@ SAMBA__FN samba__operands samba__look_at_operands(const samba__parts *p, const s
     samba__operands o;
     memset(&o, 0, sizeof o);
     o.dim = -1;
+
     for (int32_t k = from; k < to && k < n->n_in; k++) {
         if (!n->in[k]) continue;
         samba__spread s = samba__spread_of(p, n->in[k]);
         bool first = o.n[SAMBA__ROWS] + o.n[SAMBA__OTHER] == 0;
         o.n[s.kind]++;
         if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
+
         int32_t dim = samba__aligned(&n->in[k]->shape, s.dim, &n->out[0]->shape);
         o.clash = o.clash || (!first && o.dim >= 0 && dim >= 0 && dim != o.dim)
             || (s.kind == SAMBA__ROWS && s.dim >= 0 && dim < 0)
@@ -22990,6 +25018,7 @@ SAMBA__FN samba__operands samba__look_at_operands(const samba__parts *p, const s
         if (first || dim < 0) o.dim = dim;
         if (first) o.joined = s.joined;
     }
+
     if (o.clash) o.dim = -1;
     return o;
 }
@@ -23034,6 +25063,7 @@ SAMBA__FN samba__spread_kind samba__kind_without_rows(const samba__parts *p, con
     samba__operands first = samba__look_at_operands(p, n, 0, 1);
     samba__operands second = samba__look_at_operands(p, n, 1, 2);
     samba__operands others = samba__look_at_operands(p, n, 1, 3);
+
     switch (samba__spread_rule_of(n->op)) {
     case SAMBA__SPREAD_ADDS:
         return samba__kind_of_sum(o);
@@ -23042,6 +25072,7 @@ SAMBA__FN samba__spread_kind samba__kind_without_rows(const samba__parts *p, con
     case SAMBA__SPREAD_CASTS:
         if (samba__is_float(n->out[0]->dtype)) return samba__kind_of_product(o);
         return samba__kind_of_function(o);
+
     case SAMBA__SPREAD_DIVIDES: /* linear in what is divided */
         return second.n[SAMBA__SAME] ? samba__kind_of_product(o) : SAMBA__OTHER;
     case SAMBA__SPREAD_CHOOSES:
@@ -23084,10 +25115,12 @@ SAMBA__FN samba__spread samba__reduced_spread(const samba__parts *p, const samba
     int32_t mask = n->attr[SAMBA__REDUCE_AXES];
     bool kept = n->attr[SAMBA__REDUCE_KEEPDIM] != 0;
     (void)out;
+
     if (rule == SAMBA__SPREAD_ARGMAX) {
         mask = 1 << n->attr[SAMBA__ARGMAX_AXIS];
         kept = n->attr[SAMBA__ARGMAX_KEEPDIM] != 0;
     }
+
     if (x.kind == SAMBA__SAME) {
         y.kind = SAMBA__SAME;
         return y;
@@ -23096,12 +25129,14 @@ SAMBA__FN samba__spread samba__reduced_spread(const samba__parts *p, const samba
         if (rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_MEAN) y.kind = x.kind;
         return y;
     }
+
     int32_t all = (1 << n->in[0]->shape.ndim) - 1;
     bool over_rows = x.dim < 0 ? mask == all : mask >> x.dim & 1;
     if (over_rows) {
         if (x.kind == SAMBA__ROWS) y.kind = samba__kind_over_rows(rule);
         return y;
     }
+
     if (x.dim < 0) return y;
     y.kind = x.kind;
     y.dim = x.dim;
@@ -23134,11 +25169,13 @@ SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
     for (int32_t k = 0; k < n->n_in; k++) {
         const samba__node *slice = samba__spread_of(p, n->in[k]).joined;
         if (!slice || !samba__is(slice->op, SAMBA__OP_slice)) return false;
+
         samba__spread x = samba__spread_of(p, slice->in[0]);
         int64_t size = slice->in[0]->shape.dim[x.dim];
         const int32_t *attr = slice->attr + SAMBA__SLICE_WORDS * x.dim;
         if (attr[SAMBA__SLICE_BEGIN] * at_of != at * size) return false;
         if (k > 0 && !samba__same_order(p, x.joined, *order)) return false;
+
         *order = x.joined;
         at = attr[SAMBA__SLICE_STOP];
         at_of = size;
@@ -23162,6 +25199,7 @@ SAMBA__FN bool samba__one_of_all(const samba__parts *p, const samba__node *n, in
                 continue;
             if (!next || m == n) next = m;
         }
+
         if (!next) return false;
         met = met || next == n;
         at = next->attr[SAMBA__SLICE_WORDS * dim + SAMBA__SLICE_STOP];
@@ -23178,6 +25216,7 @@ SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__no
     bool rows = false;
     samba__operands o;
     memset(&o, 0, sizeof o);
+
     for (int32_t k = 0; k < n->n_in; k++) {
         samba__spread s = samba__spread_of(p, n->in[k]);
         o.n[s.kind]++;
@@ -23189,11 +25228,13 @@ SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__no
         y.joined = s.joined;
         rows = true;
     }
+
     if (o.clash) {
         y.dim = -1;
         y.joined = NULL;
     }
     y.kind = rows ? samba__kind_of_rows(&o) : samba__kind_of_sum(&o);
+
     bool joined = y.dim >= 0 && y.dim == n->attr[SAMBA__AXIS_NUMBER] && n->n_in > 1;
     if (!joined) return y;
     y.joined = n;
@@ -23212,14 +25253,17 @@ SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__
     (void)o;
     y.given = false;
     if (x.kind != SAMBA__ROWS && x.kind != SAMBA__OTHER) return y;
+
     if (x.dim < 0) {
         if (!samba__same_shape(shape, out)) y.kind = SAMBA__OTHER;
         return y;
     }
+
     const int32_t *attr = n->attr + SAMBA__SLICE_WORDS * x.dim;
     int32_t begin = attr[SAMBA__SLICE_BEGIN], end = attr[SAMBA__SLICE_STOP],
             step = attr[SAMBA__SLICE_STEP], size = shape->dim[x.dim];
     if (begin == 0 && end == size && step == 1) return y;
+
     if (!x.joined || samba__is(x.joined->op, SAMBA__OP_slice)) {
         bool every = size % step == 0 && begin < step && out->dim[x.dim] == size / step;
         if (every) return y;
@@ -23227,6 +25271,7 @@ SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__
         if (step != 1 || !samba__one_of_all(p, n, x.dim)) y.kind = SAMBA__OTHER;
         return y;
     }
+
     const samba__node *cat = x.joined;
     int32_t axis = cat->attr[SAMBA__AXIS_NUMBER];
     int64_t total = cat->out[0]->shape.dim[axis], from = 0;
@@ -23292,6 +25337,7 @@ SAMBA__FN samba__spread samba__padded_spread(const samba__parts *p, const samba_
     bool zeros = n->attr[n->n_attr - 1] == 0;
     (void)out;
     y.given = false;
+
     if (x.kind == SAMBA__SUMS && !zeros) y.kind = SAMBA__OTHER;
     if (rows && n->in[0]->shape.dim[x.dim] != n->out[0]->shape.dim[x.dim]) y.kind = SAMBA__OTHER;
     return y;
@@ -23310,6 +25356,7 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
     samba__spread a = samba__spread_of(p, n->in[0]), b = samba__spread_of(p, n->in[1]);
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     int32_t i = n->in[0]->shape.ndim, j = n->in[1]->shape.ndim, dims = n->out[0]->shape.ndim;
+
     if (a.kind != SAMBA__ROWS && b.kind != SAMBA__ROWS) {
         samba__operands o;
         memset(&o, 0, sizeof o);
@@ -23318,8 +25365,10 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
         y.kind = samba__kind_of_product(&o);
         return y;
     }
+
     if (!samba__has_known_rows(&a) || !samba__has_known_rows(&b) || i < 2 || j < 2) return y;
     if (a.kind == b.kind && !samba__same_order(p, a.joined, b.joined)) return y;
+
     int32_t sum_a = i - (n->attr[SAMBA__MATMUL_TRANSPOSE_A] ? 2 : 1),
             sum_b = j - (n->attr[SAMBA__MATMUL_TRANSPOSE_B] ? 1 : 2);
     bool adds_a = a.kind == SAMBA__ROWS && a.dim == sum_a;
@@ -23329,6 +25378,7 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
             y.kind = SAMBA__SUMS;
         return y;
     }
+
     int32_t at_a = -1, at_b = -1; /* where the result has the rows of each */
     if (a.kind == SAMBA__ROWS) at_a = a.dim < i - 2 ? a.dim + dims - i : dims - 2;
     if (b.kind == SAMBA__ROWS) at_b = b.dim < j - 2 ? b.dim + dims - j : dims - 1;
@@ -23347,6 +25397,7 @@ SAMBA__FN samba__spread samba__within_spread(const samba__parts *p, const samba_
     samba__operands rest = samba__look_at_operands(p, n, 1, SAMBA_MAX_IN);
     bool alone = !rest.n[SAMBA__ROWS] && !rest.n[SAMBA__SUMS] && !rest.n[SAMBA__MEANS]
         && !rest.n[SAMBA__OTHER];
+
     if (x.kind == SAMBA__ROWS && x.dim >= 0 && x.dim < last && alone) {
         y.kind = SAMBA__ROWS;
         y.dim = x.dim;
@@ -23385,6 +25436,7 @@ SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba_
 {
     samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
     if (x.kind == SAMBA__ROWS || x.kind == SAMBA__OTHER) return samba__vectors_spread(p, n, out);
+
     samba__operands product = samba__look_at_operands(p, n, SAMBA__AFFINE_X, SAMBA__AFFINE_BIAS);
     samba__operands sum = samba__look_at_operands(p, n, SAMBA__AFFINE_BIAS, SAMBA__AFFINE_INPUTS);
     if (product.n[SAMBA__ROWS]) return y;
@@ -23400,6 +25452,7 @@ SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba_
     (void)out;
     samba__spread ids = samba__spread_of(p, n->in[0]), w = samba__spread_of(p, n->in[1]);
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
+
     if (ids.kind == SAMBA__ROWS && (w.kind == SAMBA__ROWS || w.kind == SAMBA__SAME))
         y = ids;
     else if (ids.kind == SAMBA__SAME && w.kind != SAMBA__ROWS)
@@ -23416,11 +25469,13 @@ SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const sam
     samba__operands o;
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     memset(&o, 0, sizeof o);
+
     for (int32_t k = 0; k < 4 && k < n->n_in; k++) {
         samba__spread x = samba__spread_of(p, n->in[k]);
         if (!n->in[k]) continue;
         o.n[x.kind]++;
         if (x.kind != SAMBA__ROWS) continue;
+
         int32_t dims = n->in[k]->shape.ndim;
         int32_t dim = x.dim < 0 ? -1 : x.dim + n->out[0]->shape.ndim - dims;
         o.clash = o.clash || x.dim < 0 || x.dim >= dims - 2
@@ -23429,6 +25484,7 @@ SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const sam
         y.dim = dim;
         y.joined = x.joined;
     }
+
     if (o.n[SAMBA__ROWS])
         y.kind = samba__kind_of_rows(&o);
     else
@@ -23443,12 +25499,14 @@ SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__n
     (void)out;
     samba__spread x = samba__spread_of(p, n->in[0]), t = samba__spread_of(p, n->in[1]);
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
+
     bool rows = (x.kind == SAMBA__ROWS || t.kind == SAMBA__ROWS)
         && (x.kind == SAMBA__ROWS || x.kind == SAMBA__SAME)
         && (t.kind == SAMBA__ROWS || t.kind == SAMBA__SAME)
         && (x.kind != SAMBA__ROWS || x.dim < n->in[0]->shape.ndim - 1)
         && (x.kind != t.kind
             || ((x.dim < 0) == (t.dim < 0) && samba__same_order(p, x.joined, t.joined)));
+
     int32_t reduction = n->attr[SAMBA__LOSS_REDUCTION];
     if (x.kind == SAMBA__SAME && t.kind == SAMBA__SAME)
         y.kind = SAMBA__SAME;
@@ -23460,6 +25518,7 @@ SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__n
         y.kind = SAMBA__ROWS;
         y.dim = x.dim >= 0 ? x.dim : t.dim;
     }
+
     if (y.kind == SAMBA__ROWS) y.joined = x.kind == SAMBA__ROWS ? x.joined : t.joined;
     return y;
 }
@@ -23474,6 +25533,7 @@ SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba
     for (int32_t k = 0; k < n->n_in; k++) {
         samba__spread x = samba__spread_of(p, n->in[k]);
         if (!n->in[k] || x.kind == SAMBA__SAME) continue;
+
         bool keeps = x.kind == SAMBA__ROWS && x.dim == 0 && shape->ndim > 0
             && shape->dim[0] == n->in[k]->shape.dim[0];
         if (y.kind == SAMBA__SAME && keeps) {
@@ -23483,6 +25543,7 @@ SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba
         }
         if (!keeps || !samba__same_order(p, x.joined, y.joined)) y.kind = SAMBA__OTHER;
     }
+
     if (y.kind == SAMBA__OTHER) y.dim = -1;
     return y;
 }
@@ -23517,7 +25578,9 @@ SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__n
 /* What the parts of a batch need of the whole. Means whose divisor is not the number of rows
    (targets that count; the sum of a mask) take the divisor of the whole batch, which sections of
    type COUNT compute before the first part. What cannot be put together is told, or refused. */
-/* Could t be computed before the first part, from inputs alone? */
+/* Could node n be computed before the first part, from inputs alone? Not what reads a value of the
+   whole batch, a leaf that is younger than what was traced: COUNT adds that up part by part, and
+   has all of it only after the last one. */
 SAMBA__FN bool samba__is_given(const samba__parts *p, const samba__node *n)
 {
     bool known = samba__is_builtin(n->op);
@@ -23539,12 +25602,14 @@ SAMBA__FN bool samba__substitute_input(samba__parts *p, samba__node *n, int32_t 
     samba__substitute *other = (samba__substitute *)samba__temp(s, 1, sizeof *other);
     samba_tensor **in = (samba_tensor **)samba__temp(s, n_in, sizeof *in);
     if (!other || !in || !x) return false;
+
     memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
     other->node = n;
     other->in = n->in;
     other->n_in = n->n_in;
     other->next = p->c->substitutes;
     p->c->substitutes = other;
+
     n->in = in;
     n->n_in = n_in;
     in[k] = x;
@@ -23566,6 +25631,7 @@ SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
 {
     samba_session *s = p->c->session;
     SAMBA_ASSERT(t->id < p->n_tensors);
+
     bool *wanted = (bool *)samba__temp(s, p->n_tensors, sizeof *wanted);
     if (!wanted) return NULL;
     wanted[t->id] = true;
@@ -23579,6 +25645,7 @@ SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
                 if (n->in[k]) wanted[n->in[k]->id] = true;
         }
     }
+
     s->section = SAMBA_COUNT;
     for (int32_t i = 0; i < p->n_nodes && samba_ok(s); i++) {
         const samba__node *n = s->nodes[i];
@@ -23590,6 +25657,7 @@ SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
         for (int32_t o = 0; o < n->n_out; o++)
             p->copy[n->out[o]->id] = out[o];
     }
+
     s->section = SAMBA_FWD;
     if (!samba_ok(s)) return NULL;
     return p->copy[t->id] ? p->copy[t->id] : t;
@@ -23618,12 +25686,11 @@ SAMBA__FN bool samba__count_targets(samba__parts *p, samba__node *n)
     samba_session *s = p->c->session;
     samba__spread target = samba__spread_of(p, n->in[1]);
     if (!target.given)
-        return samba_fail(s, SAMBA_EARG,
-                          "%s is a mean over the targets %s that count. With "
-                          "microbatches or replicas these are counted before the forward pass, so "
-                          "they must be inputs or made of inputs alone: no parameters that are "
-                          "trained, no state, no dropout",
-                          n->out[0]->name, n->in[1]->name);
+        return samba_fail(
+            s, SAMBA_EARG,
+            "%s is a mean over the targets %s that count. With microbatches or replicas these are counted before the forward pass, so they must be inputs or made of inputs alone: no parameters that are trained, no state, no dropout",
+            n->out[0]->name, n->in[1]->name);
+
     samba_tensor *ids = samba__counted(p, n->in[1]);
     if (!ids) return false;
     s->section = SAMBA_COUNT;
@@ -23631,6 +25698,7 @@ SAMBA__FN bool samba__count_targets(samba__parts *p, samba__node *n)
     samba_tensor *counts = samba_cast(samba_ne(ids, ignored), SAMBA_F32);
     counts = samba_sum(counts, SAMBA_ALL_AXES, false);
     s->section = SAMBA_FWD;
+
     samba_tensor *leaf = samba__counted_leaf(p, n->out[0]->name, "targets", counts,
                                              1.0f / (float)p->c->microbatches);
     return leaf && samba__substitute_input(p, n, 3, 2, leaf);
@@ -23644,10 +25712,12 @@ SAMBA__FN bool samba__use_whole(samba__parts *p, samba__node *n, int32_t k, bool
     samba__spread s = samba__spread_of(p, x), first = samba__spread_of(p, n->in[0]);
     bool reduced = s.kind == SAMBA__SUMS || s.kind == SAMBA__MEANS;
     if (!reduced || !s.given || x->dtype != SAMBA_F32 || x->id >= p->n_tensors) return true;
+
     bool quotient = samba__is(n->op, SAMBA__OP_div) && k == 1 && s.kind == SAMBA__SUMS
         && first.kind == SAMBA__SUMS;
     float times = 1.0f / (float)p->c->microbatches;
     if (s.kind == SAMBA__SUMS && !quotient) times = (float)p->c->replicas;
+
     samba_tensor **whole = &p->whole[2 * x->id + quotient];
     if (!*whole)
         *whole = samba__counted_leaf(p, x->name, quotient ? "mean_part" : "whole",
@@ -23663,16 +25733,17 @@ SAMBA__FN void samba__tell_of_part(const samba__parts *p, const samba__node *n)
     samba__spread x = samba__spread_of(p, n->in[0]);
     const samba_shape *shape = &n->in[0]->shape;
     bool drops = samba__is(n->op, SAMBA__OP_dropout);
+
     int64_t before = 1;
     for (int32_t i = 0; i < x.dim; i++)
         before *= shape->dim[i];
     bool in_order = x.kind == SAMBA__ROWS && x.dim >= 0 && before == 1 && !x.joined;
     if (drops && !in_order)
-        samba__warn(s,
-                    "dropout of %s %S, whose first dimension does not count the rows of the "
-                    "batch in their order: with microbatches or replicas its mask is drawn for "
-                    "each part, and is not that of the whole batch",
-                    n->in[0]->name, shape);
+        samba__warn(
+            s,
+            "dropout of %s %S, whose first dimension does not count the rows of the batch in their order: with microbatches or replicas its mask is drawn for each part, and is not that of the whole batch",
+            n->in[0]->name, shape);
+
     samba__spread table = x, ids = x;
     if (samba__is(n->op, SAMBA__OP_lookup))
         table = samba__spread_of(p, n->in[1]);
@@ -23680,11 +25751,12 @@ SAMBA__FN void samba__tell_of_part(const samba__parts *p, const samba__node *n)
         ids = samba__spread_of(p, n->in[1]);
     else
         return;
+
     if (table.kind == SAMBA__ROWS && ids.kind == SAMBA__ROWS)
-        samba__warn(s,
-                    "%s takes rows of the batch by their numbers: with microbatches or replicas "
-                    "these count from the first row of the part",
-                    n->out[0]->name);
+        samba__warn(
+            s,
+            "%s takes rows of the batch by their numbers: with microbatches or replicas these count from the first row of the part",
+            n->out[0]->name);
 }
 
 /* Is an input of n neither rows, nor a sum, nor a mean? */
@@ -23723,13 +25795,17 @@ SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
     samba__spread s = samba__node_spread(p, n, 0);
     if (s.kind == SAMBA__OTHER && !samba__reads_mixed(p, n) && !n->gradient)
         fine = samba__use_wholes(p, n, &s);
+    if (fine && samba__divides_by_targets(p, n)) fine = samba__count_targets(p, n);
+    given = given && samba__is_given(p, n); /* it may read the whole batch by now */
+
     for (int32_t o = 0; o < n->n_out; o++) {
         if (o > 0) s = samba__node_spread(p, n, o);
         p->of[n->out[o]->id] = s;
-        p->of[n->out[o]->id].given = given && samba__is_given(p, n);
+        p->of[n->out[o]->id].given = given;
     }
+
     if (n->n_in && n->in[0] && !n->gradient) samba__tell_of_part(p, n);
-    return fine && (!samba__divides_by_targets(p, n) || samba__count_targets(p, n));
+    return fine;
 }
 
 /* ---- Slices that together take all rows: each part is cut like the batch, so that they take other
@@ -23777,6 +25853,7 @@ SAMBA__FN uint64_t samba__hash_of_call(const samba__pieces *q, const samba__node
     const samba_tensor *first = n->n_in ? p->traced[n->id][0] : NULL;
     samba__spread x = samba__spread_of(p, first), y = samba__spread_of(p, n->out[0]);
     uint64_t h = samba__mixed((uint64_t)n->op->wire, (uint64_t)n->n_in);
+
     if (samba__is(n->op, SAMBA__OP_reshape) || samba__is(n->op, SAMBA__OP_expand)) {
         const samba_shape *shape = &n->out[0]->shape;
         for (int32_t i = 0; i < shape->ndim; i++)
@@ -23784,6 +25861,7 @@ SAMBA__FN uint64_t samba__hash_of_call(const samba__pieces *q, const samba__node
         return h;
     }
     if (samba__is(n->op, SAMBA__OP_slice)) return samba__hash_of_slice(p, n, first, x.dim, h);
+
     bool loss = samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS;
     bool mean = samba__is(n->op, SAMBA__OP_mean)
         || (loss && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN);
@@ -23828,9 +25906,11 @@ SAMBA__FN void samba__hash_uses(const samba__pieces *q, const samba__node *n)
     bool unordered = cats
         && (y.kind == SAMBA__ROWS ? y.dim == n->attr[SAMBA__AXIS_NUMBER] && y.joined != n
                                   : samba__is_summed(p, n));
+
     uint64_t call = samba__hash_of_call(q, n), then = 0;
     for (int32_t o = 0; o < n->n_out; o++)
         then = samba__mixed(then, q->used[n->out[o]->id]);
+
     for (int32_t k = 0; k < n->n_in; k++) {
         bool adds = samba__is(n->op, SAMBA__OP_add) || (samba__is(n->op, SAMBA__OP_sub) && k == 0);
         uint64_t h = samba__mixed(call, then);
@@ -23839,6 +25919,7 @@ SAMBA__FN void samba__hash_uses(const samba__pieces *q, const samba__node *n)
             q->used[in[k]->id] += q->used[n->out[0]->id];
             continue;
         }
+
         if (!unordered) h = samba__mixed(h, (uint64_t)k);
         for (int32_t j = 0; j < n->n_in && !unordered; j++)
             h = samba__mixed(h, j != k && in[j] ? q->made[in[j]->id] : 0);
@@ -23866,14 +25947,15 @@ SAMBA__FN void samba__compare_pieces(const samba__pieces *q, samba__node *const 
         while (k >= 0 && piece[k]->in[0] != piece[i]->in[0])
             k--;
         if (k < 0) continue;
+
         uint64_t one = samba__use_of_piece(q, piece, n, piece[k]);
         uint64_t other = samba__use_of_piece(q, piece, n, piece[i]);
         if (one == other) continue;
-        samba__warn(q->parts->c->session,
-                    "%s and %s take rows of %s apart, which are then not "
-                    "treated alike: with microbatches or replicas they take such rows of each "
-                    "part, which are others than those of the whole batch",
-                    piece[k]->out[0]->name, piece[i]->out[0]->name, piece[i]->in[0]->name);
+
+        samba__warn(
+            q->parts->c->session,
+            "%s and %s take rows of %s apart, which are then not treated alike: with microbatches or replicas they take such rows of each part, which are others than those of the whole batch",
+            piece[k]->out[0]->name, piece[i]->out[0]->name, piece[i]->in[0]->name);
         return;
     }
 }
@@ -23887,21 +25969,25 @@ SAMBA__FN bool samba__judge_pieces(const samba__parts *p)
     samba__node **piece = (samba__node **)samba__temp(s, p->n_nodes, sizeof *piece);
     int32_t n = 0;
     if (!piece) return false;
+
     for (int32_t i = 0; i < p->n_nodes; i++)
         if (needed[s->nodes[i]->out[0]->id] && samba__is_piece(p, s->nodes[i]))
             piece[n++] = s->nodes[i];
     if (n == 0) return true;
+
     q.made = (uint64_t *)samba__temp(s, 2 * p->n_tensors, sizeof *q.made);
     if (!q.made) return false;
     q.used = q.made + p->n_tensors;
     for (int32_t i = 0; i < p->n_tensors; i++)
         q.made[i] = samba__mixed(1, (uint64_t)i);
+
     for (int32_t i = 0; i < p->c->n_outputs; i++) {
         const samba_tensor *t = p->c->outputs[i];
         const samba__node *joined = samba__spread_of(p, t).joined;
         bool told = joined && samba__is(joined->op, SAMBA__OP_slice); /* samba__judge_output */
         if (!told) q.used[t->id] += samba__mixed(2, (uint64_t)i);
     }
+
     for (int32_t i = 0; i < p->n_nodes; i++) {
         const samba__node *node = s->nodes[i];
         if (needed[node->out[0]->id] && !node->eager) samba__hash_how_made(&q, node);
@@ -23910,6 +25996,7 @@ SAMBA__FN bool samba__judge_pieces(const samba__parts *p)
         const samba__node *node = s->nodes[i];
         if (needed[node->out[0]->id] && !node->eager) samba__hash_uses(&q, node);
     }
+
     samba__compare_pieces(&q, piece, n);
     return true;
 }
@@ -23925,37 +26012,40 @@ SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
     for (int32_t i = 0; i < y.dim; i++)
         before *= t->shape.dim[i];
     bool rows = y.kind == SAMBA__ROWS || (y.kind == SAMBA__OTHER && t->shape.ndim > 0);
+
     if (y.kind == SAMBA__OTHER)
-        samba__warn(s,
-                    "%s %S is neither of rows nor a sum or a mean over rows: %s, which is not "
-                    "that of the whole batch",
-                    t->name, &t->shape,
-                    t->shape.ndim == 0
-                        ? "with microbatches or replicas it is the mean of the parts'"
-                        : "each microbatch or replica has its own");
+        samba__warn(
+            s,
+            "%s %S is neither of rows nor a sum or a mean over rows: %s, which is not that of the whole batch",
+            t->name, &t->shape,
+            t->shape.ndim == 0 ? "with microbatches or replicas it is the mean of the parts'"
+                               : "each microbatch or replica has its own");
+
     if (p->c->microbatches == 1) return true;
     if (t->shape.ndim == 0 && t->dtype != SAMBA_F32)
-        return samba_fail(s, SAMBA_EDTYPE,
-                          "output %s is %T: with microbatches a scalar is made of "
-                          "those of the parts, as f32; use samba_cast",
-                          t->name, (int)t->dtype);
+        return samba_fail(
+            s, SAMBA_EDTYPE,
+            "output %s is %T: with microbatches a scalar is made of those of the parts, as f32; use samba_cast",
+            t->name, (int)t->dtype);
+
     if (rows && (y.dim < 0 || before > 1))
-        return samba_fail(s, SAMBA_EARG,
-                          "output %s %S: with microbatches the first dimension of "
-                          "an output must count the rows of the batch, or it must be a sum or a "
-                          "mean over all of them",
-                          t->name, &t->shape);
+        return samba_fail(
+            s, SAMBA_EARG,
+            "output %s %S: with microbatches the first dimension of an output must count the rows of the batch, or it must be a sum or a mean over all of them",
+            t->name, &t->shape);
+
     if (y.kind == SAMBA__ROWS && y.joined)
-        return samba_fail(s, SAMBA_EARG,
-                          "output %s %S: %s joins rows, which so lie one tensor "
-                          "after another in each part; with microbatches a slice of one of them is "
-                          "an output, or cat in another dimension",
-                          t->name, &t->shape, y.joined->out[0]->name);
-    return rows || y.kind == SAMBA__SAME || t->dtype == SAMBA_F32
-        || samba_fail(s, SAMBA_EDTYPE,
-                      "output %s is %T: with microbatches a sum or a mean over "
-                      "rows must be f32; use samba_cast",
-                      t->name, (int)t->dtype);
+        return samba_fail(
+            s, SAMBA_EARG,
+            "output %s %S: %s joins rows, which so lie one tensor after another in each part; with microbatches a slice of one of them is an output, or cat in another dimension",
+            t->name, &t->shape, y.joined->out[0]->name);
+
+    if (!rows && y.kind != SAMBA__SAME && t->dtype != SAMBA_F32)
+        return samba_fail(
+            s, SAMBA_EDTYPE,
+            "output %s is %T: with microbatches a sum or a mean over rows must be f32; use samba_cast",
+            t->name, (int)t->dtype);
+    return true;
 }
 
 /* Rows of an input must follow each other in memory, so that a part of the batch is one piece. */
@@ -23964,11 +26054,12 @@ SAMBA__FN bool samba__judge_input(const samba__parts *p, const samba_tensor *t)
     int64_t before = 1;
     for (int32_t i = 0; i < t->batch_dim; i++)
         before *= t->shape.dim[i];
-    return p->c->microbatches == 1 || before == 1
-        || samba_fail(p->c->session, SAMBA_EARG,
-                      "input %s %S has its rows in dimension %d: with "
-                      "microbatches that must be the first one; permute it in the program",
-                      t->name, &t->shape, t->batch_dim);
+    if (p->c->microbatches != 1 && before != 1)
+        return samba_fail(
+            p->c->session, SAMBA_EARG,
+            "input %s %S has its rows in dimension %d: with microbatches that must be the first one; permute it in the program",
+            t->name, &t->shape, t->batch_dim);
+    return true;
 }
 
 /* Room for what is known of each tensor, with the leaves filled in; NULL after a failure. */
@@ -23978,6 +26069,7 @@ SAMBA__FN samba__parts *samba__open_parts(samba__compilation *c)
     int32_t n = samba__n_tensors(s);
     samba__parts *p = (samba__parts *)samba__temp(s, 1, sizeof *p);
     if (!p) return NULL;
+
     p->c = c;
     p->n_tensors = n;
     p->n_nodes = samba__n_nodes(s);
@@ -23987,6 +26079,7 @@ SAMBA__FN samba__parts *samba__open_parts(samba__compilation *c)
     p->traced = (samba_tensor ***)samba__temp(s, p->n_nodes, sizeof *p->traced);
     if (!p->of || !p->copy || !p->needed || !p->traced) return NULL;
     p->whole = p->copy + n;
+
     for (int32_t i = 0; i < p->n_nodes; i++)
         p->traced[i] = s->nodes[i]->in;
     for (int32_t i = 0; i < n; i++)
@@ -23999,6 +26092,7 @@ SAMBA__FN void samba__mark_needed(samba__parts *p)
 {
     for (int32_t i = 0; i < p->c->n_outputs; i++)
         p->needed[p->c->outputs[i]->id] = true;
+
     for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
         const samba__node *n = p->c->session->nodes[i];
         bool leads = false;
@@ -24011,28 +26105,62 @@ SAMBA__FN void samba__mark_needed(samba__parts *p)
     }
 }
 
-/* Finds out how parts make the whole. Nothing to do for a batch that runs as one. */
-SAMBA__FN bool samba__find_parts(samba__compilation *c)
+/* The batch runs as one; but whoever gives a loss its gradient asks which dimension of it counts
+   the rows of the batch: its batch_dim, -1 if none does. Nothing is warned of or refused here. */
+SAMBA__FN bool samba__find_rows_of_losses(samba__compilation *c)
 {
     samba_session *s = c->session;
-    if (c->microbatches == 1 && c->replicas == 1) return true;
+    bool any = false;
+    for (int32_t i = 0; i < c->n_losses; i++)
+        any = any || c->losses[i]->shape.ndim > 0;
+    if (!any) return true;
+
     samba__parts *p = samba__open_parts(c);
     if (!p) return false;
     samba__mark_needed(p);
-    bool fine = true;
-    for (int32_t i = 0; fine && i < p->n_tensors; i++)
-        if (p->needed[i] && s->tensors[i]->role == SAMBA__INPUT)
-            fine = samba__judge_input(p, s->tensors[i]);
-    for (int32_t i = 0; fine && i < p->n_nodes; i++) {
+
+    for (int32_t i = 0; i < p->n_nodes; i++) {
+        const samba__node *n = s->nodes[i];
+        bool mine = !n->eager && !n->generated && n->graph == c->graph;
+        for (int32_t o = 0; mine && p->needed[n->out[0]->id] && o < n->n_out; o++)
+            p->of[n->out[o]->id] = samba__node_spread(p, n, o);
+    }
+
+    for (int32_t i = 0; i < c->n_losses; i++) {
+        samba__spread y = samba__spread_of(p, c->losses[i]);
+        bool rows = y.kind == SAMBA__ROWS && !y.joined;
+        if (c->losses[i]->node) c->losses[i]->batch_dim = rows ? y.dim : -1;
+    }
+    return true;
+}
+
+/* Finds out how parts make the whole. */
+SAMBA__FN bool samba__find_parts(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    if (c->microbatches == 1 && c->replicas == 1) return samba__find_rows_of_losses(c);
+
+    samba__parts *p = samba__open_parts(c);
+    if (!p) return false;
+    samba__mark_needed(p);
+
+    for (int32_t i = 0; i < p->n_tensors; i++) {
+        bool input = p->needed[i] && s->tensors[i]->role == SAMBA__INPUT;
+        if (input && !samba__judge_input(p, s->tensors[i])) return false;
+    }
+
+    for (int32_t i = 0; i < p->n_nodes; i++) {
         samba__node *node = s->nodes[i];
         bool mine = !node->eager && !node->generated && node->graph == c->graph;
-        if (mine && p->needed[node->out[0]->id]) fine = samba__spread_node(p, node);
+        if (!mine || !p->needed[node->out[0]->id]) continue;
+        if (!samba__spread_node(p, node)) return false;
     }
-    for (int32_t i = 0; fine && i < c->n_outputs; i++)
-        fine = samba__judge_output(p, c->outputs[i]);
-    fine = fine && samba__judge_pieces(p);
+
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        if (!samba__judge_output(p, c->outputs[i])) return false;
+    if (!samba__judge_pieces(p)) return false;
     c->parts = p;
-    return fine;
+    return true;
 }
 
 /* How the parts of t make the whole; of one part, as rows. */
@@ -24058,11 +26186,12 @@ SAMBA__FN int32_t samba__row_dim(const samba__compilation *c, const samba_tensor
    product may take in what follows it:
      choose   which nodes become int8 ops, and on which grids; weights and tables are made
      emit     the new nodes, with quantize and dequantize where the two worlds meet
-   Products begin: affine, convolution, and matmul with a parameter. batch_norm behind them is
-   folded into weights and bias; relu is a limit of y. Sums and cat follow if all they read is int8,
-   and ops that move or choose values on the grid that they read. All else is f32, and reads what
-   dequantize made; where nobody reads that, dead code elimination drops it. fake_quantize goes, and
-   its range is that of what it reads: so training for int8 needs no calibration. ---- */
+   Products begin: affine, convolution, and matmul with a parameter. A batch_norm behind a
+   convolution, or behind an affine of two dimensions, is folded into weights and bias; relu is a
+   limit of y. Sums and cat follow if all they read is int8, and ops that move or choose values on
+   the grid that they read. All else is f32, and reads what dequantize made; where nobody reads
+   that, dead code elimination drops it. fake_quantize goes, and its range is that of what it reads:
+   so training for int8 needs no calibration. */
 typedef enum samba__int8_form {
     SAMBA__STAYS_F32,
     SAMBA__INT8_PRODUCT,
@@ -24095,6 +26224,7 @@ typedef struct samba__quantizer {
 } samba__quantizer;
 
 #define SAMBA__OBSERVED "observed"
+#define SAMBA__INT8_WEIGHTS "int8_weight" /* <product>__int8_weight: its weights as int8 */
 
 /* Tensor ids that the walks may add: two leaves, two results and what each input becomes. */
 SAMBA__FN int32_t samba__quantize_room(const samba__compilation *c)
@@ -24110,17 +26240,19 @@ SAMBA__FN bool samba__check_quantize(samba_session *s, const samba_program *p)
     if (!samba__in_range(s, "samba_program", "quantize", (int32_t)p->quantize, 0.0, SAMBA_INT8))
         return false;
     if (!p->quantize) return true;
-    return (p->inference
-            || samba_fail(s, SAMBA_EARG,
-                          "program.quantize is for programs with inference; to train for int8, "
-                          "use samba_fake_quantize"))
-        && (!p->weights
-            || samba_fail(s, SAMBA_EARG,
-                          "program.quantize and program.weights are both given; use one of them"))
-        && ((p->microbatches <= 1 && p->replicas <= 1)
-            || samba_fail(s, SAMBA_EARG,
-                          "program.quantize is for programs without microbatches and replicas: "
-                          "trace the model for the rows of one run"));
+
+    if (!p->inference)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "program.quantize is for programs with inference; to train for int8, use samba_fake_quantize");
+    if (p->weights)
+        return samba_fail(s, SAMBA_EARG,
+                          "program.quantize and program.weights are both given; use one of them");
+    if (p->microbatches > 1 || p->replicas > 1)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "program.quantize is for programs without microbatches and replicas: trace the model for the rows of one run");
+    return true;
 }
 
 /* ---- Calibration ---- */
@@ -24140,8 +26272,11 @@ SAMBA__FN bool samba__observe(samba_session *s, samba_tensor *t, bool *done)
 {
     const int32_t momentum = samba_float_attr(0.0f);
     const samba_shape shape = { 1, { SAMBA__RANGE_SIZE } };
-    if (!t || done[t->id] || t->dtype != SAMBA_F32 || t->role == SAMBA__WEIGHT) return true;
+    while (t && t->node && samba__is(t->node->op, SAMBA__OP_fake_quantize))
+        t = t->node->in[0]; /* which is what int8 ops will read */
+    if (!t || done[t->id] || t->dtype != SAMBA_F32) return true;
     done[t->id] = true;
+
     samba_tensor *range
         = samba__layer_param(s, t->name, SAMBA__OBSERVED, &shape, SAMBA__STATE, samba__all(0.0f));
     if (!range || !samba__own_data(range)) return false;
@@ -24156,20 +26291,19 @@ SAMBA__FN bool samba__add_observers(samba__compilation *c)
     samba_session *s = c->session;
     int32_t n = samba__n_nodes(s), n_tensors = samba__n_tensors(s);
     if (c->program->quantize != SAMBA_CALIBRATE) return true;
-    bool *needed = (bool *)samba__temp(s, 2 * n_tensors, sizeof *needed);
+
+    bool *needed = (bool *)samba__temp(s, 3 * n_tensors, sizeof *needed);
     if (!needed) return false;
-    bool *done = needed + n_tensors;
+    bool *read = needed + n_tensors, *done = read + n_tensors;
+
     for (int32_t i = 0; i < c->n_outputs; i++)
-        needed[c->outputs[i]->id] = true;
+        samba__need(c->outputs[i], needed, read);
     for (int32_t i = n - 1; i >= 0; i--) {
         const samba__node *node = s->nodes[i];
-        bool live = false;
-        for (int32_t o = 0; o < node->n_out; o++)
-            live = live || needed[node->out[o]->id];
-        live = live && !node->eager;
-        for (int32_t k = 0; live && k < node->n_in; k++)
-            if (node->in[k]) needed[node->in[k]->id] = true;
+        bool live = !node->eager && samba__is_needed(node, needed, read);
+        if (live) samba__need_inputs(node, needed, read);
         if (!live || !samba__is_observed(node->op)) continue;
+
         s->graph = node->graph; /* observers are of the graph whose tensors they follow */
         bool fine = samba__observe(s, node->in[0], done) && samba__observe(s, node->out[0], done);
         s->graph = c->graph;
@@ -24185,6 +26319,7 @@ SAMBA__FN void samba__count_readers(samba__quantizer *q)
     memset(c->uses, 0, sizeof *c->uses * (size_t)c->n_tensors);
     for (int32_t i = 0; i < c->n_pairs; i++)
         c->uses[samba__final(c->pairs[i].source)->id]++;
+
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         if (n->out[0]->same_as) continue;
@@ -24230,6 +26365,7 @@ SAMBA__FN bool samba__follows_grid(const samba__node *n)
                                    SAMBA__OP_expand, SAMBA__OP_max_pool2d };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (samba__is(n->op, ops[i])) return true;
+
     if (samba__is(n->op, SAMBA__OP_pad)) return samba_attr_float(n->attr[n->n_attr - 1]) == 0.0f;
     if (!samba__is(n->op, SAMBA__OP_avg_pool2d)) return false;
     if (n->n_attr >= SAMBA__AVG_WORDS) return true;
@@ -24237,10 +26373,36 @@ SAMBA__FN bool samba__follows_grid(const samba__node *n)
     return x->dim[d] % y->dim[d] == 0 && x->dim[d + 1] % y->dim[d + 1] == 0;
 }
 
+SAMBA__FN samba_tensor *samba__observed_as(samba_session *s, const char *name)
+{
+    char buffer[256];
+    const char *observed
+        = samba__print_name(s, buffer, sizeof buffer, "%s__" SAMBA__OBSERVED, name);
+    return observed ? samba__named(s, observed) : NULL;
+}
+
+/* What an observer noted of t, or of a value that the compiler found to be the same as t. */
+SAMBA__FN samba_tensor *samba__observed_range(samba_session *s, const samba_tensor *t)
+{
+    samba_tensor *range = samba__observed_as(s, t->name);
+    for (int32_t i = 0; i < samba__n_nodes(s) && !range; i++) {
+        samba_tensor *y = s->nodes[i]->out[0];
+        if (y != t && samba__final(y) == t) range = samba__observed_as(s, y->name);
+    }
+    return range;
+}
+
+/* The values of a range that has seen a batch; NULL: it has not, such as that of a fake_quantize
+   which was not trained. */
+SAMBA__FN const float *samba__range_seen(samba_tensor *range)
+{
+    const float *r = range && samba__own_data(range) ? (const float *)range->data : NULL;
+    return r && r[SAMBA__RANGE_BATCHES] > 0.0f ? r : NULL;
+}
+
 /* The range of t: of a fake_quantize behind it, or behind ops that only follow; or as observed. */
 SAMBA__FN const float *samba__range_of(const samba__quantizer *q, const samba_tensor *t)
 {
-    char buffer[256];
     samba_session *s = q->c->session;
     const samba_tensor *at = t;
     while (!q->range[at->id] && q->c->uses[at->id] == 1 && q->reader[at->id]) {
@@ -24248,23 +26410,24 @@ SAMBA__FN const float *samba__range_of(const samba__quantizer *q, const samba_te
         if (!samba__follows_grid(n)) break;
         at = n->out[0];
     }
-    samba_tensor *range = q->range[at->id];
-    const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__" SAMBA__OBSERVED, t->name);
-    if (!range && name) range = samba__named(s, name);
-    const float *r = range && samba__own_data(range) ? (const float *)range->data : NULL;
-    if (!r || !(r[SAMBA__RANGE_BATCHES] > 0.0f)) {
-        samba_fail(s, SAMBA_ESTATE,
-                   "%s has no range: compile with .quantize = SAMBA_CALIBRATE and run some "
-                   "batches, then compile with SAMBA_INT8; or train with samba_fake_quantize",
-                   t->name);
+
+    const float *r = samba__range_seen(q->range[at->id]);
+    if (!r) r = samba__range_seen(samba__observed_range(s, t));
+    if (!r) {
+        samba_fail(
+            s, SAMBA_ESTATE,
+            "%s has no range: compile with .quantize = SAMBA_CALIBRATE and run some batches, then compile with SAMBA_INT8; or train with samba_fake_quantize",
+            t->name);
         return NULL;
     }
-    float width = r[SAMBA__RANGE_MOST] - r[SAMBA__RANGE_LEAST];
-    if (width < SAMBA__INF) return r;
-    samba_fail(s, SAMBA_ERANGE,
-               "the range of %s is %g ... %g, so data it was calibrated with made a NaN or an "
-               "infinity; samba_set_check_finite finds where. Calibrate again",
-               t->name, (double)r[SAMBA__RANGE_LEAST], (double)r[SAMBA__RANGE_MOST]);
+
+    if (samba__abs(r[SAMBA__RANGE_LEAST]) < SAMBA__INF
+        && samba__abs(r[SAMBA__RANGE_MOST]) < SAMBA__INF)
+        return r;
+    samba_fail(
+        s, SAMBA_ERANGE,
+        "the range of %s is %g ... %g, so data it was calibrated with made a NaN or an infinity; samba_set_check_finite finds where. Calibrate again",
+        t->name, (double)r[SAMBA__RANGE_LEAST], (double)r[SAMBA__RANGE_MOST]);
     return NULL;
 }
 
@@ -24301,13 +26464,16 @@ SAMBA__FN bool samba__can_be_int8(const samba__quantizer *q, const samba__node *
     const samba_tensor *w = product ? samba__int8_parameter(q, n) : NULL;
     if (!w || n->in[0]->dtype != SAMBA_F32) return false;
     if (matmul && (w->shape.ndim != 2 || n->attr[SAMBA__MATMUL_TRANSPOSE_A])) return false;
+
+    if (!samba__quantizes(q->c, n)) return false;
+
     int64_t k = samba_count(&w->shape) / samba__int8_channels(n, w);
-    if (k > SAMBA__INT8_MOST_K)
-        samba__warn(q->c->session,
-                    "%s sums %l products, which could overflow an int32: it stays f32; split it to "
-                    "have it in int8",
-                    n->out[0]->name, k);
-    return k <= SAMBA__INT8_MOST_K && samba__quantizes(q->c, n);
+    if (k <= SAMBA__INT8_MOST_K) return true;
+    samba__warn(
+        q->c->session,
+        "%s sums %l products, which could overflow an int32: it stays f32; split it to have it in int8",
+        n->out[0]->name, k);
+    return false;
 }
 
 /* Lets node i take in the batch_norm and the relu behind it, if nobody else reads between. */
@@ -24316,6 +26482,7 @@ SAMBA__FN void samba__absorb(samba__quantizer *q, int32_t i)
     samba__int8_choice *h = &q->choice[i];
     int32_t k = 0;
     h->y = q->c->nodes[i]->out[0];
+
     bool norms = samba__is(q->c->nodes[i]->op, SAMBA__OP_convolution)
         || (samba__is(q->c->nodes[i]->op, SAMBA__OP_affine) && h->y->shape.ndim == 2);
     h->norm = norms ? samba__only_reader(q, h->y, SAMBA__OP_batch_norm, &k) : NULL;
@@ -24324,6 +26491,7 @@ SAMBA__FN void samba__absorb(samba__quantizer *q, int32_t i)
         h->y = h->norm->out[0];
     } else
         h->norm = NULL;
+
     const samba__node *relu = samba__only_reader(q, h->y, SAMBA__OP_relu, &k);
     if (!relu) return;
     q->choice[k].form = SAMBA__INT8_ABSORBED;
@@ -24331,9 +26499,9 @@ SAMBA__FN void samba__absorb(samba__quantizer *q, int32_t i)
     h->y = relu->out[0];
 }
 
-SAMBA__FN const float *samba__host_values(samba_tensor *t)
+SAMBA__FN const float *samba__values_of(samba_tensor *t)
 {
-    return t && samba__own_data(t) ? (const float *)t->data : NULL;
+    return t ? (const float *)samba__value_of(t) : NULL;
 }
 
 /* Weights of a channel, in f32 as batch_norm would have them, and its bias. */
@@ -24350,21 +26518,25 @@ SAMBA__FN bool samba__int8_source_of(samba__quantizer *q, const samba__node *n,
     samba_tensor *bias = n->n_in > SAMBA__AFFINE_BIAS ? n->in[SAMBA__AFFINE_BIAS] : NULL;
     const samba__node *m = h->norm;
     int32_t channels = samba__int8_channels(n, w);
+
     memset(r, 0, sizeof *r);
-    r->w = samba__host_values(w);
-    r->bias = bias && bias->role == SAMBA__WEIGHT ? samba__host_values(bias) : NULL;
+    r->w = samba__values_of(w);
+    r->bias = bias && bias->role == SAMBA__WEIGHT ? samba__values_of(bias) : NULL;
     r->k = samba_count(&w->shape) / channels;
+
     bool columns = channels != w->shape.dim[0]
         || (samba__is(n->op, SAMBA__OP_matmul) && !n->attr[SAMBA__MATMUL_TRANSPOSE_B]);
     r->row = columns ? 1 : r->k;
     r->step = columns ? channels : 1;
+
     if (m) {
-        r->gamma = samba__host_values(m->in[SAMBA__BATCH_NORM_WEIGHT]);
-        r->beta = samba__host_values(m->in[SAMBA__BATCH_NORM_BIAS]);
-        r->mean = samba__host_values(m->in[SAMBA__BATCH_NORM_MEAN]);
-        r->var = samba__host_values(m->in[SAMBA__BATCH_NORM_VARIANCE]);
+        r->gamma = samba__values_of(m->in[SAMBA__BATCH_NORM_WEIGHT]);
+        r->beta = samba__values_of(m->in[SAMBA__BATCH_NORM_BIAS]);
+        r->mean = samba__values_of(m->in[SAMBA__BATCH_NORM_MEAN]);
+        r->var = samba__values_of(m->in[SAMBA__BATCH_NORM_VARIANCE]);
         r->eps = samba_attr_float(m->attr[SAMBA__BATCH_NORM_EPS]);
     }
+
     return r->w && samba_ok(q->c->session);
 }
 
@@ -24381,33 +26553,42 @@ SAMBA__FN void samba__int8_multiplier(double scale, samba__int8_channel *to)
     to->shift = shift;
 }
 
-/* Row o of the weights and of the table. A bias that is large beside its weights gets them coarser
-   steps, so that an int32 holds it. */
+/* The steps of a channel of weights, the largest of this size. A bias that is large beside them
+   gets them coarser steps, so that an int32 holds it; a channel without weights, such as a pruned
+   one, has the finest that do. */
+SAMBA__FN double samba__int8_step(float most, float bias, samba__int8_grid x)
+{
+    double least = (double)samba__abs(bias) / SAMBA__INT8_MOST_BIAS / (double)x.scale;
+    float step = samba__weight_scale(most);
+    if (most < SAMBA__LEAST_WEIGHT && least > 0.0) return least * 1.0001;
+    if ((double)step < least) step = (float)least * 1.0001f;
+    return (double)step;
+}
+
+/* Row o of the weights and of the table. */
 SAMBA__FN bool samba__int8_row(const samba__int8_source *r, int64_t o, samba__int8_grid x,
                                float y_scale, int8_t *w, samba__int8_channel *to)
 {
-    const double most_bias = 536870912.0;
     float by = 1.0f, bias = r->bias ? r->bias[o] : 0.0f, most = 0.0f;
     if (r->var) {
         by = (r->gamma ? r->gamma[o] : 1.0f) * samba__rsqrt(r->var[o] + r->eps);
         bias = samba__fma(bias - r->mean[o], by, r->beta ? r->beta[o] : 0.0f);
     }
-    bool finite = samba__abs(bias) < SAMBA__INF;
-    for (int64_t p = 0; p < r->k; p++) {
-        float size = samba__abs(r->w[o * r->row + p * r->step] * by);
-        finite = finite && size < SAMBA__INF;
-        most = size > most ? size : most;
-    }
-    samba__int8_grid g = { samba__weight_scale(most), 0 };
-    double least = (double)samba__abs(bias) / most_bias / (double)x.scale;
-    if ((double)g.scale < least) g.scale = (float)least * 1.0001f;
+    for (int64_t p = 0; p < r->k; p++)
+        most = samba__larger(most, samba__abs(r->w[o * r->row + p * r->step] * by));
+    if (!(samba__abs(bias) < SAMBA__INF) || !(most < SAMBA__INF)) return false;
+
+    double step = samba__int8_step(most, bias, x);
+    samba__int8_grid g = { (float)step, 0 };
     int32_t sum = 0;
     for (int64_t p = 0; p < r->k; p++) {
-        w[p] = (int8_t)samba__to_grid(r->w[o * r->row + p * r->step] * by, g);
+        float weight = r->w[o * r->row + p * r->step] * by;
+        w[p] = (int8_t)(most < SAMBA__LEAST_WEIGHT ? 0 : samba__to_grid(weight, g));
         sum += w[p];
     }
-    double unit = (double)x.scale * (double)g.scale, steps = (double)bias / unit;
-    if (!finite || !(steps <= most_bias && steps >= -most_bias)) return false;
+
+    double unit = (double)x.scale * step, steps = (double)bias / unit;
+    SAMBA_ASSERT(steps <= SAMBA__INT8_MOST_BIAS && steps >= -SAMBA__INT8_MOST_BIAS);
     int64_t whole = (int64_t)(steps < 0.0 ? steps - 0.5 : steps + 0.5);
     to->bias = (int32_t)(whole - (int64_t)x.zero * sum);
     samba__int8_multiplier(unit / (double)y_scale, to);
@@ -24422,12 +26603,14 @@ SAMBA__FN samba_tensor *samba__int8_leaf(samba__quantizer *q, const samba_tensor
     char buffer[256];
     samba_session *s = q->c->session;
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__%s", y->name, kind);
+
     bool generating = s->generating;
     s->generating = true;
     samba_tensor *t
         = name ? samba__shared_leaf(s, name, type, shape, SAMBA__WEIGHT, samba__all(0.0f)) : NULL;
     s->generating = generating;
     if (!t || !samba__own_data(t)) return NULL;
+
     t->frozen = true;
     t->symbol = -1;
     return t;
@@ -24470,6 +26653,7 @@ SAMBA__FN bool samba__int8_weights(samba__quantizer *q, int32_t i, const samba__
     samba__int8_choice *h = &q->choice[i];
     samba_tensor *tied = samba__int8_tied(q, i, shape);
     size_t bytes = (size_t)samba_count(shape);
+
     if (tied) {
         int8_t *w = (int8_t *)samba__temp(q->c->session, h->table->shape.dim[0], (size_t)r->k);
         if (!w || !samba__int8_fill(q, n, h, r, w)) return false;
@@ -24478,7 +26662,8 @@ SAMBA__FN bool samba__int8_weights(samba__quantizer *q, int32_t i, const samba__
             return true;
         }
     }
-    h->weight = samba__int8_leaf(q, n->out[0], "int8_weight", SAMBA_I8, shape);
+
+    h->weight = samba__int8_leaf(q, n->out[0], SAMBA__INT8_WEIGHTS, SAMBA_I8, shape);
     return h->weight && samba__int8_fill(q, n, h, r, (int8_t *)h->weight->data);
 }
 
@@ -24491,11 +26676,13 @@ SAMBA__FN bool samba__choose_product(samba__quantizer *q, int32_t i)
     int32_t channels = samba__int8_channels(n, w);
     const samba_tensor *bias = n->n_in > SAMBA__AFFINE_BIAS ? n->in[SAMBA__AFFINE_BIAS] : NULL;
     if (bias && bias->role != SAMBA__WEIGHT) return true; /* it stays f32 */
+
     samba__absorb(q, i);
     if (!samba__int8_source_of(q, n, h, &r) || !samba__give_grid(q, n->in[0])
         || !samba__give_grid(q, h->y))
         return false;
     q->is_int8[n->in[0]->id] = q->is_int8[h->y->id] = true;
+
     samba_shape table = { 2, { channels, 3 } }, rows = { 2, { channels, (int32_t)r.k } };
     if (samba__is(n->op, SAMBA__OP_convolution)) rows = w->shape;
     h->table = samba__int8_leaf(q, n->out[0], "int8_table", SAMBA_I32, &table);
@@ -24543,9 +26730,11 @@ SAMBA__FN bool samba__choose_own_grid(samba__quantizer *q, int32_t i, samba__int
     const samba__node *relu
         = form == SAMBA__INT8_SUM ? samba__only_reader(q, y, SAMBA__OP_relu, &k) : NULL;
     if (relu) y = relu->out[0];
+
     if (!samba__give_grid(q, y)) return false;
     if (form == SAMBA__INT8_SUM && !samba__sum_fits(q, n, y)) return true; /* it stays f32 */
     if (form == SAMBA__INT8_SUM) samba__absorb(q, i);
+
     h->y = y;
     h->form = form;
     q->is_int8[y->id] = true;
@@ -24568,6 +26757,7 @@ SAMBA__FN bool samba__choose(samba__quantizer *q, int32_t i)
     samba__int8_choice *h = &q->choice[i];
     if (n->out[0]->same_as || h->form == SAMBA__INT8_ABSORBED) return true;
     if (samba__can_be_int8(q, n)) return samba__choose_product(q, i);
+
     bool follows = n->n_in == 1 && n->in[0] && samba__follows_grid(n);
     if (follows && q->is_int8[n->in[0]->id]) {
         h->form = SAMBA__INT8_FOLLOWS;
@@ -24576,6 +26766,7 @@ SAMBA__FN bool samba__choose(samba__quantizer *q, int32_t i)
         q->is_int8[h->y->id] = true;
         return true;
     }
+
     if (samba__is(n->op, SAMBA__OP_add) && samba__reads_int8(q, n, true))
         return samba__choose_own_grid(q, i, SAMBA__INT8_SUM);
     if (samba__is(n->op, SAMBA__OP_cat) && samba__reads_int8(q, n, false))
@@ -24602,6 +26793,7 @@ SAMBA__FN samba__node *samba__int8_node(samba__quantizer *q, int32_t op, const s
     if (n && stands_in) y = samba__stand_in(q->c, y);
     if (!n || !y) return NULL;
     if (stands_in) y->dtype = SAMBA_I8;
+
     n->op = &samba__op_table[op];
     n->name = like->name;
     n->graph = like->graph;
@@ -24653,6 +26845,7 @@ SAMBA__FN samba__node *samba__emit_product(samba__quantizer *q, const samba__nod
     samba_tensor *x = samba__as_int8(q, n, n->in[0]);
     samba__node *m = x ? samba__int8_node(q, op, n, SAMBA__INT8_INPUTS, h->y, true) : NULL;
     if (!m) return NULL;
+
     m->in[SAMBA__INT8_X] = x;
     m->in[SAMBA__INT8_WEIGHT] = h->weight;
     m->in[SAMBA__INT8_TABLE] = h->table;
@@ -24670,6 +26863,7 @@ SAMBA__FN samba__node *samba__emit_requantize(samba__quantizer *q, const samba__
     double ratio = (double)from.scale / (double)to.scale;
     samba__node *m = samba__int8_node(q, SAMBA__OP_requantize, n, 1, x, true);
     if (!m) return NULL;
+
     m->in[0] = samba__as_int8(q, n, x);
     m->attr[SAMBA__REQUANTIZE_ZERO_X] = from.zero;
     samba__sum_factors(&ratio, 1, &m->attr[SAMBA__REQUANTIZE_FACTOR],
@@ -24684,6 +26878,7 @@ SAMBA__FN samba__node *samba__emit_sum(samba__quantizer *q, const samba__node *n
     samba__node *m = samba__int8_node(q, SAMBA__OP_add_int8, n, 2, h->y, true);
     double ratio[2];
     if (!m) return NULL;
+
     for (int32_t i = 0; i < 2; i++) {
         samba__int8_grid g = q->grid[n->in[i]->id];
         m->in[i] = samba__as_int8(q, n, n->in[i]);
@@ -24691,6 +26886,7 @@ SAMBA__FN samba__node *samba__emit_sum(samba__quantizer *q, const samba__node *n
         ratio[i] = (double)g.scale / (double)q->grid[h->y->id].scale;
         if (!m->in[i]) return NULL;
     }
+
     samba__sum_factors(ratio, 2, &m->attr[SAMBA__ADD_INT8_FACTORS],
                        &m->attr[SAMBA__ADD_INT8_SHIFT]);
     samba__y_words(q, m, h, SAMBA__ADD_INT8_ZERO_Y, h->relu);
@@ -24708,6 +26904,7 @@ SAMBA__FN samba__node *samba__emit_cat(samba__quantizer *q, const samba__node *n
         samba__push_node(q, r);
         m->in[k] = r->out[0];
     }
+
     m->attr[SAMBA__AXIS_NUMBER] = n->attr[SAMBA__AXIS_NUMBER];
     m->n_attr = 1;
     return m;
@@ -24723,10 +26920,12 @@ SAMBA__FN samba__node *samba__emit_follower(samba__quantizer *q, const samba__no
     if (samba__is(n->op, SAMBA__OP_max_pool2d)) op = SAMBA__OP_max_pool2d_int8;
     samba__node *m = samba__int8_node(q, op, n, 1, h->y, true);
     if (!m) return NULL;
+
     m->in[0] = samba__as_int8(q, n, n->in[0]);
     m->n_attr = n->n_attr;
     memcpy(m->attr, n->attr, (size_t)n->n_attr * sizeof *m->attr);
     if (samba__is(n->op, SAMBA__OP_pad)) m->attr[n->n_attr - 1] = samba_float_attr((float)zero);
+
     if (mean && n->n_attr < SAMBA__AVG_WORDS) { /* windows of one size, side by side */
         const samba_shape *x = &n->in[0]->shape, *y = &n->out[0]->shape;
         memset(m->attr, 0, SAMBA__AVG_INT8_END * sizeof *m->attr);
@@ -24736,6 +26935,7 @@ SAMBA__FN samba__node *samba__emit_follower(samba__quantizer *q, const samba__no
     }
     if (mean) m->attr[SAMBA__AVG_INT8_ZERO] = zero;
     if (mean) m->n_attr = SAMBA__AVG_INT8_END;
+
     return m->in[0] ? m : NULL;
 }
 
@@ -24759,8 +26959,10 @@ SAMBA__FN bool samba__emit_choice(samba__quantizer *q, samba__node *n, const sam
     if (h->form == SAMBA__INT8_SUM) m = samba__emit_sum(q, n, h);
     if (h->form == SAMBA__INT8_CAT) m = samba__emit_cat(q, n, h);
     if (h->form == SAMBA__INT8_RELU) m = samba__emit_requantize(q, n, n->in[0], h);
+
     samba__node *back = m ? samba__int8_node(q, SAMBA__OP_dequantize, n, 1, h->y, false) : NULL;
     if (!back) return false;
+
     samba__note_int8(q, n, h, m);
     samba__push_node(q, m);
     q->stored[h->y->id] = m->out[0];
@@ -24777,6 +26979,7 @@ SAMBA__FN bool samba__quantizer_open(samba__quantizer *q, samba__compilation *c)
     memset(q, 0, sizeof *q);
     q->c = c;
     q->room = 2 * c->n_nodes + samba__quantize_room(c) + c->n_pairs + c->n_params;
+
     q->choice = (samba__int8_choice *)samba__temp(s, c->n_nodes, sizeof *q->choice);
     q->reader = (int32_t *)samba__temp(s, n, sizeof *q->reader);
     q->range = (samba_tensor **)samba__temp(s, 2 * n, sizeof *q->range);
@@ -24792,9 +26995,11 @@ SAMBA__FN bool samba__quantize_program(samba__compilation *c)
     samba__quantizer q;
     if (c->program->quantize != SAMBA_INT8) return true;
     if (!samba__quantizer_open(&q, c)) return false;
+
     samba__drop_fake_quantize(&q);
     for (int32_t i = 0; i < c->n_nodes; i++)
         if (!samba__choose(&q, i)) return false;
+
     for (int32_t i = 0; i < c->n_nodes; i++) {
         samba__node *n = c->nodes[i];
         const samba__int8_choice *h = &q.choice[i];
@@ -24804,6 +27009,7 @@ SAMBA__FN bool samba__quantize_program(samba__compilation *c)
         else if (!samba__emit_choice(&q, n, h))
             return false;
     }
+
     c->nodes = q.nodes;
     c->n_nodes = q.n_nodes;
     return true;
@@ -24814,38 +27020,45 @@ SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 {
     for (int32_t i = 0; i < c->n_outputs; i++)
         if (c->outputs[i] == t) return true;
+
     const char *graph = t->node ? t->node->graph : NULL;
-    bool fine = (t->session == c->session
-                 || samba_fail(c->session, SAMBA_EARG,
-                               "output %s belongs "
-                               "to another session",
-                               t->name))
-        && (!graph || c->microbatches == 1
-            || samba_fail(c->session, SAMBA_EARG,
-                          "%s is of graph %s: microbatches are for "
-                          "programs without named graphs",
-                          t->name, graph));
-    if (fine) c->outputs[c->n_outputs++] = t;
-    return fine;
+    if (t->session != c->session)
+        return samba_fail(c->session, SAMBA_EARG, "output %s belongs to another session", t->name);
+    if (graph && c->microbatches != 1)
+        return samba_fail(c->session, SAMBA_EARG,
+                          "%s is of graph %s: microbatches are for programs without named graphs",
+                          t->name, graph);
+    c->outputs[c->n_outputs++] = t;
+    return true;
+}
+
+/* The first loss that ops compute: its graph trains. A parameter that is a loss itself is of none.
+ */
+SAMBA__FN const samba_tensor *samba__computed_loss(const samba__compilation *c)
+{
+    for (int32_t i = 0; i < c->n_losses; i++)
+        if (c->losses[i]->node) return c->losses[i];
+    return NULL;
 }
 
 SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
 {
     if (!samba__is_float(t->dtype))
-        return samba_fail(c->session, SAMBA_EDTYPE,
-                          "%s is %T and cannot be a loss; name the "
-                          "losses with program.loss or loss_indices, or compile with inference",
-                          t->name, (int)t->dtype);
+        return samba_fail(
+            c->session, SAMBA_EDTYPE,
+            "%s is %T and cannot be a loss; name the losses with program.loss or loss_indices, or compile with inference",
+            t->name, (int)t->dtype);
+
     for (int32_t i = 0; i < c->n_losses; i++)
         if (c->losses[i] == t) return true; /* named twice, it is one loss */
     c->losses[c->n_losses++] = t;
-    const samba__node *first = c->losses[0]->node, *n = t->node;
-    c->graph = n ? n->graph : NULL;
-    if (!first || !n || first->graph == n->graph) return true;
+
+    const samba_tensor *first = samba__computed_loss(c);
+    c->graph = first ? first->node->graph : NULL;
+    if (!first || !t->node || first->node->graph == t->node->graph) return true;
     return samba_fail(c->session, SAMBA_EARG,
-                      "losses %s and %s are of different graphs; one graph "
-                      "of a program trains",
-                      c->losses[0]->name, t->name);
+                      "losses %s and %s are of different graphs; one graph of a program trains",
+                      first->name, t->name);
 }
 
 /* SambaFlow's default suits one scalar output; of more, some were hardly meant as losses. */
@@ -24855,11 +27068,12 @@ SAMBA__FN void samba__warn_of_losses(const samba__compilation *c)
     samba__text t = samba__text_in(list, sizeof list);
     if (!samba__n_optims(c->program)) return;
     if (c->n_losses == 1 && c->losses[0]->shape.ndim == 0) return;
+
     samba__put_inputs(&t, c->losses, c->n_losses);
-    samba__warn(c->session,
-                "no loss is named, so every output is one and is trained to be small: "
-                "%s; name the loss with program.loss or loss_indices",
-                list);
+    samba__warn(
+        c->session,
+        "no loss is named, so every output is one and is trained to be small: %s; name the loss with program.loss or loss_indices",
+        list);
 }
 
 /* Outputs: the loss first, as SambaFlow has (loss, out). Losses: as program says, or all. */
@@ -24868,27 +27082,27 @@ SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
     const samba_program *p = c->program;
     samba_session *s = c->session;
     int32_t n = 0;
-    bool fine = !p->loss || samba__add_output(c, p->loss);
-    for (; fine && n < SAMBA_MAX_OUTPUTS && p->outputs[n]; n++)
-        fine = samba__add_output(c, p->outputs[n]);
-    fine = fine
-        && (c->n_outputs || samba_fail(s, SAMBA_EARG, "a program needs a loss or an output"));
-    if (!fine || p->inference) return fine;
-    if (p->loss) fine = samba__add_loss(c, p->loss);
-    for (int32_t i = 0; fine && i < p->n_loss_indices && i < SAMBA_MAX_OUTPUTS; i++) {
+
+    if (p->loss && !samba__add_output(c, p->loss)) return false;
+    for (; n < SAMBA_MAX_OUTPUTS && p->outputs[n]; n++)
+        if (!samba__add_output(c, p->outputs[n])) return false;
+    if (!c->n_outputs) return samba_fail(s, SAMBA_EARG, "a program needs a loss or an output");
+    if (p->inference) return true;
+
+    if (p->loss && !samba__add_loss(c, p->loss)) return false;
+    for (int32_t i = 0; i < p->n_loss_indices && i < SAMBA_MAX_OUTPUTS; i++) {
         int32_t k = p->loss_indices[i];
-        fine = ((k >= 0 && k < n)
-                || samba_fail(s, SAMBA_ERANGE,
-                              "loss index %d is out of range; there are %d "
-                              "outputs",
-                              k, n))
-            && samba__add_loss(c, p->outputs[k]);
+        if (k < 0 || k >= n)
+            return samba_fail(s, SAMBA_ERANGE,
+                              "loss index %d is out of range; there are %d outputs", k, n);
+        if (!samba__add_loss(c, p->outputs[k])) return false;
     }
-    if (p->loss || p->n_loss_indices || !fine) return fine;
-    for (int32_t i = 0; fine && i < c->n_outputs; i++)
-        fine = samba__add_loss(c, c->outputs[i]);
-    if (fine) samba__warn_of_losses(c);
-    return fine;
+
+    if (p->loss || p->n_loss_indices) return true;
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        if (!samba__add_loss(c, c->outputs[i])) return false;
+    samba__warn_of_losses(c);
+    return true;
 }
 
 /* Argins are found by name, so two optimizers must not have the same region. */
@@ -24898,10 +27112,10 @@ SAMBA__FN bool samba__own_region(const samba__compilation *c, int32_t o)
     for (int32_t i = 0; mine && i < o; i++) {
         const char *other = samba__optim_at(c->program, i)->argin_region_name;
         if (!other || !samba__same_text(mine, other)) continue;
-        return samba_fail(c->session, SAMBA_ENAME,
-                          "optimizers %d and %d have the same "
-                          "argin_region_name %s; give each its own",
-                          i, o, mine);
+        return samba_fail(
+            c->session, SAMBA_ENAME,
+            "optimizers %d and %d have the same argin_region_name %s; give each its own", i, o,
+            mine);
     }
     return true;
 }
@@ -24910,25 +27124,26 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
 {
     samba_session *s = c->session;
     const samba_optim *d = samba__optim_at(c->program, o);
-    bool fine = true;
-    if (d->params) {
-        for (int32_t i = 0; fine && i < d->n_params; i++) {
-            const samba_tensor *w = d->params[i];
-            int32_t other = w && w->session == s ? c->optim_of[w->id] : 0;
-            fine = (other
-                    || samba_fail(s, SAMBA_EARG,
-                                  "optimizer %d lists %s, which is no parameter "
-                                  "to train of this session",
-                                  o, w ? w->name : "NULL"))
-                && (other < 0
-                    || samba_fail(s, SAMBA_EARG,
-                                  "%s is listed by optimizers %d and %d; a parameter "
-                                  "has one optimizer",
-                                  w->name, other - 1, o));
-            if (fine) c->optim_of[w->id] = o + 1;
-        }
+    if (!d->params) return true;
+
+    for (int32_t i = 0; i < d->n_params; i++) {
+        const samba_tensor *w = d->params[i];
+        int32_t other = w && w->session == s ? c->optim_of[w->id] : 0;
+        if (!other)
+            return samba_fail(
+                s, SAMBA_EARG,
+                "optimizer %d lists %s, which is no parameter to train of this session", o,
+                w ? w->name : "NULL");
+
+        if (other == o + 1)
+            return samba_fail(s, SAMBA_EARG, "optimizer %d lists %s twice", o, w->name);
+        if (other >= 0)
+            return samba_fail(s, SAMBA_EARG,
+                              "%s is listed by optimizers %d and %d; a parameter has one optimizer",
+                              w->name, other - 1, o);
+        c->optim_of[w->id] = o + 1;
     }
-    return fine;
+    return true;
 }
 
 /* Gives an optimizer the parameters that its select wants, of those that no list has. */
@@ -24941,11 +27156,12 @@ SAMBA__FN bool samba__assign_selected(samba__compilation *c, int32_t o)
             int32_t *optim = &c->optim_of[w->id], other = *optim - 1;
             bool listed = other >= 0 && !samba__optim_at(c->program, other)->select;
             if (listed || !d->select(w, d->select_user)) continue;
+
             if (other >= 0)
-                return samba_fail(c->session, SAMBA_EARG,
-                                  "%s is selected by optimizers %d and %d; a "
-                                  "parameter has one optimizer",
-                                  w->name, other, o);
+                return samba_fail(
+                    c->session, SAMBA_EARG,
+                    "%s is selected by optimizers %d and %d; a parameter has one optimizer",
+                    w->name, other, o);
             *optim = o + 1;
         }
     }
@@ -24961,38 +27177,40 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     c->params = (samba_tensor **)samba__temp(s, 2 * n, sizeof *c->params);
     c->grads = c->params ? c->params + n : NULL;
     c->optim_of = (int32_t *)samba__temp(s, n, sizeof *c->optim_of);
-    bool fine = c->params && c->optim_of;
-    if (!p->inference) {
-        for (int32_t i = 0; fine && i < n; i++) {
-            if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
-            c->optim_of[i] = -1;
-            c->params[c->n_params++] = s->tensors[i];
-        }
-        for (int32_t o = 0; fine && o < samba__n_optims(p); o++) {
-            const samba_optim *d = samba__optim_at(p, o);
-            fine = samba__own_region(c, o) && samba__check_optim(s, d, o)
-                && (!(p->max_grad_norm > 0.0f) || !(d->max_grad_norm > 0.0f)
-                    || samba_fail(
-                        s, SAMBA_EARG,
-                        "program.max_grad_norm clips the gradients of all "
-                        "optimizers, max_grad_norm of optimizer %d its own; set one of them",
-                        o))
-                && (d->params || d->select || rest < 0
-                    || samba_fail(s, SAMBA_EARG,
-                                  "optimizers %d and %d both list no parameters; each "
-                                  "must own its own",
-                                  rest, o))
-                && samba__assign_listed(c, o);
-            if (!d->params && !d->select) rest = o;
-        }
-        for (int32_t o = 0; fine && o < samba__n_optims(p); o++)
-            fine = samba__assign_selected(c, o);
+    if (!c->params || !c->optim_of) return false;
+    if (p->inference) return true;
+
+    for (int32_t i = 0; i < n; i++) {
+        if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
+        c->optim_of[i] = -1;
+        c->params[c->n_params++] = s->tensors[i];
     }
+
+    for (int32_t o = 0; o < samba__n_optims(p); o++) {
+        const samba_optim *d = samba__optim_at(p, o);
+        if (!samba__own_region(c, o) || !samba__check_optim(s, d, o)) return false;
+        if (p->max_grad_norm > 0.0f && d->max_grad_norm > 0.0f)
+            return samba_fail(
+                s, SAMBA_EARG,
+                "program.max_grad_norm clips the gradients of all optimizers, max_grad_norm of optimizer %d its own; set one of them",
+                o);
+        if (!d->params && !d->select && rest >= 0)
+            return samba_fail(s, SAMBA_EARG,
+                              "optimizers %d and %d both list no parameters; each must own its own",
+                              rest, o);
+
+        if (!samba__assign_listed(c, o)) return false;
+        if (!d->params && !d->select) rest = o;
+    }
+
+    for (int32_t o = 0; o < samba__n_optims(p); o++)
+        if (!samba__assign_selected(c, o)) return false;
+
     for (int32_t i = 0; i < c->n_params; i++) {
         int32_t *optim = &c->optim_of[c->params[i]->id];
         if (*optim < 0) *optim = rest + 1;
     }
-    return fine;
+    return true;
 }
 
 SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba_tensor *source)
@@ -25013,6 +27231,7 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
     samba_tensor *mean = samba__layer_param(s, loss->name, SAMBA__MEAN, &loss->shape, SAMBA__OUTPUT,
                                             samba__all(0.0f));
     if (mean) mean->mem_type = loss->mem_type;
+
     bool sums = samba__kind_of(c, loss) == SAMBA__SUMS;
     samba_tensor *share = sums ? loss : samba_scale(loss, 1.0f / (float)c->microbatches);
     samba__emit2(SAMBA__OP_accumulate, mean, share, &anew, 1);
@@ -25043,21 +27262,26 @@ SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *lo
     samba__spread_kind kind = samba__kind_of(c, loss);
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__grad", loss->name);
     if (!name) return NULL;
-    if (loss->role == SAMBA__WEIGHT && s->lacks_grads)
-        return samba__none(samba_fail(s, SAMBA_EARG,
-                                      "%s is a parameter and a loss: its gradient "
-                                      "as a loss is 1 and cannot be given: "
-                                      "samba_set_output_grads(s, true), or another loss",
-                                      loss->name));
+
+    if (loss->role == SAMBA__WEIGHT && s->lacks_grads) {
+        samba_fail(
+            s, SAMBA_EARG,
+            "%s is a parameter and a loss: its gradient as a loss is 1 and cannot be given: samba_set_output_grads(s, true), or another loss",
+            loss->name);
+        return NULL;
+    }
     if (loss->role == SAMBA__WEIGHT) /* whose gradient has this name, as a parameter's */
         return samba_full(s, loss->shape, 1.0f / (float)c->microbatches);
+
     if (loss->shape.ndim) {
         loss->grad = samba__layer_param(s, loss->name, "grad", &loss->shape, SAMBA__INPUT,
                                         samba__all(1.0f));
-        if (loss->grad) loss->grad->batch_dim = kind == SAMBA__ROWS ? samba__row_dim(c, loss) : -1;
+        int32_t dim = c->parts ? samba__row_dim(c, loss) : loss->batch_dim;
+        if (loss->grad) loss->grad->batch_dim = kind == SAMBA__ROWS ? dim : -1;
     } else {
         loss->grad = samba__scalar(s, name, SAMBA_F32, SAMBA__ARGIN, 1.0f);
     }
+
     bool adds = kind == SAMBA__ROWS || kind == SAMBA__SUMS;
     float times = adds ? (float)c->replicas : 1.0f / (float)c->microbatches;
     samba_tensor *grad = times == 1.0f ? loss->grad : samba_scale(loss->grad, times);
@@ -25076,6 +27300,7 @@ SAMBA__FN bool samba__note_flows(samba__compilation *c, const samba__tape *t)
     if (!c->program->pef) return true;
     c->flows = (samba__binding_pair *)samba__temp(c->session, t->n_tensors, sizeof *c->flows);
     if (!c->flows) return false;
+
     for (int32_t i = 0; i < t->n_nodes; i++)
         for (int32_t o = 0; o < t->nodes[i]->n_out; o++)
             samba__note_flow(c, t, t->nodes[i]->out[o]);
@@ -25091,15 +27316,18 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     const int32_t onward = 0;
     samba__tape t;
     if (!c->n_params || !c->n_losses) return true;
+
     if (!samba__tape_open(&t, s, c->losses, c->n_losses)) return false;
     for (int32_t i = 0; i < c->n_params; i++)
         samba__tape_want(&t, c->params[i]);
     samba__tape_spread(&t);
+
     s->section = SAMBA_BCKWD;
     for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++)
         if (samba__tape_needs(&t, c->losses[i]))
             samba__tape_seed(&t, c->losses[i], samba__loss_grad(c, c->losses[i]));
     if (samba_ok(s)) samba__tape_run(&t);
+
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
         samba_tensor *w = c->params[i];
         samba_tensor *dw = c->grads[i] = samba_cast(samba__tape_grad(&t, w), SAMBA_F32);
@@ -25107,13 +27335,15 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
         w->grad = c->grads[i] = dw
             ? samba__layer_param(s, w->name, "grad", &w->shape, SAMBA__GRADIENT, samba__all(0.0f))
             : NULL;
-        if (w->grad && c->microbatches == 1) samba__add_pair(c, w->grad, dw);
-        if (!w->grad || c->microbatches == 1) continue;
+
+        if (w->grad && !c->accumulates) samba__add_pair(c, w->grad, dw);
+        if (!w->grad || !c->accumulates) continue;
         s->section = SAMBA_ZEROGRAD;
         samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0);
         s->section = SAMBA_BCKWD;
         samba__emit2(SAMBA__OP_accumulate, w->grad, dw, &onward, 1);
     }
+
     s->section = SAMBA_FWD;
     if (samba_ok(s)) samba__note_flows(c, &t);
     samba__tape_close(&t);
@@ -25127,7 +27357,7 @@ SAMBA__FN samba_tensor *samba__add_clip(samba__compilation *c, samba_tensor *con
     char buffer[160];
     samba_session *s = c->session;
     samba_tensor *clip = max_norm ? samba__clip_factor(s, grads, n, max_norm) : NULL;
-    const char *name = samba__print_name(s, buffer, sizeof buffer, "%sclip_factor", prefix);
+    const char *name = samba__optim_name(s, buffer, sizeof buffer, prefix, "clip_factor");
     if (!clip || !name) return NULL;
     samba_tensor *kept = samba__scalar(s, name, SAMBA_F32, SAMBA__OUTPUT, 0.0f);
     return samba__add_pair(c, kept, clip) ? clip : NULL;
@@ -25142,11 +27372,13 @@ SAMBA__FN bool samba__add_program_clip(samba__compilation *c, samba_tensor **cli
     int32_t n = 0;
     *clip = NULL;
     if (!(p->max_grad_norm > 0.0f) || p->inference) return true;
+
     samba_tensor **grads = (samba_tensor **)samba__temp(s, c->n_params, sizeof *grads);
     if (!grads) return false;
     for (int32_t i = 0; i < c->n_params; i++)
         if (c->optim_of[c->params[i]->id] > 0 && c->grads[i]) grads[n++] = c->grads[i];
     if (!n) return true; /* which the first optimizer reports, if there is one */
+
     no_region.prefix = "";
     samba_tensor *max_norm = samba__optim_argin(s, &no_region, "max_grad_norm", p->max_grad_norm);
     *clip = max_norm ? samba__add_clip(c, grads, n, "", max_norm) : NULL;
@@ -25164,6 +27396,7 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o, samba_tens
     samba__optimizer opt;
     int32_t n = 0;
     if (!mine) return false;
+
     grads = mine + c->n_params;
     samba__print(region, sizeof region, samba__n_optims(c->program) > 1 ? "optim%d__" : "", o);
     for (int32_t i = 0; i < c->n_params; i++) {
@@ -25175,13 +27408,15 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o, samba_tens
     }
     if (!n)
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
+
     const char *prefix = d->argin_region_name ? d->argin_region_name : region;
     if (!samba__optimizer_open(s, &opt, d, prefix, clip)) return false;
     if (opt.max_norm) opt.clip = samba__add_clip(c, grads, n, prefix, opt.max_norm);
-    bool fine = samba_ok(s);
-    for (int32_t i = 0; fine && i < n; i++)
-        fine = samba__optimizer_step(&opt, mine[i], grads[i]);
-    return fine;
+
+    if (!samba_ok(s)) return false;
+    for (int32_t i = 0; i < n; i++)
+        if (!samba__optimizer_step(&opt, mine[i], grads[i])) return false;
+    return true;
 }
 
 /* The bf16 scale of a group of weights x[0], x[step] ...: the largest becomes 127, or -8. */
@@ -25209,10 +27444,12 @@ SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_d
     uint16_t *scale = scales ? scales + (samba__scale_at(scales, k, j) - scales) : NULL;
     bool four = type == SAMBA_U8;
     int64_t row = samba__panel_row(type);
+
     for (int64_t p = 0; p < k; p++) {
         uint8_t *to = q + (four ? p / 2 : p) * row;
         uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL, h;
         if (d && p % SAMBA__GROUP == 0) *d = samba__group_scale(x + p, four);
+
         if (type == SAMBA_F32)
             memcpy(to, x + p, 4);
         else if (type == SAMBA_BF16) {
@@ -25238,9 +27475,24 @@ SAMBA__FN samba_tensor *samba__packed_leaf(samba_tensor *w, const char *kind, sa
         ? samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT, samba__all(0.0f))
         : NULL;
     if (!t || !samba__own_data(t)) return NULL;
+
     t->frozen = true;
     t->symbol = -1; /* what a program has of it is out of date */
     return t;
+}
+
+/* Integers have no NaN or infinity: a weight that is one would become a number. */
+SAMBA__FN bool samba__expect_finite_weights(const samba_tensor *w, const float *x, const char *kind)
+{
+    int64_t k = w->shape.dim[1];
+    for (int64_t i = 0; i < samba_count(&w->shape); i++) {
+        if (x[i] - x[i] == 0.0f) continue;
+        return samba_fail(
+            w->session, SAMBA_ERANGE,
+            "%s cannot be packed as %s: it holds %g at [%l,%l], which no integer stands for; the weights are damaged, or training has diverged",
+            w->name, kind, (double)x[i], i / k, i % k);
+    }
+    return true;
 }
 
 /* Makes, or fills anew, the packed form of w. */
@@ -25252,12 +27504,15 @@ SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
                  *packed = samba__packed_leaf(w, samba__packing[as].name, samba__packing[as].type,
                                               as == SAMBA_WEIGHTS_INT4 ? k / 2 : k);
     if (packed && kind) scale = samba__packed_leaf(w, kind, SAMBA_BF16, k / SAMBA__GROUP);
-    if (!packed || (kind && !scale) || !samba__own_data(w)) return false;
+
+    const float *values = packed ? (const float *)samba__value_of(w) : NULL;
+    if (!values || (kind && !scale)) return false;
+    if (kind && !samba__expect_finite_weights(w, values, samba__packing[as].name)) return false;
+
     memset(packed->data, 0, samba__host_bytes(packed));
     for (int32_t j = 0; j < n; j++)
         samba__pack_weight_row((uint8_t *)packed->data, scale ? (uint16_t *)scale->data : NULL,
-                               packed->dtype, (const float *)w->data + (int64_t)j * k, k, j,
-                               w->session->cuts_bf16);
+                               packed->dtype, values + (int64_t)j * k, k, j, w->session->cuts_bf16);
     return true;
 }
 
@@ -25266,17 +27521,21 @@ SAMBA__FN bool samba__pack_weights(samba__compilation *c)
 {
     samba_session *s = c->session;
     if (!c->program->weights) return true;
+
     bool *done = (bool *)samba__temp(s, samba__n_tensors(s), sizeof *done);
-    for (int32_t i = 0; done && i < samba__n_nodes(s); i++) {
+    if (!done) return false;
+
+    for (int32_t i = 0; i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
         bool reads = samba__is(n->op, SAMBA__OP_affine) || samba__is(n->op, SAMBA__OP_lookup);
         samba_tensor *w = reads ? n->in[1] : NULL;
         samba_weights as = w ? samba__packs_as(w, c->program->weights) : SAMBA_WEIGHTS_PLAIN;
         if (!as || done[w->id] || !samba__quantizes(c, n)) continue;
+
         done[w->id] = true;
         if (!samba__pack_weight(w, as)) return false;
     }
-    return done != NULL;
+    return true;
 }
 
 /* Memories exist, and what lies between ops asks for none but the one it is in. */
@@ -25287,18 +27546,18 @@ SAMBA__FN bool samba__check_memories(const samba__compilation *c)
         const samba_tensor *t = s->tensors[i];
         bool placed = !t->node || t->mem_type == SAMBA_MEM_NONE || t->mem_type == SAMBA_MEM_HBM;
         if ((unsigned)t->mem_type > SAMBA_MEM_HOST)
-            return samba_fail(s, SAMBA_ERANGE,
-                              "%s.mem_type is %d; there are SAMBA_MEM_NONE, "
-                              "SAMBA_MEM_DDR, SAMBA_MEM_HBM and SAMBA_MEM_HOST",
-                              t->name, (int32_t)t->mem_type);
+            return samba_fail(
+                s, SAMBA_ERANGE,
+                "%s.mem_type is %d; there are SAMBA_MEM_NONE, SAMBA_MEM_DDR, SAMBA_MEM_HBM and SAMBA_MEM_HOST",
+                t->name, (int32_t)t->mem_type);
+
         for (int32_t k = 0; !placed && k < c->n_outputs; k++)
             placed = c->outputs[k] == t;
         if (!placed)
-            return samba_fail(s, SAMBA_ERANGE,
-                              "%s.mem_type is %d, but what ops pass on to each "
-                              "other shares memory in the HBM: leave it SAMBA_MEM_NONE, or make "
-                              "it an output",
-                              t->name, (int32_t)t->mem_type);
+            return samba_fail(
+                s, SAMBA_ERANGE,
+                "%s.mem_type is %d, but what ops pass on to each other shares memory in the HBM: leave it SAMBA_MEM_NONE, or make it an output",
+                t->name, (int32_t)t->mem_type);
     }
     return true;
 }
@@ -25311,23 +27570,28 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     samba_tensor *clip = NULL;
     c->pairs = (samba__binding_pair *)samba__temp(s, room, sizeof *c->pairs);
     if (!c->pairs) return false;
+
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
         if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node)
             s->tensors[i]->role = SAMBA__TEMP;
+
     c->first_generated = samba__n_nodes(s);
     s->generating = true;
     s->graph = c->graph;
+
     if (!samba__pack_weights(c) || !samba__add_observers(c)) return false;
     if (!samba__find_parts(c) || !samba__add_backward(c)) return false;
     for (int32_t i = 0; i < c->n_outputs; i++) {
         if (!samba__keep_output(c, c->outputs[i])) return false;
     }
+
     if (!samba__add_program_clip(c, &clip)) return false;
     if (!c->program->inference) {
         for (int32_t o = 0; o < samba__n_optims(c->program); o++)
             if (!samba__add_optimizer(c, o, clip)) return false;
     }
     s->generating = false;
+
     c->n_tensors = samba__n_tensors(s) + c->n_pairs + c->n_params + samba__quantize_room(c);
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
     return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__fuse(c)
@@ -25345,32 +27609,52 @@ SAMBA__FN const void *samba__initial_value(samba_session *s, uint32_t index, con
     return t ? t->data : NULL;
 }
 
-SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
+/* Are the numbers of a program in their ranges? */
+SAMBA__FN bool samba__check_fields(samba_session *s, const samba_program *p)
 {
     static const char *const limit[4]
         = { "mem_limit[0]", "mem_limit[1]", "mem_limit[2]", "mem_limit[3]" };
     const char *at = "samba_program";
-    bool fine = samba__in_range(s, at, "microbatches", p->microbatches, 0.0, 65536.0)
-        && samba__in_range(s, at, "replicas", p->replicas, 0.0, 65536.0)
-        && samba__in_range(s, at, "n_loss_indices", p->n_loss_indices, 0.0, SAMBA_MAX_OUTPUTS)
-        && samba__in_range(s, at, "n_optims", p->n_optims, 0.0, 65536.0)
-        && samba__in_range(s, at, "weights", (int32_t)p->weights, 0.0, SAMBA_WEIGHTS_INT4)
-        && samba__in_range(s, at, "level", (int32_t)p->level, 0.0, SAMBA_O3)
-        && samba__in_range(s, at, "mapping", (int32_t)p->mapping, 0.0, SAMBA_MAPPING_SPATIAL)
-        && samba__in_range(s, at, "sram_bytes", (double)p->sram_bytes, 0.0, SAMBA__NO_LIMIT)
-        && samba__check_hyperparam(s, at, "max_grad_norm", (double)p->max_grad_norm)
-        && samba__in_range(s, at, "target", (int32_t)p->target, 0.0, SAMBA_N_TARGETS - 1)
-        && samba__in_range(s, at, "memory", (double)p->memory, 0.0, SAMBA__NO_LIMIT);
-    for (int i = 0; fine && i < 4; i++)
-        fine = samba__in_range(s, at, limit[i], (double)p->mem_limit[i], 0.0, SAMBA__NO_LIMIT);
-    if (!fine) return false;
+
+    if (!samba__in_range(s, at, "microbatches", p->microbatches, 0.0, 65536.0)
+        || !samba__in_range(s, at, "replicas", p->replicas, 0.0, 65536.0)
+        || !samba__in_range(s, at, "n_loss_indices", p->n_loss_indices, 0.0, SAMBA_MAX_OUTPUTS)
+        || !samba__in_range(s, at, "n_optims", p->n_optims, 0.0, 65536.0)
+        || !samba__in_range(s, at, "weights", (int32_t)p->weights, 0.0, SAMBA_WEIGHTS_INT4)
+        || !samba__in_range(s, at, "level", (int32_t)p->level, 0.0, SAMBA_O3)
+        || !samba__in_range(s, at, "mapping", (int32_t)p->mapping, 0.0, SAMBA_MAPPING_SPATIAL)
+        || !samba__in_range(s, at, "sram_bytes", (double)p->sram_bytes, 0.0, SAMBA__NO_LIMIT)
+        || !samba__check_hyperparam(s, at, "max_grad_norm", (double)p->max_grad_norm)
+        || !samba__in_range(s, at, "target", (int32_t)p->target, 0.0, SAMBA_N_TARGETS - 1)
+        || !samba__in_range(s, at, "memory", (double)p->memory, 0.0, SAMBA__NO_LIMIT))
+        return false;
+
+    for (int i = 0; i < 4; i++)
+        if (!samba__in_range(s, at, limit[i], (double)p->mem_limit[i], 0.0, SAMBA__NO_LIMIT))
+            return false;
+    return true;
+}
+
+SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
+{
+    if (!samba__check_fields(s, p)) return false;
+
     if (p->n_optims && !p->optims)
         return samba_fail(s, SAMBA_EARG, "in samba_program: n_optims is %d, but optims is NULL",
                           p->n_optims);
     if (p->optims && p->optim.kind)
         return samba_fail(s, SAMBA_EARG,
-                          "in samba_program: optim and optims are both given; use "
-                          "one of them");
+                          "in samba_program: optim and optims are both given; use one of them");
+
+    if (p->accumulate && p->inference)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in samba_program: accumulate is of gradients, which a program with inference has not");
+    if (p->accumulate && p->mapping == SAMBA_MAPPING_SPATIAL)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in samba_program: with mapping spatial BCKWD and OPT are one section, so no gradients can add up before OPT: accumulate needs mapping section");
+
     const samba_optim *o = &p->optim;
     bool given = o->params || o->select || o->argin_region_name;
     for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
@@ -25389,12 +27673,15 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
     c->program = program;
     c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
     c->replicas = program->replicas > 1 ? program->replicas : 1;
+    c->accumulates = c->microbatches > 1 || program->accumulate;
+
     if (!samba__check_program(s, program)) return false;
     if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0))
-        return samba_fail(s, SAMBA_EARG,
-                          "program.weights is %d; it says how a program with "
-                          "inference stores its weights, 0 ... 4",
-                          (int32_t)program->weights);
+        return samba_fail(
+            s, SAMBA_EARG,
+            "program.weights is %d; it says how a program with inference stores its weights, 0 ... 4",
+            (int32_t)program->weights);
+
     return samba__check_quantize(s, program) && samba__collect_outputs(c)
         && samba__collect_params(c);
 }
@@ -25406,8 +27693,7 @@ SAMBA__FN void samba__check_desc(samba_session *s, const samba_desc *desc)
     samba__in_range(s, "samba_open", "threads", desc->threads, 0.0, 65536.0);
     if (!desc->alloc != !desc->release)
         samba_fail(s, SAMBA_EARG,
-                   "in samba_open: alloc and release come together; one of them is "
-                   "NULL");
+                   "in samba_open: alloc and release come together; one of them is NULL");
     if (desc->threads > SAMBA__MAX_THREADS)
         samba__warn(s, "in samba_open: %d threads are asked for; there will be %d", desc->threads,
                     SAMBA__MAX_THREADS);
@@ -25421,8 +27707,10 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
         d.alloc = samba__default_alloc;
         d.release = samba__default_release;
     }
+
     samba_session *s = (samba_session *)d.alloc(sizeof *s, d.user);
     if (!s) return NULL;
+
     memset(s, 0, sizeof *s);
     s->desc = d;
     s->held = sizeof *s;
@@ -25430,10 +27718,12 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     s->tracing = s->train = true;
     s->section = SAMBA_FWD;
     s->quiet = d.quiet;
+
     s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());
     s->local = (float *)samba__alloc(s, samba__local_bytes(s));
     s->poisoned = !s->local; /* no op can run: this error stays */
-    samba_set_graphamp(s, d.graphamp);
+
+    samba__choose_graphamp(s, "samba_open", d.graphamp);
     const char *wrong = samba__wrong_arithmetic();
     if (wrong) samba_fail(s, SAMBA_ESTATE, "samba_open: %s", wrong);
     samba__check_desc(s, desc);
@@ -25476,7 +27766,11 @@ SAMBA__FN void samba__free_history(samba_session *s, samba__history *h, const sa
 /* Nothing that sections made is to be read by sections that run alone. */
 SAMBA__FN void samba__forget_runs(samba_session *s)
 {
-    memset(s->history.ran, 0, s->rt->pef.n_sections * sizeof *s->history.ran);
+    samba__history *h = &s->history;
+    memset(h->ran, 0, s->rt->pef.n_sections * sizeof *h->ran);
+    memset(&h->passes, 0, sizeof h->passes);
+    h->forgot = ++h->now;
+    s->rt->adds_anew = true;
 }
 
 SAMBA__FN void samba__unload(samba_session *s)
@@ -25495,14 +27789,17 @@ SAMBA_API int samba_close(samba_session *s)
 {
     if (!s) return 1;
     int failed = s->code != SAMBA_OK;
+
     samba__unload(s);
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if (!t->borrowed) samba__free(s, t->data, samba__host_bytes(t));
+        if (!t->borrowed) samba__free(s, t->data, samba__copy_bytes(t));
     }
+
 #if defined(SAMBA_DEFAULT_SESSION)
     if (s == samba__default_session) samba__default_session = NULL;
 #endif
+
     if (s->has_pool) samba__pool_close(&s->pool);
     samba__free(s, s->local, samba__local_bytes(s));
     while (s->blocks)
@@ -25510,6 +27807,7 @@ SAMBA_API int samba_close(samba_session *s)
     samba__arena_free(s, &s->temp_chunks);
     samba__arena_free(s, &s->scope_chunks);
     samba__arena_free(s, &s->chunks);
+
     s->desc.release(s, sizeof *s, s->desc.user);
     return failed;
 }
@@ -25565,12 +27863,12 @@ SAMBA__FN bool samba__end(const samba_session *s, const char *name, bool fine)
 
 SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 {
-    return samba_ok(s) && samba__file_kept(s)
-        && (s->rt
-            || samba_fail(s, SAMBA_ESTATE,
-                          "in %s: no program is loaded; call samba_compile "
-                          "or samba_load first",
-                          what));
+    if (!samba_ok(s) || !samba__file_kept(s)) return false;
+    if (!s->rt)
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in %s: no program is loaded; call samba_compile or samba_load first",
+                          what);
+    return true;
 }
 
 /* "did you mean": the named tensor nearest to name, of the given role (0: any). */
@@ -25587,6 +27885,7 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
             nearest = t->name;
         }
     }
+
     return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
                       nearest);
 }
@@ -25641,7 +27940,7 @@ SAMBA_API bool samba_set_output_grads(samba_session *s, bool init)
 /* ---- Host copies: which is newer, the host's or the device's? ---- */
 SAMBA__FN uint64_t samba__hash_data(const samba_tensor *t)
 {
-    return samba__hash(t->data, samba__host_bytes(t), 0);
+    return samba__hash(t->data, samba__copy_bytes(t), 0);
 }
 
 /* The host copy of t is now as new as the value on the device, or older. From here on it is the
@@ -25664,7 +27963,7 @@ SAMBA__FN size_t samba__device_size(const samba_tensor *t)
 SAMBA_API size_t samba_bytes(const samba_tensor *t)
 {
     if (!t) return 0;
-    return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__host_bytes(t);
+    return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__copy_bytes(t);
 }
 
 /* Copies a value of t, which is a transfer if the device has t. */
@@ -25683,13 +27982,12 @@ SAMBA__FN bool samba__can_send(const samba_tensor *t, const char *what)
         return samba_fail(s, SAMBA_ESTATE, "in %s(%s): the program does not use it", what, t->name);
     if (!t->data)
         return samba_fail(s, SAMBA_ESTATE,
-                          "in %s(%s): it has no host copy; call samba_cpu or make "
-                          "it with data",
+                          "in %s(%s): it has no host copy; call samba_cpu or make it with data",
                           what, t->name);
-    if (samba_bytes(t) == samba__host_bytes(t)) return true;
+
+    if (samba_bytes(t) == samba__copy_bytes(t)) return true;
     return samba_fail(s, SAMBA_ESTATE,
-                      "in %s(%s): the program wants all microbatches, %l bytes; "
-                      "use samba_write",
+                      "in %s(%s): the program wants all microbatches, %l bytes; use samba_write",
                       what, t->name, (int64_t)samba_bytes(t));
 }
 
@@ -25698,8 +27996,63 @@ SAMBA__FN bool samba__can_send(const samba_tensor *t, const char *what)
 SAMBA__FN void samba__note_value(samba_session *s, uint32_t i, const void *value, size_t size)
 {
     samba__symbol q = samba__symbol_at(&s->rt->pef, i);
-    if (q.role != SAMBA__OUTPUT && !memcmp(s->rt->data[i], value, size)) return;
+    bool computed = q.role == SAMBA__OUTPUT || q.role == SAMBA__GRADIENT;
+    if (!computed && !memcmp(s->rt->data[i], value, size)) return;
     s->history.edited[i] = ++s->history.now;
+}
+
+/* What the sections of the program do with output `symbol`: does one of them that has run make it,
+   and does another one than its maker read it? */
+typedef struct samba__output_use {
+    bool has_maker, made, read;
+} samba__output_use;
+
+SAMBA__FN samba__output_use samba__use_of_output(const samba_runtime *rt, uint32_t symbol)
+{
+    samba__output_use use = { false, false, false };
+    uint32_t word = samba__base_word(&rt->pef, symbol + 1);
+
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        bool makes = false, reads = false, ran = false;
+        for (uint32_t node = q.first; node < q.end; node++) {
+            samba__call_record r = samba__record_at(&rt->pef, node);
+            for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
+                if (samba__base_word(&rt->pef, samba__word(&r, k)) != word) continue;
+                makes = makes || k >= r.n_in;
+                reads = reads || k < r.n_in;
+                ran = ran || rt->steps[node].has_run;
+            }
+        }
+
+        use.has_maker = use.has_maker || makes;
+        use.made = use.made || (makes && ran);
+        use.read = use.read || (reads && !makes);
+    }
+    return use;
+}
+
+/* Tells, once, that t is read before a run has computed it, or written though a run computes it. */
+SAMBA__FN void samba__warn_of_output(samba_tensor *t, const char *what, bool writes)
+{
+    const samba_session *s = t->session;
+    bool known = writes ? t->overwritten : t->computed;
+    if (known || !s->rt || t->symbol < 0) return;
+    samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+    if (q.role != SAMBA__OUTPUT) return;
+
+    samba__output_use use = samba__use_of_output(s->rt, (uint32_t)t->symbol);
+    bool given = s->history.edited[t->symbol] != 0;
+    if (writes) t->overwritten = true;
+    if (!writes) t->computed = use.made || given || !use.has_maker;
+
+    if (!writes && !t->computed)
+        samba__warn(t->session, "in %s(%s): no run has computed it yet, so it is 0", what, t->name);
+    if (writes && use.has_maker && !use.read)
+        samba__warn(
+            t->session,
+            "in %s(%s): the program computes it, and no other section reads it: the next run overwrites what is written here",
+            what, t->name);
 }
 
 /* Gives t the value data. */
@@ -25709,7 +28062,7 @@ SAMBA__FN void samba__put_value(samba_tensor *t, const void *data)
     t->withheld = t->not_given = false;
     if (s->rt && t->symbol >= 0) samba__note_value(s, (uint32_t)t->symbol, data, samba_bytes(t));
     samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
-    if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__forget_norm(s->rt);
+    if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__note_gradient(s->rt);
     t->has_value = true;
     t->copied = data == t->data ? s->runs + 1 : 0;
 }
@@ -25718,19 +28071,19 @@ SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
 {
     return samba_fail(
         t->session, SAMBA_ESTATE,
-        "in %s: %s %T %S, the gradient of a loss, was not "
-        "given a value (samba_set_output_grads): give it by samba_write, or as a feed",
+        "in %s: %s %T %S, the gradient of a loss, was not given a value (samba_set_output_grads): give it by samba_write, or as a feed",
         what, t->name, (int)t->dtype, &t->shape);
 }
 
 /* Sends the host copy of t if it is newer than the device's value; also if nobody knows. */
-SAMBA__FN bool samba__send_newer(samba_tensor *t)
+SAMBA__FN bool samba__send_newer(samba_tensor *t, const char *what)
 {
     if (t->withheld && !samba__own_data(t)) return false;
     if (!t->data) return true;
     uint64_t hash = samba__hash_data(t);
     if (t->settled && t->data_hash == hash) return true;
-    if (!samba__can_send(t, "samba_run_with")) return false;
+    if (!samba__can_send(t, what)) return false;
+
     samba__put_value(t, t->data);
     t->settled = true;
     t->data_hash = hash;
@@ -25738,21 +28091,91 @@ SAMBA__FN bool samba__send_newer(samba_tensor *t)
 }
 
 /* ---- Writing and reading ---- */
-SAMBA_API bool samba_write(samba_tensor *t, const void *data)
+/* A hyperparameter that is written as a tensor, or fed, keeps to its range as by samba_set. The
+   gradient of a loss may be any value. */
+SAMBA__FN bool samba__check_scalar(const samba_tensor *t, const char *what, const void *data)
+{
+    float value;
+    if (t->role != SAMBA__ARGIN || t->dtype != SAMBA_F32) return true;
+    if (samba__argin_kind(t->name) == SAMBA__ARGIN_GRAD) return true;
+    memcpy(&value, data, sizeof value);
+    return samba__check_hyperparam(t->session, what, t->name, (double)value);
+}
+
+/* What the loaded program has under the name <base>__<part>; NULL: nothing. */
+SAMBA__FN const samba_tensor *samba__loaded_part(const samba_tensor *base, const char *part)
+{
+    char buffer[256];
+    const char *name
+        = samba__print_name(base->session, buffer, sizeof buffer, "%s__%s", base->name, part);
+    const samba_tensor *t = name ? samba__named(base->session, name) : NULL;
+    return t && t->symbol >= 0 ? t : NULL;
+}
+
+/* The int8 weights of a product that reads t: itself, as fake_quantize_weight made it, or as what
+   batch_norm does behind the product. */
+SAMBA__FN const samba_tensor *samba__int8_of_reader(const samba_tensor *t, bool direct)
+{
+    samba_session *s = t->session;
+    const samba_tensor *form = NULL;
+    for (int32_t i = 0; !form && i < samba__n_nodes(s); i++) {
+        const samba__node *n = s->nodes[i];
+        bool reads = false;
+        for (int32_t k = 0; k < n->n_in; k++)
+            reads = reads || n->in[k] == t;
+        if (!reads) continue;
+
+        form = samba__loaded_part(n->out[0], SAMBA__INT8_WEIGHTS);
+        if (!form && n->in[0]) form = samba__loaded_part(n->in[0], SAMBA__INT8_WEIGHTS);
+        if (!form && direct) form = samba__int8_of_reader(n->out[0], false);
+    }
+    return form;
+}
+
+/* A parameter that the loaded program has packed, or as int8 among its products: in a form that was
+   made of the value of then. NULL: no such form. */
+SAMBA__FN const samba_tensor *samba__form_in_program(const samba_tensor *w)
+{
+    const samba_tensor *form = NULL;
+    if (!w->session->rt || w->symbol >= 0 || w->role == SAMBA__INPUT) return NULL;
+    for (size_t i = 1; !form && i < sizeof samba__packing / sizeof *samba__packing; i++)
+        form = samba__loaded_part(w, samba__packing[i].name);
+    return form ? form : samba__int8_of_reader(w, true);
+}
+
+SAMBA__FN bool samba__check_form(const samba_tensor *t, const char *what)
+{
+    const samba_tensor *form = t->session->tracing ? NULL : samba__form_in_program(t);
+    if (!form) return true;
+    return samba_fail(
+        t->session, SAMBA_ESTATE,
+        "in %s(%s): the loaded program has it as %s, made of the value it had when the program was compiled, and would not see this one; call samba_set_tracing(s, true), write it, and compile again",
+        what, t->name, form->name);
+}
+
+/* what: the function that was called. */
+SAMBA__FN bool samba__write(samba_tensor *t, const char *what, const void *data)
 {
     if (!t || !samba_ok(t->session)) return false;
     samba_session *s = t->session;
-    if (!data) return samba_fail(s, SAMBA_EARG, "in samba_write(%s): data is NULL", t->name);
+    if (!data) return samba_fail(s, SAMBA_EARG, "in %s(%s): data is NULL", what, t->name);
     if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP)
-        return samba_fail(s, SAMBA_ESTATE,
-                          "in samba_write(%s): it is computed by %s and cannot "
-                          "be written",
-                          t->name, t->node->op->name);
+        return samba_fail(s, SAMBA_ESTATE, "in %s(%s): it is computed by %s and cannot be written",
+                          what, t->name, t->node->op->name);
+
+    if (!samba__check_scalar(t, what, data) || !samba__check_form(t, what)) return false;
     if (t->symbol < 0 && !samba__own_room(t)) return false;
     if (!samba__in_reach(t)) return false;
+
+    if (t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP) samba__warn_of_output(t, what, true);
     samba__put_value(t, data);
     if (t->symbol >= 0) samba__settle(t);
     return true;
+}
+
+SAMBA_API bool samba_write(samba_tensor *t, const void *data)
+{
+    return samba__write(t, "samba_write", data);
 }
 
 SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes)
@@ -25760,11 +28183,10 @@ SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes
     if (!t || !samba_ok(t->session)) return false;
     if (data && bytes != samba_bytes(t))
         return samba_fail(t->session, SAMBA_ESHAPE,
-                          "in samba_write_bytes(%s): it is %T %S and "
-                          "takes %l bytes; %l were given",
+                          "in samba_write_bytes(%s): it is %T %S and takes %l bytes; %l were given",
                           t->name, (int)t->dtype, &t->shape, (int64_t)samba_bytes(t),
                           (int64_t)bytes);
-    return samba_write(t, data);
+    return samba__write(t, "samba_write_bytes", data);
 }
 
 /* What a loop over the values of t may read after an error: 4 bytes for each of its elements. */
@@ -25772,9 +28194,11 @@ SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
 {
     static const float few[4096] = { 0.0f };
     if (!t) return few;
+
     samba_session *s = t->session;
     size_t size = samba__mul_size(samba_bytes(t) / samba_dtype_size(t->dtype), sizeof *few);
     if (size <= sizeof few) return few;
+
     if (size > s->zeros_size) { /* who has a smaller block keeps it */
         void *more = samba__arena_alloc(s, size);
         if (!more) return samba_dtype_size(t->dtype) < sizeof *few ? NULL : samba__place_of(t);
@@ -25784,21 +28208,62 @@ SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
     return s->zeros;
 }
 
+/* Is t a loss that has a gradient which can be given? */
+SAMBA__FN bool samba__seeds(const samba_tensor *t)
+{
+    const samba_tensor *g = t->grad;
+    return g && g->symbol >= 0 && t->symbol >= 0 && g->dtype == SAMBA_F32
+        && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
+}
+
+/* Tells once of a session that a loss which a program reads is not finite, and what finds why.
+   Other scalars may be infinite for a reason, but not NaN. */
+SAMBA__FN void samba__look_at_loss(const samba_tensor *t, const void *value)
+{
+    samba_session *s = t->session;
+    const float *x = (const float *)value;
+    if (s->told_nonfinite || s->desc.check_finite || !x || t->dtype != SAMBA_F32) return;
+    if (t->symbol < 0 || s->runs == 0) return;
+
+    bool scalar = t->shape.ndim == 0 && t->role == SAMBA__OUTPUT;
+    if (scalar && x[0] - x[0] == 0.0f) return; /* as nearly always: nothing else is asked */
+    bool loss = samba__seeds(t);
+    if (!loss && !scalar) return;
+
+    int64_t n = scalar ? 1 : (int64_t)(samba_bytes(t) / sizeof *x), i = 0;
+    while (i < n && (loss ? x[i] - x[i] == 0.0f : x[i] == x[i]))
+        i++;
+    if (i == n) return;
+
+    s->told_nonfinite = true;
+    samba__warn(
+        s,
+        "%s is %g after run %l: training has diverged, data or weights are damaged, or no target of the batch counts (labels of -100). samba_set_check_finite(session, true), or .check_finite of samba_desc, stops the next run at the op that makes the first NaN or infinity, and names it",
+        t->name, (double)x[i], (int64_t)s->runs);
+}
+
 /* The values of t; NULL with an error if they cannot be read as dtype. */
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
 {
     if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
-    if (t->not_given) return samba__none(samba__fail_not_given(t, what));
+    if (t->not_given) {
+        samba__fail_not_given(t, what);
+        return NULL;
+    }
+    samba__warn_of_output(t, what, false);
+
     const void *p = samba__value_of(t);
     if (t->dtype != dtype) {
         samba_fail(t->session, SAMBA_EDTYPE, "in %s(%s): it is %T, not %T; use samba_copy_out",
                    what, t->name, (int)t->dtype, (int)dtype);
     } else if (!p) {
-        samba_fail(t->session, SAMBA_ESTATE,
-                   "in %s(%s): it has no value: list it in "
-                   "program.outputs before compiling, and run FWD",
-                   what, t->name);
+        samba_fail(
+            t->session, SAMBA_ESTATE,
+            "in %s(%s): it has no value: list it in program.outputs before compiling, and run FWD",
+            what, t->name);
     }
+
+    if (t->dtype == dtype && p) samba__look_at_loss(t, p);
     return t->dtype == dtype ? p : NULL;
 }
 
@@ -25814,43 +28279,68 @@ SAMBA_API const int32_t *samba_read_i32(samba_tensor *t)
     return (const int32_t *)(p ? p : samba__zeros_for(t));
 }
 
-SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
+SAMBA__FN bool samba__copy_out(samba_tensor *t, const char *what, void *data, size_t size)
 {
     if (!t || !samba_ok(t->session)) return false;
-    bool fits = (data && size == samba_bytes(t))
-        || samba_fail(t->session, SAMBA_EARG,
-                      "in samba_copy_out(%s): %l bytes were offered, %l "
-                      "are needed",
-                      t->name, (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
-    const void *p = samba__readable(t, t->dtype, "samba_copy_out");
+    bool fits = data && size == samba_bytes(t);
+    if (!fits)
+        samba_fail(t->session, SAMBA_EARG, "in %s(%s): %l bytes were offered, %l are needed", what,
+                   t->name, (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
+
+    const void *p = samba__readable(t, t->dtype, what);
     if (fits && samba_ok(t->session)) samba__transfer(t, data, p, "PyRT_GET_TENSORS");
     return samba_ok(t->session);
 }
 
-SAMBA__FN bool samba__as_f32(samba_tensor *t, const float *from, float *to, int64_t n)
+SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
+{
+    return samba__copy_out(t, "samba_copy_out", data, size);
+}
+
+SAMBA__FN bool samba__as_f32(samba_tensor *t, const char *what, const float *from, float *to,
+                             int64_t n)
 {
     if (!t || !samba_ok(t->session)) return false;
     size_t size = samba_dtype_size(t->dtype), bytes = samba_bytes(t);
     if ((!from && !to) || (uint64_t)n != bytes / size)
-        return samba_fail(t->session, SAMBA_EARG, "%s has %l elements; %l were offered", t->name,
-                          (int64_t)(bytes / size), from || to ? n : 0);
-    if (t->dtype == SAMBA_F32) return from ? samba_write(t, from) : samba_copy_out(t, to, bytes);
+        return samba_fail(t->session, SAMBA_EARG, "in %s: %s has %l elements; %l were offered",
+                          what, t->name, (int64_t)(bytes / size), from || to ? n : 0);
+
+    if (t->dtype == SAMBA_F32)
+        return from ? samba__write(t, what, from) : samba__copy_out(t, what, to, bytes);
+
     void *raw = samba__alloc(t->session, bytes);
     if (raw && from) samba__store(raw, from, t->dtype, n);
-    bool fine = raw && (from ? samba_write(t, raw) : samba_copy_out(t, raw, bytes));
+    bool fine = raw && (from ? samba__write(t, what, raw) : samba__copy_out(t, what, raw, bytes));
     if (fine && to) samba__load(to, raw, t->dtype, n);
     samba__free(t->session, raw, bytes);
     return fine;
 }
 
+SAMBA__FN bool samba__write_f32(samba_tensor *t, const float *data, int64_t n)
+{
+    return samba__as_f32(t, "samba_write_f32", data, NULL, n);
+}
+
 SAMBA_API bool samba_write_f32(samba_tensor *t, const float *data, int64_t n)
 {
-    return samba__as_f32(t, data, NULL, n);
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__write_f32(t, data, n);
+    samba__leave_float_mode(callers);
+    return result;
+}
+
+SAMBA__FN bool samba__copy_out_f32(samba_tensor *t, float *data, int64_t n)
+{
+    return samba__as_f32(t, "samba_copy_out_f32", NULL, data, n);
 }
 
 SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
 {
-    return samba__as_f32(t, NULL, data, n);
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__copy_out_f32(t, data, n);
+    samba__leave_float_mode(callers);
+    return result;
 }
 
 /* ---- Names ---- */
@@ -25862,12 +28352,14 @@ SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
     bool of_grad = samba__ends_with(name, grad);
     size_t cut = of_grad ? sizeof grad - 1 : sizeof part - 1, n = strlen(name);
     if (!of_grad && !samba__ends_with(name, part)) return NULL;
+
     char *base = (char *)samba__alloc(s, n + 1);
     if (!base) return NULL;
     memcpy(base, name, n - cut);
     base[n - cut] = 0;
     samba_tensor *t = samba__named(s, base);
     samba__free(s, base, n + 1);
+
     if (!t || t->removed || (!t->node && t->role != SAMBA__OUTPUT) || t->out_index) return NULL;
     return of_grad ? t->grad : t;
 }
@@ -25875,15 +28367,20 @@ SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return NULL;
-    if (!name) return samba__none(samba_fail(s, SAMBA_EARG, "the name of a tensor is NULL"));
+    if (!name) {
+        samba_fail(s, SAMBA_EARG, "the name of a tensor is NULL");
+        return NULL;
+    }
+
     samba_tensor *t = samba__named(s, name);
     if (!t) t = samba__first_output(s, name);
     if (t && !t->removed) return t;
+
     if (t)
-        samba_fail(s, SAMBA_ENAME,
-                   "tensor %s is unknown: it was taken out of the session by "
-                   "samba_forget_name; keep its handle to use it still",
-                   name);
+        samba_fail(
+            s, SAMBA_ENAME,
+            "tensor %s is unknown: it was taken out of the session by samba_forget_name; keep its handle to use it still",
+            name);
     else
         samba__fail_name(s, "tensor", name, 0);
     return NULL;
@@ -25901,24 +28398,29 @@ SAMBA_API bool samba_forget_name(samba_tensor *t)
 SAMBA_API void *samba_cpu(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
-    if (t->not_given) return samba__none(samba__fail_not_given(t, "samba_cpu"));
+    if (t->not_given) {
+        samba__fail_not_given(t, "samba_cpu");
+        return NULL;
+    }
+
     samba_session *s = t->session;
     if (!s->rt || t->symbol < 0 || t->withheld) {
         void *value = samba__value_of(t);
         if (!value)
-            samba_fail(s, SAMBA_ESTATE,
-                       "in samba_cpu(%s): it has no value: list it in "
-                       "program.outputs before compiling",
-                       t->name);
+            samba_fail(
+                s, SAMBA_ESTATE,
+                "in samba_cpu(%s): it has no value: list it in program.outputs before compiling",
+                t->name);
         return value;
     }
-    bool fits = samba_bytes(t) == samba__host_bytes(t)
-        || samba_fail(s, SAMBA_ESTATE,
-                      "in samba_cpu(%s): it holds several microbatches; use "
-                      "samba_copy_out",
-                      t->name);
-    if (!fits || !samba__own_room(t)) return NULL;
+
+    samba__warn_of_output(t, "samba_cpu", false);
+    int32_t parts = (int32_t)(samba_bytes(t) / samba__host_bytes(t));
+    samba__set_parts(t, parts); /* of the caller's memory, of one microbatch, there is no more */
+    if (!samba__own_room(t)) return NULL;
     samba__transfer(t, t->data, s->rt->data[t->symbol], "PyRT_GET_TENSORS");
+
+    samba__look_at_loss(t, t->data);
     t->copied = s->runs + 1;
     samba__settle(t);
     return t->data;
@@ -25932,7 +28434,7 @@ SAMBA_API bool samba_is_stale(const samba_tensor *t)
 SAMBA_API bool samba_rdu(samba_tensor *t)
 {
     return t && samba__need_program(t->session, "samba_rdu") && (!t->withheld || samba__own_data(t))
-        && samba__can_send(t, "samba_rdu") && samba_write(t, t->data);
+        && samba__can_send(t, "samba_rdu") && samba__write(t, "samba_rdu", t->data);
 }
 
 /* Of which kind is this: something that the program keeps between runs? 0: no. */
@@ -25944,9 +28446,20 @@ SAMBA__FN unsigned samba__kept_kind(const samba_tensor *t)
     return t->generated ? SAMBA_KEPT_BY_OPTIM : SAMBA_KEPT_BUFFERS;
 }
 
+/* Hyperparameters have no host copies: samba_get and samba_set reach them. */
+SAMBA__FN bool samba__check_kinds(samba_session *s, const char *call, unsigned kinds)
+{
+    if (!(kinds & ~(unsigned)SAMBA_KEPT)) return true;
+    return samba_fail(
+        s, SAMBA_EARG,
+        "in %s: kinds is %d; it is made of SAMBA_KEPT_PARAMETERS, SAMBA_KEPT_BUFFERS and SAMBA_KEPT_BY_OPTIM",
+        call, (int)kinds);
+}
+
 SAMBA_API bool samba_fetch_state(samba_session *s, unsigned kinds)
 {
     if (!samba__need_program(s, "samba_fetch_state")) return false;
+    if (!samba__check_kinds(s, "samba_fetch_state", kinds)) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         if ((samba__kept_kind(t) & kinds) && !samba_cpu(t)) return false;
@@ -25957,9 +28470,11 @@ SAMBA_API bool samba_fetch_state(samba_session *s, unsigned kinds)
 SAMBA_API bool samba_send_state(samba_session *s, unsigned kinds)
 {
     if (!samba__need_program(s, "samba_send_state")) return false;
+    if (!samba__check_kinds(s, "samba_send_state", kinds)) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if ((samba__kept_kind(t) & kinds) && !samba__send_newer(t)) return false;
+        if ((samba__kept_kind(t) & kinds) && !samba__send_newer(t, "samba_send_state"))
+            return false;
     }
     return true;
 }
@@ -25967,15 +28482,17 @@ SAMBA_API bool samba_send_state(samba_session *s, unsigned kinds)
 SAMBA_API bool samba_to_device(samba_session *s)
 {
     if (!samba__need_program(s, "samba_to_device")) return false;
+
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         bool kept = samba__kept_kind(t) != 0;
         bool frees = t->withheld && kept;
         if (t->symbol < 0 || (!kept && t->role != SAMBA__INPUT)) continue;
-        if (samba_bytes(t) != samba__host_bytes(t)) continue; /* dummies of one microbatch */
-        if (!samba__send_newer(t)) return false;
+        if (samba_bytes(t) != samba__copy_bytes(t)) continue; /* dummies of one microbatch */
+
+        if (!samba__send_newer(t, "samba_to_device")) return false;
         if (!frees || t->borrowed) continue;
-        samba__free(s, t->data, samba__host_bytes(t));
+        samba__free(s, t->data, samba__copy_bytes(t));
         t->data = NULL;
     }
     return true;
@@ -25986,18 +28503,28 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     if (t->grad) return t->grad;
-    return samba__none(samba_fail(t->session, SAMBA_ESTATE,
-                                  "%s has no gradient: compile for "
-                                  "training a loss it influences, with mapping section",
-                                  t->name));
-}
 
-/* Is t a loss that has a gradient which can be given? */
-SAMBA__FN bool samba__seeds(const samba_tensor *t)
-{
-    const samba_tensor *g = t->grad;
-    return g && g->symbol >= 0 && t->symbol >= 0 && g->dtype == SAMBA_F32
-        && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
+    if (t->role == SAMBA__WEIGHT && t->frozen) {
+        samba_fail(
+            t->session, SAMBA_ESTATE,
+            "%s is frozen and has no gradient: samba_set_requires_grad(%s, true), and compile again",
+            t->name, t->name);
+        return NULL;
+    }
+
+    if (t->role != SAMBA__WEIGHT && t->session->rt) {
+        samba_fail(
+            t->session, SAMBA_ESTATE,
+            "%s has no gradient: the program keeps those of parameters and of its losses, and it is neither; name it with loss or loss_indices, or add samba_grad(loss, %s) to the outputs",
+            t->name, t->name);
+        return NULL;
+    }
+
+    samba_fail(
+        t->session, SAMBA_ESTATE,
+        "%s has no gradient: compile for training a loss it influences, with mapping section",
+        t->name);
+    return NULL;
 }
 
 SAMBA_API int32_t samba_losses(samba_session *s, samba_tensor **list, int32_t cap)
@@ -26013,6 +28540,47 @@ SAMBA_API int32_t samba_losses(samba_session *s, samba_tensor **list, int32_t ca
 }
 
 /* ---- Hyperparameters ---- */
+/* An argin's value, of 4 bytes as the processor has them. */
+SAMBA__FN double samba__argin_number(const samba__symbol *q, const void *bytes)
+{
+    uint32_t bits;
+    memcpy(&bits, bytes, sizeof bits);
+    return q->spec.dtype == SAMBA_I32 ? (double)bits : (double)samba__bits_float(bits);
+}
+
+/* The 4 bytes of an argin with this value. */
+SAMBA__FN uint32_t samba__argin_bits(const samba__symbol *q, double value)
+{
+    return q->spec.dtype == SAMBA_I32 ? (uint32_t)value : samba__float_bits((float)value);
+}
+
+/* The value that a file has for one of its argins. */
+SAMBA__FN double samba__argin_in_file(const samba__pef *pef, const samba__symbol *q)
+{
+    uint32_t bits = 0;
+    samba__copy_data(&bits, pef->data + (q->data - 1), sizeof bits, sizeof bits);
+    return samba__argin_number(q, &bits);
+}
+
+/* May it be that? A gradient of a loss may be any value. */
+SAMBA__FN bool samba__check_argin_in_file(samba_session *s, const samba__pef *pef,
+                                          const samba__symbol *q, const char *path)
+{
+    if (q->argin == SAMBA__ARGIN_GRAD) return true;
+    return samba__check_hyperparam(s, path, pef->strings + q->name, samba__argin_in_file(pef, q));
+}
+
+SAMBA__FN bool samba__check_argins_in_file(samba_session *s, const samba__pef *pef,
+                                           const char *path)
+{
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(pef, i);
+        if (q.role != SAMBA__ARGIN || !q.data) continue;
+        if (!samba__check_argin_in_file(s, pef, &q, path)) return false;
+    }
+    return true;
+}
+
 SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q, const char *name,
                                     bool exact)
 {
@@ -26025,6 +28593,20 @@ SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *
     return false;
 }
 
+/* Does name mean this argin? An argin of just this name goes before those that end with it. */
+SAMBA__FN bool samba__argin_is_meant(const samba__pef *pef, const samba__symbol *q,
+                                     const char *name)
+{
+    if (samba__argin_matches(pef, q, name, true)) return true;
+    if (!samba__argin_matches(pef, q, name, false)) return false;
+
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol other = samba__symbol_at(pef, i);
+        if (samba__argin_matches(pef, &other, name, true)) return false;
+    }
+    return true;
+}
+
 /* Visits the argins that name means; returns how many. Stores *value, or reads the first one. */
 SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
 {
@@ -26034,15 +28616,14 @@ SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool s
         for (uint32_t i = 0; i < pef->n_symbols; i++) {
             samba__symbol q = samba__symbol_at(pef, i);
             if (!samba__argin_matches(pef, &q, name, exact)) continue;
-            float f = (float)*value;
-            uint32_t k = set && q.spec.dtype == SAMBA_I32 ? (uint32_t)*value : samba__float_bits(f);
+
             if (set) {
-                samba__note_value(s, i, &k, 4);
-                memcpy(s->rt->data[i], &k, 4);
+                uint32_t bits = samba__argin_bits(&q, *value);
+                samba__note_value(s, i, &bits, sizeof bits);
+                memcpy(s->rt->data[i], &bits, sizeof bits);
             }
-            memcpy(&k, s->rt->data[i], 4);
-            f = samba__bits_float(k);
-            if (n++ == 0 && !set) *value = q.spec.dtype == SAMBA_I32 ? (double)k : (double)f;
+
+            if (n++ == 0 && !set) *value = samba__argin_number(&q, s->rt->data[i]);
         }
     }
     return n;
@@ -26053,10 +28634,12 @@ SAMBA__FN bool samba__lacks_state(const samba_op *op, const samba__call_record *
 {
     if (samba__is(op, SAMBA__OP_matmul_sgd))
         return samba__word(r, SAMBA__MATMUL_SGD_MOMENTUM) == argin + 1;
+
     for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
         const samba__optimizer_row *row = &samba__optimizers[i];
         int32_t at = 2; /* behind w and g */
         if (!samba__is(op, row->op) || row->kept_for < 0 || samba__word(r, at)) continue;
+
         while (row->state[at - 2])
             at++;
         for (int32_t k = 0; k < row->n_argins; k++)
@@ -26081,13 +28664,47 @@ SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
     return false;
 }
 
+/* A program that infers has no dropout any more, and so none of its rates and seeds: but
+   SambaFlow's loops give them to every run. Is this one of those names? It may be set, and changes
+   nothing. */
+SAMBA__FN bool samba__is_dropped_argin(samba_session *s, const char *name)
+{
+    if (!s->rt->inference) return false;
+    const samba_tensor *t = samba__named(s, name);
+    bool traced = t && t->role == SAMBA__ARGIN && t->symbol < 0;
+    uint32_t kind = traced ? samba__argin_kind(name) : (uint32_t)SAMBA__ARGIN_OTHER;
+    return samba__same_text(name, "p") || kind == SAMBA__ARGIN_RATE || kind == SAMBA__ARGIN_SEED;
+}
+
+SAMBA__FN bool samba__fail_hyperparam(samba_session *s, const char *name)
+{
+    bool trains = s->rt->types & SAMBA_OPT;
+    bool of_optim = false;
+    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
+        of_optim = of_optim || samba__same_text(name, samba__hyperparams[i].name);
+
+    if (samba__same_text(name, "p"))
+        return samba_fail(
+            s, SAMBA_ENAME,
+            "hyperparameter p is unknown: the program has no dropout, of which it would be the rate");
+
+    if (of_optim && !trains)
+        return samba_fail(s, SAMBA_ENAME,
+                          "hyperparameter %s is unknown: the program has no optimizer%s", name,
+                          s->rt->inference ? ", for it infers" : "");
+    return samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
+}
+
 /* May this hyperparameter be set so? Nothing is set here. */
-SAMBA__FN bool samba__check_argin(samba_session *s, const char *name, double value)
+SAMBA__FN bool samba__check_argin(samba_session *s, const char *what, const char *name,
+                                  double value)
 {
     const samba__pef *pef = &s->rt->pef;
     int32_t n = 0;
-    if (!name) return samba_fail(s, SAMBA_EARG, "in samba_set: the name is NULL");
-    if (!samba__check_hyperparam(s, "samba_set", name, value)) return false;
+    if (!name)
+        return samba_fail(s, SAMBA_EARG, "in %s: the name of a hyperparameter is NULL", what);
+    if (!samba__check_hyperparam(s, what, name, value)) return false;
+
     for (int exact = 1; exact >= 0 && n == 0; exact--) {
         for (uint32_t i = 0; i < pef->n_symbols; i++) {
             samba__symbol q = samba__symbol_at(pef, i);
@@ -26095,32 +28712,56 @@ SAMBA__FN bool samba__check_argin(samba_session *s, const char *name, double val
             n++;
             if (value == 0.0 || !samba__ends_with(name, "momentum")) continue;
             if (samba__lacks_momentum(s, i))
-                return samba_fail(s, SAMBA_ESTATE,
-                                  "in samba_set: the program was compiled without "
-                                  "%s: compile with samba_optim.momentum, or with "
-                                  ".momentum_state if it begins at 0",
-                                  pef->strings + q.name);
+                return samba_fail(
+                    s, SAMBA_ESTATE,
+                    "in %s: the program was compiled without %s: compile with samba_optim.momentum, or with .momentum_state if it begins at 0",
+                    what, pef->strings + q.name);
         }
     }
-    return n > 0 || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
+
+    if (n == 0 && !samba__is_dropped_argin(s, name)) return samba__fail_hyperparam(s, name);
+    return true;
+}
+
+SAMBA__FN bool samba__set_argin(samba_session *s, const char *name, double value)
+{
+    if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, "samba_set", name, value))
+        return false;
+    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
+    samba_tensor *grad = samba__named(s, name); /* of a scalar loss */
+    if (grad) grad->not_given = false;
+    bool set = samba__visit_argins(s, name, true, &value) > 0;
+    if (!set && samba__same_text(name, "p")) s->dropped_rate = value;
+    return true;
 }
 
 SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
 {
-    if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, name, value)) return false;
-    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
-    samba_tensor *grad = samba__named(s, name); /* of a scalar loss */
-    if (grad) grad->not_given = false;
-    return samba__visit_argins(s, name, true, &value) > 0;
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__set_argin(s, name, value);
+    samba__leave_float_mode(callers);
+    return result;
+}
+
+SAMBA__FN double samba__get_argin(samba_session *s, const char *name)
+{
+    double value = 0.0;
+    if (!samba__need_program(s, "samba_get")) return 0.0;
+    if (!name) {
+        samba_fail(s, SAMBA_EARG, "in samba_get: the name of a hyperparameter is NULL");
+        return 0.0;
+    }
+    if (samba__visit_argins(s, name, false, &value)) return value;
+    if (!samba__is_dropped_argin(s, name)) samba__fail_hyperparam(s, name);
+    return samba__same_text(name, "p") ? s->dropped_rate : 0.0;
 }
 
 SAMBA_API double samba_get(samba_session *s, const char *name)
 {
-    double value = 0.0;
-    if (!samba__need_program(s, "samba_get") || !name) return 0.0;
-    if (!samba__visit_argins(s, name, false, &value))
-        samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
-    return value;
+    samba__float_mode callers = samba__enter_float_mode();
+    double result = samba__get_argin(s, name);
+    samba__leave_float_mode(callers);
+    return result;
 }
 
 SAMBA_API bool samba_zero_inputs(samba_session *s)
@@ -26146,6 +28787,7 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
     const char *text = pef->strings + q->name;
     size_t n = strlen(text), cut = sizeof "__" SAMBA__MEAN - 1;
     samba_tensor *t = samba__named(s, text);
+
     if (q->role == SAMBA__OUTPUT && pef->microbatches > 1 && !(t && t->node)
         && samba__ends_with(text, "__" SAMBA__MEAN)) {
         char *name = (char *)samba__temp(s, 1, n + 1);
@@ -26154,6 +28796,7 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
         samba_tensor *output = samba__named(s, name);
         if (output) return output;
     }
+
     if (t) return t;
     char *copy = samba__arena_text(s, text);
     t = copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
@@ -26168,12 +28811,13 @@ SAMBA__FN bool samba__check_binding(const samba_tensor *t, const samba__symbol *
         return samba_fail(t->session, SAMBA_EGRAPH,
                           "%s is %T %S here but %T %S in the PEF; compile again", t->name,
                           (int)t->dtype, &t->shape, (int)q->spec.dtype, &q->spec.shape);
+
     bool made = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT;
     if (t->role == (int32_t)q->role || q->role == SAMBA__OUTPUT || made) return true;
-    return samba_fail(t->session, SAMBA_EGRAPH,
-                      "%s has another role in the PEF than here (input, "
-                      "parameter, state ...); compile again",
-                      t->name);
+    return samba_fail(
+        t->session, SAMBA_EGRAPH,
+        "%s has another role in the PEF than here (input, parameter, state ...); compile again",
+        t->name);
 }
 
 /* Each tensor that the program has learns its symbol, and what the PEF knows better of it. */
@@ -26182,17 +28826,21 @@ SAMBA__FN bool samba__bind_symbols(samba_session *s)
     const samba__pef *pef = &s->rt->pef;
     samba_tensor **of = (samba_tensor **)samba__temp(s, (int32_t)pef->n_symbols, sizeof *of);
     if (!of) return false;
+
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         if (q.role >= SAMBA__TEMP) continue;
         samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
         if (!t || !samba__check_binding(t, &q)) return false;
+
         t->symbol = (int32_t)i;
+        t->computed = t->overwritten = false;
         t->batch_dim = (int32_t)q.batch_dim - 1;
         if (q.role == SAMBA__STATE) t->generated = q.generated != 0;
         t->mem_type = (samba_mem)q.mem_type;
         of[i] = t;
     }
+
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         if (!of[i]) continue;
@@ -26218,16 +28866,28 @@ SAMBA__FN bool samba__can_withhold(const samba_tensor *t)
     return t->has_value && (t->role == SAMBA__WEIGHT || (t->role == SAMBA__STATE && !t->generated));
 }
 
+/* Is the host's copy kept when a program has taken over its value? */
+SAMBA__FN bool samba__stays_on_host(const samba_tensor *t)
+{
+    return t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT;
+}
+
 /* Fills the room that the program has for t: with the host's value, or with what t begins with. All
    of it, for each microbatch, is zero so far. */
 SAMBA__FN void samba__fill_room(samba_tensor *t, bool fits)
 {
     uint8_t *to = (uint8_t *)t->session->rt->data[t->symbol];
     size_t bytes = samba__host_bytes(t), room = samba__device_size(t);
-    if (fits && t->data) {
-        memcpy(to, t->data, bytes);
+
+    if (fits && t->data && samba__stays_on_host(t)) {
+        memcpy(to, t->data, room);
         return;
     }
+    if (fits && t->data) {
+        samba__move_value(t->session, to, t->data, room);
+        return;
+    }
+
     if (!samba__begins_late(t) || samba__begins_zero(t)) return;
     for (size_t at = 0; at < room; at += bytes)
         samba__begin_value(t, to + at);
@@ -26237,19 +28897,23 @@ SAMBA__FN void samba__fill_room(samba_tensor *t, bool fits)
 SAMBA__FN void samba__push_value(samba_tensor *t, bool from_file)
 {
     samba_session *s = t->session;
-    bool fits = samba__device_size(t) == samba__host_bytes(t);
+    bool fits = samba__device_size(t) == (t->data ? samba__copy_bytes(t) : samba__host_bytes(t));
     if (!from_file) samba__fill_room(t, fits);
+
     if (t->role == SAMBA__INPUT)
         t->has_value = samba__begins_late(t) || (t->data != NULL && fits);
     else if (from_file)
         t->has_value = true;
+
     t->settled = false; /* a copy that does not fit has not been sent */
-    if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) {
+    if (samba__stays_on_host(t)) {
         if (fits) samba__settle(t);
         return;
     }
-    samba__free(s, t->data, samba__host_bytes(t));
+
+    samba__free(s, t->data, samba__copy_bytes(t));
     t->data = NULL;
+    t->parts = 0;
 }
 
 /* Host values go to the device; owned copies are then freed. */
@@ -26260,6 +28924,7 @@ SAMBA__FN void samba__push_values(samba_session *s)
         if (t->symbol < 0) continue;
         bool from_file = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).data != 0;
         t->withheld = s->withholds && !from_file && samba__can_withhold(t);
+
         if (t->withheld) {
             t->settled = false;
             if (t->role == SAMBA__INPUT) t->has_value = false;
@@ -26282,32 +28947,58 @@ SAMBA__FN bool samba__keeps(const samba_tensor *t)
 SAMBA__FN bool samba__pull_input(samba_tensor *t)
 {
     const void *value = t->session->rt->data[t->symbol];
-    size_t size = samba__host_bytes(t);
+    size_t size = samba__copy_bytes(t);
     bool began = t->data || samba__begins_late(t);
     bool edited = t->data && (!t->settled || samba__hash_data(t) != t->data_hash);
     if (!began || edited || !t->has_value || samba__device_size(t) != size) return true;
+
     if (t->borrowed) {
         t->outdated = memcmp(t->data, value, size) != 0;
         return true;
     }
+
     if (!samba__own_room(t)) return false;
     memcpy(t->data, value, size);
     return true;
 }
 
-/* Brings parameters, state and argins back to the host before the program that holds them goes. */
+/* Gives parameters, state and argins of the program a place on the host, and fetches inputs. */
+SAMBA__FN bool samba__make_room_for_values(samba_session *s)
+{
+    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->symbol < 0 || t->withheld) continue;
+        if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
+        if (samba__keeps(t) && !t->borrowed && !samba__own_room(t)) return false;
+    }
+    return true;
+}
+
+/* Brings what a program keeps back to the host before it goes; it has no values any more then, and
+   goes for sure. */
+SAMBA__FN bool samba__take_values(samba_session *s)
+{
+    if (!samba__file_kept(s) || !samba__make_room_for_values(s)) return false;
+    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->symbol < 0 || t->withheld || !samba__keeps(t) || t->borrowed) continue;
+        samba__move_value(s, t->data, s->rt->data[t->symbol], samba__device_size(t));
+    }
+    return true;
+}
+
+/* Brings state, argins and inputs to the host, where compiling looks for them. Parameters, which
+   may be large, are read where they are. */
 SAMBA__FN bool samba__pull_values(samba_session *s)
 {
     if (!samba__file_kept(s)) return false;
-    if (s->rt) {
-        for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-            samba_tensor *t = s->tensors[i];
-            if (t->symbol < 0 || t->withheld) continue;
-            if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
-            if (!samba__keeps(t) || t->borrowed) continue;
-            if (!samba__own_room(t)) return false;
-            memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
-        }
+    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->symbol < 0 || t->withheld) continue;
+        if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
+        if (!samba__keeps(t) || t->borrowed || t->role == SAMBA__WEIGHT) continue;
+        if (!samba__own_room(t)) return false;
+        memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
     }
     return true;
 }
@@ -26317,41 +29008,61 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 {
     const samba__layout at = samba__layout_of(&file->pef, false, file->stays);
     size_t need = at.size;
-    void *memory = samba__alloc(s, need);
+    bool zeros;
+    void *memory = samba__alloc_program(s, need, &zeros);
     samba__history history = SAMBA__ZEROED;
-    if (!memory || !samba__begin_history(s, &history, &file->pef) || !samba__pull_values(s)) {
+    if (!memory || !samba__begin_history(s, &history, &file->pef) || !samba__take_values(s)) {
         samba__free_history(s, &history, &file->pef);
         samba__free(s, memory, need);
         samba__file_close(s, file, false);
         return false;
     }
+
     samba__unload(s);
     s->history = history;
     s->memory = memory;
     s->memory_size = need;
+
     samba__begin(s, "SAMBA_INIT_RUNTIME");
-    s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, &at, file->stays);
+    s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, &at, file->stays, zeros);
     samba_on_event(s, s->on_event, s->event_user);
     samba_on_node(s, s->on_node, s->node_user);
     s->rt->local = s->local;
     s->rt->culprit = s->desc.check_finite ? &s->culprit : NULL;
+
     if (!file->stays) samba__file_close(s, file, true);
     s->file = *file;
     if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
     samba__apply_mode(s);
     s->inputs_ready = s->zero_params = false;
+    s->dropped_rate = 0.0;
+
     bool fine = samba__bind_symbols(s);
     if (fine) {
         samba__push_values(s);
         samba__begin_output_grads(s);
     } else
         samba__unload(s);
+
     s->tracing = s->tracing && !fine;
     return samba__end(s, "SAMBA_INIT_RUNTIME", fine);
 }
 
 /* ---- Compiling, and loading what was compiled ---- */
-SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
+/* A program that is compiled begins with the hyperparameters that were written down: those of
+   samba_optim are given when its argins are made, and here the rates and seeds of dropout.
+   Gradients of losses are values, and stay. */
+SAMBA__FN bool samba__begin_hyperparams(samba_session *s)
+{
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        bool grad = samba__argin_kind(t->name) == SAMBA__ARGIN_GRAD;
+        if (t->role == SAMBA__ARGIN && t->data && !grad) samba__begin_value(t, t->data);
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__compile_program(samba_session *s, const samba_program *program)
 {
     samba__compilation c = SAMBA__ZEROED; /* even if values cannot be fetched first */
     samba__plan plan;
@@ -26361,27 +29072,33 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     samba__image image;
     if (!samba_ok(s)) return false;
     if (!program) return samba_fail(s, SAMBA_EARG, "in samba_compile: program is NULL");
+
     bool tracing = s->tracing;
     s->tracing = true; /* gradients and optimizer steps are recorded */
-    bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
-        && samba__check_memories(&c) && samba__lower(&c, &plan);
+    bool fine = samba__pull_values(s) && samba__begin_hyperparams(s)
+        && samba__begin_compilation(s, &c, program) && samba__check_memories(&c)
+        && samba__lower(&c, &plan);
     samba__take_back(&c);
     fine = fine && samba__write_tables(&c, &plan, &w);
+
     s->tracing = tracing;
     s->generating = false;
     s->section = SAMBA_FWD;
     s->graph = NULL;
+
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
         memset(&pef, 0, sizeof pef);
         samba__open_pef(&pef, w.bytes, w.size, &no_text);
         fine = samba__image_open(&image, s, &pef, samba__initial_value);
     }
+
     if (fine) {
         const char *path = program->pef, *name = path ? path : "the compiled program";
         memset(&file, 0, sizeof file);
         fine = !path
             || (samba__replace_file(s, path, &image) && samba__write_log(&c, &plan, image.size));
+
         if (fine && !program->compile_only) fine = samba__image_whole(&image, &file);
         samba__image_close(&image);
         if (file.bytes)
@@ -26389,8 +29106,18 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
                 && samba__end(s, "SAMBA_SET_PEF", samba__file_prove(s, &file, true, name))
                 && samba__attach(s, &file);
     }
+
+    if (fine) s->n_programs++;
     samba__arena_free(s, &s->temp_chunks);
     return fine;
+}
+
+SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__compile_program(s, program);
+    samba__leave_float_mode(callers);
+    return result;
 }
 
 /* The first line of a text, in a buffer. */
@@ -26410,6 +29137,7 @@ SAMBA__FN const samba_op *samba__op_of_line(const samba_session *s, const char *
     if (!name) return NULL;
     name += 3;
     size_t n = strcspn(name, "(");
+
     for (int32_t i = 0; i < SAMBA__N_OPS + samba__n_user_ops(s); i++) {
         const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : s->user_ops[i - SAMBA__N_OPS];
         if (strlen(op->name) == n && memcmp(op->name, name, n) == 0) return op;
@@ -26427,6 +29155,7 @@ SAMBA__FN int32_t samba__read_words(const char *text, int32_t *attr)
         if (*text < '0' || *text > '9') return -1;
         for (; *text >= '0' && *text <= '9' && value < INT32_MAX; text++)
             value = value * 10 + (*text - '0');
+
         attr[n] = (int32_t)(sign * value);
         if (*text == ']') return n + 1;
         if (*text != ' ') return -1;
@@ -26442,6 +29171,7 @@ SAMBA__FN void samba__spell_line(const samba_session *s, char *line, size_t size
     const char *first = samba__first_line(exact, sizeof exact, text), *at = strstr(first, ") [");
     const samba_op *op = at ? samba__op_of_line(s, first) : NULL;
     if (op) n = samba__read_words(at + 2, attr);
+
     samba__text t = samba__text_in(line, size);
     for (const char *p = first; *p && (n < 0 || p <= at); p++)
         samba__put_char(&t, *p);
@@ -26460,17 +29190,18 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
     for (; mine && mine[at] && mine[at] == theirs[at]; at++)
         if (mine[at] == '\n') begin = at + 1;
     if (!mine || (!mine[at] && (!whole || !theirs[at]))) return mine != NULL;
+
     samba__spell_line(s, line[0], sizeof line[0], theirs + begin);
     samba__spell_line(s, line[1], sizeof line[1], mine + begin);
     if (samba__same_text(line[0], line[1])) { /* floats that differ in digits which are not shown */
         samba__first_line(line[0], sizeof line[0], theirs + begin);
         samba__first_line(line[1], sizeof line[1], mine + begin);
     }
-    return samba_fail(s, SAMBA_EGRAPH,
-                      "%s was compiled from another graph. First difference: the "
-                      "PEF has \"%s\", this program has \"%s\". Compile again, or restore the "
-                      "model it was compiled from",
-                      path, line[0], line[1]);
+
+    return samba_fail(
+        s, SAMBA_EGRAPH,
+        "%s was compiled from another graph. First difference: the PEF has \"%s\", this program has \"%s\". Compile again, or restore the model it was compiled from",
+        path, line[0], line[1]);
 }
 
 SAMBA__FN bool samba__has_traced(const samba_session *s)
@@ -26480,27 +29211,39 @@ SAMBA__FN bool samba__has_traced(const samba_session *s)
     return false;
 }
 
-SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_program *program)
+SAMBA__FN bool samba__load_program(samba_session *s, const char *path, const samba_program *program)
 {
     samba__compilation c = SAMBA__ZEROED;
     samba_program nothing = SAMBA__ZEROED;
     samba__file file;
     if (!samba_ok(s)) return false;
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_load: the path is NULL");
+
     samba__begin(s, "SAMBA_SET_PEF");
     if (!samba__end(s, "SAMBA_SET_PEF", samba__read_file(s, &file, false, path))) return false;
+
     c.session = s;
     c.program = &nothing;
     c.microbatches = c.replicas = 1;
     bool fine = !program || samba__begin_compilation(s, &c, program);
-    fine = fine
+    fine = fine && samba__check_argins_in_file(s, &file.pef, path)
         && (!samba__has_traced(s) || samba__same_graph(s, &c, &file.pef, path, program != NULL));
+
     if (fine)
         fine = samba__attach(s, &file);
     else
         samba__file_close(s, &file, false);
+    if (fine) s->n_programs++;
     samba__arena_free(s, &s->temp_chunks);
     return fine;
+}
+
+SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_program *program)
+{
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__load_program(s, path, program);
+    samba__leave_float_mode(callers);
+    return result;
 }
 
 /* ==== [ready] ================================================================================= */
@@ -26552,25 +29295,22 @@ SAMBA__FN bool samba__needs_value(const samba_session *s, const samba__symbol *q
 
 SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba_tensor *t)
 {
-    bool part = t->role == SAMBA__INPUT && t->data && samba__device_size(t) > samba__host_bytes(t);
+    bool part = t->role == SAMBA__INPUT && t->data && samba__device_size(t) > samba__copy_bytes(t);
     if (part)
         return samba_fail(
             s, SAMBA_ESTATE,
-            "in %s: input %s %T %S was given a value for one "
-            "microbatch, but a run reads all %d at once: give it their rows, one part "
-            "after another, by samba_write or as a feed; if each part is to read the "
-            "same, call samba_set_batch_dim(%s, -1) before compiling",
+            "in %s: input %s %T %S was given a value for one microbatch, but a run reads all %d at once: give it their rows, one part after another, by samba_write or as a feed; if each part is to read the same, call samba_set_batch_dim(%s, -1) before compiling",
             what, t->name, (int)t->dtype, &t->shape, (int32_t)s->rt->pef.microbatches, t->name);
+
     if (t->role == SAMBA__INPUT)
         return samba_fail(s, SAMBA_ESTATE,
-                          "in %s: input %s %T %S was never given a value; call "
-                          "samba_write first",
+                          "in %s: input %s %T %S was never given a value; call samba_write first",
                           what, t->name, (int)t->dtype, &t->shape);
-    return samba_fail(s, SAMBA_ESTATE,
-                      "in %s: parameter %s %T %S has no value, for the PEF was "
-                      "compiled and not saved: call samba_restore with its checkpoint, or load "
-                      "the checkpoint itself",
-                      what, t->name, (int)t->dtype, &t->shape);
+
+    return samba_fail(
+        s, SAMBA_ESTATE,
+        "in %s: parameter %s %T %S has no value, for the PEF was compiled and not saved: call samba_restore with its checkpoint, or load the checkpoint itself",
+        what, t->name, (int)t->dtype, &t->shape);
 }
 
 /* Will the run send a value of t before it begins? */
@@ -26590,7 +29330,8 @@ SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
 /* The tensor of a feed; NULL without an error if there is none. */
 SAMBA__FN samba_tensor *samba__fed_tensor(samba_session *s, const samba_feed *f)
 {
-    samba_tensor *t = f->tensor || !f->name ? f->tensor : samba__named(s, f->name);
+    if (f->tensor || !f->name) return f->tensor; /* a handle works on without its name */
+    samba_tensor *t = samba__named(s, f->name);
     return t && t->removed ? NULL : t;
 }
 
@@ -26610,19 +29351,24 @@ SAMBA__FN bool samba__will_change(samba_session *s, const samba_run_desc *d, uin
 {
     const uint8_t *value = (const uint8_t *)s->rt->data[symbol];
     samba__symbol q = samba__symbol_at(&s->rt->pef, symbol);
+
     for (int32_t i = 0; d && i < d->n_feeds; i++) {
         const samba_feed *f = &d->feeds[i];
         samba_tensor *t = samba__fed_tensor(s, f);
         if (!t || t->symbol != (int32_t)symbol) continue;
-        const void *next = f->data ? f->data : t->data;
+
+        const void *next = f->data;
+        if (!next && samba__copy_bytes(t) == samba_bytes(t)) next = t->data;
         if (f->data && f->dtype != t->dtype) return samba__integers_differ(t, f);
         return next && memcmp(next, value, samba_bytes(t)) != 0;
     }
+
     for (int32_t i = 0; d && i < d->n_hyperparams; i++) {
-        float next = (float)d->hyperparams[i].value;
-        bool meant = samba__argin_matches(&s->rt->pef, &q, d->hyperparams[i].name, true)
-            || samba__argin_matches(&s->rt->pef, &q, d->hyperparams[i].name, false);
-        if (meant && memcmp(&next, value, sizeof next) != 0) return true;
+        const samba_value *h = &d->hyperparams[i];
+        if (!samba__argin_is_meant(&s->rt->pef, &q, h->name)) continue;
+
+        uint32_t next = samba__argin_bits(&q, h->value);
+        if (memcmp(&next, value, sizeof next) != 0) return true;
     }
     return false;
 }
@@ -26634,22 +29380,26 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
 {
     bool all = true;
     if (s->inputs_ready) return true;
+
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || (t->has_value && !t->withheld && !t->not_given)) continue;
         samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
         if (!t->withheld && !t->not_given && !samba__needs_value(s, &q)) continue;
+
         all = false;
         if (samba__will_send(d, t)) continue;
         if (!samba__list_reads(s->rt, list, (uint32_t)t->symbol)) continue;
-        if (t->not_given) return samba__fail_not_given(t, "samba_run");
+
+        if (t->not_given) return samba__fail_not_given(t, samba__called(s));
         if (t->withheld)
-            return samba_fail(s, SAMBA_ESTATE,
-                              "in samba_run: %s %T %S was not sent to the device "
-                              "(samba_set_transfer); call samba_to_device, or send it",
-                              t->name, (int)t->dtype, &t->shape);
-        return samba__fail_value(s, "samba_run", t);
+            return samba_fail(
+                s, SAMBA_ESTATE,
+                "in %s: %s %T %S was not sent to the device (samba_set_transfer); call samba_to_device, or send it",
+                samba__called(s), t->name, (int)t->dtype, &t->shape);
+        return samba__fail_value(s, samba__called(s), t);
     }
+
     s->inputs_ready = all;
     return true;
 }
@@ -26665,7 +29415,10 @@ typedef struct samba__review {
     uint64_t now, begin;     /* sections that ran after begin are of this run */
     uint32_t id;             /* the section that is looked at, */
     samba__section q;        /* and its record */
-    bool anew;               /* FWD is in this run */
+    bool anew;               /* FWD is in this run, */
+    uint64_t forward;        /* and ran then, in graph: */
+    uint32_t graph;
+    samba__passes passes;
 } samba__review;
 
 SAMBA__FN samba__review samba__review_of(samba_session *s, const samba_run_desc *d)
@@ -26676,6 +29429,7 @@ SAMBA__FN samba__review samba__review_of(samba_session *s, const samba_run_desc 
     v.ran = s->history.trial;
     v.now = v.begin = s->history.now;
     memcpy(v.ran, s->history.ran, s->rt->pef.n_sections * sizeof *v.ran);
+    v.passes = s->history.passes;
     return v;
 }
 
@@ -26755,6 +29509,7 @@ SAMBA__FN bool samba__ran_in_order(const samba__review *v)
         last = v->ran[i];
         if (!first) first = last;
     }
+
     for (uint32_t i = 0; i < pef->n_sections && first; i++) {
         samba__section o = samba__section_at(pef, i);
         bool precedes = i < v->id && o.graph == v->q.graph;
@@ -26767,8 +29522,8 @@ SAMBA__FN bool samba__ran_in_order(const samba__review *v)
 SAMBA__FN bool samba__fail_review(const samba__review *v, uint32_t symbol, const char *why)
 {
     const samba__pef *pef = &v->s->rt->pef;
-    return samba_fail(v->s, SAMBA_ESTATE, "in samba_run: %s (section %d) reads %s, %s",
-                      samba__type_name(v->q.type), (int32_t)v->id,
+    return samba_fail(v->s, SAMBA_ESTATE, "in %s: %s (section %d) reads %s, %s",
+                      samba__called(v->s), samba__type_name(v->q.type), (int32_t)v->id,
                       pef->strings + samba__symbol_at(pef, symbol).name, why);
 }
 
@@ -26779,11 +29534,11 @@ SAMBA__FN bool samba__fail_result(const samba__review *v, uint32_t symbol, uint3
     const samba__pef *pef = &v->s->rt->pef;
     const char *type = samba__type_name(samba__section_at(pef, maker).type);
     char why[240];
-    samba__print(why, sizeof why,
-                 "which %s (section %d) makes, and %s (section %d) has %s: run %s before it, or "
-                 "with it; nothing was run",
-                 type, (int32_t)maker, samba__type_name(samba__section_at(pef, by).type),
-                 (int32_t)by, what, type);
+    samba__print(
+        why, sizeof why,
+        "which %s (section %d) makes, and %s (section %d) has %s: run %s before it, or with it; nothing was run",
+        type, (int32_t)maker, samba__type_name(samba__section_at(pef, by).type), (int32_t)by, what,
+        type);
     return samba__fail_review(v, symbol, why);
 }
 
@@ -26794,12 +29549,14 @@ SAMBA__FN bool samba__check_result(const samba__review *v, uint32_t symbol)
     samba__symbol a = samba__symbol_at(pef, symbol);
     int32_t maker = samba__section_making(pef, symbol);
     if (maker < 0 || (uint32_t)maker == v->id) return true;
+
     uint64_t made = samba__when(v, (uint32_t)maker);
     if (v->s->history.edited[symbol] > made) return true; /* the caller has given it a value */
     if (!samba__has_made(v, (uint32_t)maker))
         return samba__fail_result(v, symbol, (uint32_t)maker,
                                   "not run since the program was loaded, or what it reads changed",
                                   (uint32_t)maker);
+
     if (a.region != SAMBA__REGION_ARENA) return true;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section o = samba__section_at(pef, i);
@@ -26814,6 +29571,7 @@ SAMBA__FN bool samba__check_result(const samba__review *v, uint32_t symbol)
 SAMBA__FN void samba__mark_outdated(samba__review *v)
 {
     const samba__pef *pef = &v->s->rt->pef;
+
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section q = samba__section_at(pef, i);
         for (uint32_t node = q.first; node < q.end; node++) {
@@ -26822,6 +29580,7 @@ SAMBA__FN void samba__mark_outdated(samba__review *v)
                 uint32_t word = samba__base_word(pef, samba__word(&r, k));
                 int32_t maker = word ? samba__section_making(pef, word - 1) : -1;
                 if (maker < 0 || (uint32_t)maker >= i) continue;
+
                 uint64_t made = samba__when(v, (uint32_t)maker);
                 bool given = v->s->history.edited[word - 1] > made;
                 bool newer = !samba__has_made(v, (uint32_t)maker) || made > samba__when(v, i);
@@ -26845,25 +29604,90 @@ SAMBA__FN uint64_t samba__read_forward(const samba__review *v, uint32_t symbol)
     return first;
 }
 
-/* Section q of BCKWD reads a value that came from outside, or a parameter. It must be the one which
-   FWD has read. */
+/* Section i has written state that FWD reads. Was that within FWD, and have the later sections of
+   FWD that read it run after it? Then it is what they have read. */
+SAMBA__FN bool samba__wrote_for_forward(const samba__review *v, uint32_t i, uint32_t symbol)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    samba__section writer = samba__section_at(pef, i);
+    if (writer.graph != v->q.graph || writer.type != SAMBA_FWD) return false;
+
+    for (uint32_t k = i + 1; k < pef->n_sections; k++) {
+        samba__section o = samba__section_at(pef, k);
+        if (o.graph != v->q.graph || o.type != SAMBA_FWD) continue;
+        if (!samba__section_has(pef, &o, symbol, false)) continue;
+        if (samba__when(v, k) < samba__when(v, i)) return false;
+    }
+    return true;
+}
+
+/* Section q of BCKWD reads state or a hyperparameter, such as those of dropout. Which section of
+   FWD that reads it has not run, or in another mode than the others? -1: none. */
+SAMBA__FN int32_t samba__unread_by(const samba__review *v, uint32_t symbol)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    uint32_t role = samba__symbol_at(pef, symbol).role;
+    if (role != SAMBA__STATE && role != SAMBA__ARGIN) return -1;
+
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section o = samba__section_at(pef, i);
+        if (o.graph != v->q.graph || o.type != SAMBA_FWD || samba__when(v, i)) continue;
+        if (samba__section_has(pef, &o, symbol, false)) return (int32_t)i;
+    }
+    return -1;
+}
+
+SAMBA__FN bool samba__fail_unread(const samba__review *v, uint32_t symbol, int32_t i)
+{
+    char why[240];
+    samba__print(
+        why, sizeof why,
+        "which FWD (section %d) has not read since the program was loaded or restored, or has read in another mode (samba_set_train, eval): run FWD before it, or with it; nothing was run",
+        i);
+    return samba__fail_review(v, symbol, why);
+}
+
+/* Section i has written symbol since FWD read it. */
+SAMBA__FN bool samba__fail_rewritten(const samba__review *v, uint32_t i, uint32_t symbol)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    samba__section writer = samba__section_at(pef, i);
+    char why[240];
+    samba__text t = samba__text_in(why, sizeof why);
+
+    samba__format(&t, "which %s (section %d", samba__type_name(writer.type), (int32_t)i);
+    if (writer.graph != v->q.graph)
+        samba__format(&t, ", of another graph%s%s", writer.graph ? ", " : "",
+                      writer.graph ? pef->strings + writer.graph - 1 : "");
+    samba__put_text(&t, ") has written since FWD read it: run FWD again, with it; nothing was run");
+    return samba__fail_review(v, symbol, why);
+}
+
+/* Section q of BCKWD reads a value that came from outside, a parameter, or state. It must be the
+   one which FWD has read. */
 SAMBA__FN bool samba__check_same(const samba__review *v, uint32_t symbol)
 {
     const samba__pef *pef = &v->s->rt->pef;
     uint64_t read = samba__read_forward(v, symbol);
+    int32_t unread = samba__unread_by(v, symbol);
+    if (unread >= 0) return samba__fail_unread(v, symbol, unread);
     if (!read) return true;
+
     bool sent = read <= v->begin && samba__will_change(v->s, v->d, symbol);
     if (sent || v->s->history.edited[symbol] > read)
-        return samba__fail_review(v, symbol,
-                                  "which has another value than when FWD read it: run FWD again, "
-                                  "with it; nothing was run");
+        return samba__fail_review(
+            v, symbol,
+            "which has another value than when FWD read it: run FWD again, with it; nothing was run");
+
+    if (samba__symbol_at(pef, symbol).role == SAMBA__TEMP) return true; /* samba__check_result */
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section o = samba__section_at(pef, i);
-        bool steps = (o.type & SAMBA_OPT) && samba__when(v, i) > read;
-        if (steps && samba__section_has(pef, &o, symbol, true))
-            return samba__fail_review(v, symbol,
-                                      "which OPT has stepped since FWD read it: run FWD again, "
-                                      "with it; nothing was run");
+        if (samba__when(v, i) <= read || !samba__section_has(pef, &o, symbol, true)) continue;
+        if (o.type & SAMBA_OPT)
+            return samba__fail_review(
+                v, symbol,
+                "which OPT has stepped since FWD read it: run FWD again, with it; nothing was run");
+        if (!samba__wrote_for_forward(v, i, symbol)) return samba__fail_rewritten(v, i, symbol);
     }
     return true;
 }
@@ -26877,10 +29701,9 @@ SAMBA__FN bool samba__check_mode(const samba__review *v, uint32_t node, uint32_t
     bool other = (drops && s->history.train != s->rt->train)
         || (norm && s->history.running_stats != s->rt->running_stats);
     if (!other || v->anew) return true;
-    return samba__fail_review(v, symbol,
-                              "but FWD has run in another mode (samba_set_train, "
-                              "samba_use_running_stats, eval): run FWD again, with it; nothing "
-                              "was run");
+    return samba__fail_review(
+        v, symbol,
+        "but FWD has run in another mode (samba_set_train, samba_use_running_stats, eval): run FWD again, with it; nothing was run");
 }
 
 SAMBA__FN bool samba__review_read(const samba__review *v, uint32_t node, uint32_t word)
@@ -26891,10 +29714,164 @@ SAMBA__FN bool samba__review_read(const samba__review *v, uint32_t node, uint32_
     return samba__check_same(v, word - 1) && samba__check_mode(v, node, word - 1);
 }
 
+/* Sections of FWD are about to run in the modes of now. Those that have run in others do not count
+   any longer: a backward pass of both would be that of neither. */
+SAMBA__FN void samba__forget_other_mode(const samba_session *s, uint64_t *ran, uint32_t graph)
+{
+    const samba__history *h = &s->history;
+    const samba__pef *pef = &s->rt->pef;
+    if (h->train == s->rt->train && h->running_stats == s->rt->running_stats) return;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        if (q.type == SAMBA_FWD && q.graph == graph) ran[i] = 0;
+    }
+}
+
+SAMBA__FN bool samba__begins_pass(const samba__pef *pef, uint32_t id)
+{
+    if (!(samba__section_at(pef, id).type & SAMBA_BCKWD)) return false;
+    return id == 0 || !(samba__section_at(pef, id - 1).type & SAMBA_BCKWD);
+}
+
+/* Section id, which runs now, begins a backward pass, or clears gradients. */
+SAMBA__FN void samba__note_pass(samba__passes *passes, const samba_runtime *rt, uint32_t id,
+                                uint64_t now)
+{
+    samba__section q = samba__section_at(&rt->pef, id);
+    if (q.type == SAMBA_ZEROGRAD) passes->cleared = true;
+    if (!samba__begins_pass(&rt->pef, id)) return;
+
+    bool adds = (rt->types & SAMBA_ZEROGRAD) && !passes->cleared && !rt->adds_anew;
+    passes->before = passes->last;
+    passes->last = now;
+    if (!adds) passes->first = now;
+    passes->cleared = false;
+}
+
 SAMBA__FN void samba__review_run(samba__review *v, uint32_t id, const samba__section *q)
 {
+    if (q->type == SAMBA_FWD && !v->anew) samba__forget_other_mode(v->s, v->ran, q->graph);
     v->ran[id] = ++v->now;
-    v->anew = v->anew || q->type == SAMBA_FWD;
+    samba__note_pass(&v->passes, v->s->rt, id, v->now);
+    if (q->type != SAMBA_FWD) return;
+    v->anew = true;
+    v->forward = v->now;
+    v->graph = q->graph;
+}
+
+/* ---- Has OPT gradients to step by? ---- */
+/* When BCKWD made this gradient last; 0: it has not. */
+SAMBA__FN uint64_t samba__gradient_made(const samba__review *v, uint32_t symbol, int32_t *maker)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    uint64_t made = 0;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section o = samba__section_at(pef, i);
+        if (!(o.type & SAMBA_BCKWD) || !samba__section_has(pef, &o, symbol, true)) continue;
+        *maker = (int32_t)i;
+        if (samba__when(v, i) > made) made = samba__when(v, i);
+    }
+    return made;
+}
+
+/* Section q of OPT reads this gradient. It must have been made, and by this run if that has a
+   forward pass; mostly it should not have been used before. */
+SAMBA__FN bool samba__check_gradient(const samba__review *v, uint32_t symbol)
+{
+    int32_t maker = -1;
+    uint64_t made = samba__gradient_made(v, symbol, &maker), stepped = samba__when(v, v->id);
+    uint64_t given = v->s->history.edited[symbol];
+    bool by_caller = given > made && given > stepped && given > v->s->history.forgot;
+    if (by_caller) return true;
+
+    if (!made && maker >= 0)
+        return samba__fail_result(v, symbol, (uint32_t)maker,
+                                  "not run since the program was loaded or restored",
+                                  (uint32_t)maker);
+
+    if (v->forward > made && made <= v->begin && v->graph == v->q.graph)
+        return samba__fail_review(
+            v, symbol,
+            "which is the gradient of an earlier forward pass: run BCKWD between FWD and OPT, or OPT before FWD; nothing was run");
+
+    if (stepped > made)
+        samba__warn(
+            v->s,
+            "in %s: OPT has stepped by these gradients before; each run of it needs one of BCKWD, or gradients that samba_write gave",
+            samba__called(v->s));
+    return true;
+}
+
+/* The parameter that section q of OPT steps may have been given a value since BCKWD read it. */
+SAMBA__FN void samba__check_stepped(const samba__review *v, uint32_t symbol)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    uint64_t edited = v->s->history.edited[symbol];
+    if (edited <= v->passes.first || !v->passes.first || edited <= samba__when(v, v->id)) return;
+    samba__warn(
+        v->s,
+        "in %s: OPT steps %s, which was given another value after BCKWD began: its gradient is that of the former value",
+        samba__called(v->s), pef->strings + samba__symbol_at(pef, symbol).name);
+}
+
+/* Two backward passes before OPT, of which only the last one would count. */
+SAMBA__FN bool samba__check_passes(const samba__review *v)
+{
+    const char *remedy
+        = "compile with samba_program.accumulate, or let samba_program.microbatches split a batch that is in the inputs at once";
+    if ((v->s->rt->types & SAMBA_ZEROGRAD) || v->passes.before <= samba__when(v, v->id))
+        return true;
+
+    if (v->passes.before > v->begin)
+        return samba_fail(
+            v->s, SAMBA_ESTATE,
+            "in %s: BCKWD runs more than once before OPT, and in this program its gradients do not add up: %s; nothing was run",
+            samba__called(v->s), remedy);
+
+    samba__warn(
+        v->s,
+        "in %s: BCKWD has run more than once since OPT has stepped, and the gradients are those of the last time alone; if they are to add up, %s",
+        samba__called(v->s), remedy);
+    return true;
+}
+
+/* Has all of BCKWD run since this section of OPT has, and since FWD in this run? Then gradient by
+   gradient need not be looked at. */
+SAMBA__FN bool samba__gradients_are_fresh(const samba__review *v)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    uint64_t since = samba__when(v, v->id);
+    if (v->graph == v->q.graph && v->forward > since) since = v->forward;
+
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section o = samba__section_at(pef, i);
+        bool makes = o.graph == v->q.graph && (o.type & SAMBA_BCKWD);
+        if (makes && samba__when(v, i) <= since) return false;
+    }
+    return true;
+}
+
+/* Section id of OPT is to run next, by itself: is what it steps by that which the caller means? */
+SAMBA__FN bool samba__review_step(samba__review *v, uint32_t id)
+{
+    const samba__pef *pef = &v->s->rt->pef;
+    v->id = id;
+    v->q = samba__section_at(pef, id);
+    if (!samba__check_passes(v)) return false;
+
+    bool fresh = samba__gradients_are_fresh(v);
+    for (uint32_t node = v->q.first; node < v->q.end; node++) {
+        samba__call_record r = samba__record_at(pef, node);
+        for (int32_t k = 0; k < r.n_in; k++) {
+            uint32_t word = samba__base_word(pef, samba__word(&r, k));
+            if (!word) continue;
+            int32_t role = (int32_t)samba__symbol_at(pef, word - 1).role;
+            bool looks = role == SAMBA__GRADIENT && !fresh;
+            if (looks && !samba__check_gradient(v, word - 1)) return false;
+            if (role == SAMBA__WEIGHT) samba__check_stepped(v, word - 1);
+        }
+    }
+    return true;
 }
 
 /* Section id is to run next. */
@@ -26903,6 +29880,8 @@ SAMBA__FN bool samba__review_section(samba__review *v, uint32_t id)
     const samba__pef *pef = &v->s->rt->pef;
     v->id = id;
     v->q = samba__section_at(pef, id);
+    if (v->q.type == SAMBA_OPT && !samba__review_step(v, id)) return false;
+
     bool in_order = samba__ran_in_order(v);
     if (!in_order) samba__mark_outdated(v);
     for (uint32_t node = v->q.first; node < v->q.end; node++) {
@@ -26912,6 +29891,7 @@ SAMBA__FN bool samba__review_section(samba__review *v, uint32_t id)
             if (!samba__review_read(v, node, samba__base_word(pef, samba__word(&r, k))))
                 return false;
     }
+
     samba__review_run(v, id, &v->q);
     return true;
 }
@@ -26921,15 +29901,32 @@ SAMBA__FN bool samba__review_types(samba__review *v, unsigned types)
 {
     const samba_runtime *rt = v->s->rt;
     bool alone = (types & (SAMBA_FWD | SAMBA_BCKWD)) == SAMBA_BCKWD;
+    bool several = v->now > v->begin; /* schedules of one run */
+
     for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
         if (!(q.type & types) || !samba__runs_now(rt, &q)) continue;
-        if (!alone || !(q.type & SAMBA_BCKWD))
-            samba__review_run(v, i, &q);
-        else if (!samba__review_section(v, i))
-            return false;
+
+        bool backward = alone && (q.type & SAMBA_BCKWD);
+        bool steps = q.type == SAMBA_OPT && (several || !(types & SAMBA_BCKWD));
+        if (backward && !samba__review_section(v, i)) return false;
+        if (steps && !samba__review_step(v, i)) return false;
+        if (!backward) samba__review_run(v, i, &q);
     }
     return true;
+}
+
+/* By types the first backward pass after a step clears the gradients that add up. A list of ids
+   runs what it says and no more: without ZEROGRAD in it, those of the former step count again. */
+SAMBA__FN void samba__warn_of_former_step(const samba__review *v, uint32_t id)
+{
+    const samba_runtime *rt = v->s->rt;
+    bool adds_up = (rt->types & SAMBA_ZEROGRAD) && rt->adds_anew && v->passes.last;
+    if (!adds_up || v->passes.cleared || !samba__begins_pass(&rt->pef, id)) return;
+    samba__warn(
+        v->s,
+        "in %s: section %d begins a backward pass after OPT, and no section of ZEROGRAD has run: its gradients are added to those of the last step. List the sections of ZEROGRAD before it, or run by types, which clears them",
+        samba__called(v->s), (int)id);
 }
 
 /* Is there what these sections read, each when its turn comes? */
@@ -26937,8 +29934,10 @@ SAMBA__FN bool samba__review_list(samba_session *s, const samba__run_list *list,
                                   const samba_run_desc *d)
 {
     samba__review v = samba__review_of(s, d);
-    for (int32_t i = 0; i < list->n; i++)
+    for (int32_t i = 0; i < list->n; i++) {
+        samba__warn_of_former_step(&v, (uint32_t)list->ids[i]);
         if (!samba__review_section(&v, (uint32_t)list->ids[i])) return false;
+    }
     return true;
 }
 
@@ -26972,14 +29971,15 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
     char list[80];
     samba__text t = samba__text_in(list, sizeof list);
     if (!missing) return true;
+
     for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
         const samba__section_type *type = &samba__section_types[i];
         if (type->named && (there & type->bit)) samba__format(&t, " %s", type->name);
     }
-    return samba_fail(s, SAMBA_EARG,
-                      "in samba_run: the program has no section of type %s (%d); "
-                      "it has%s",
-                      samba__type_name(first), (int32_t)first, list);
+
+    return samba_fail(s, SAMBA_EARG, "in %s: the program has no section of type %s (%d); it has%s",
+                      samba__called(s), samba__type_name(first), (int32_t)first,
+                      there ? list : " none at all");
 }
 
 /* The run was ended by samba_desc.check_finite. */
@@ -26990,14 +29990,18 @@ SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
     char text[640];
     samba__text t = samba__text_in(text, sizeof text);
     s->culprit.run = s->runs;
+
     samba__format(&t, "in run %l, section %d (%s)", (int64_t)s->runs, q->section, q->section_type);
     if (s->rt->pef.microbatches > 1) samba__format(&t, ", microbatch %d", q->microbatch);
-    if (q->leaf)
-        samba__format(&t, ": %s holds %g at element %l, and %s (%s) passes it on", q->tensor, value,
-                      q->element, q->node, q->op);
+
+    if (q->leaf || q->vanishes)
+        samba__format(&t, ": %s holds %g at element %l, and %s (%s) %s", q->tensor, value,
+                      q->element, q->node, q->op,
+                      q->vanishes ? "makes something finite of it" : "passes it on");
     else
         samba__format(&t, ": %s (%s) makes %g at element %l of %s", q->node, q->op, value,
                       q->element, q->tensor);
+
     for (int32_t i = 0; i < q->n_in; i++) {
         if (!q->in[i].name) continue;
         samba__format(&t, "; %s is ", q->in[i].name);
@@ -27007,9 +30011,9 @@ SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
         }
         samba__format(&t, "%g ... %g", (double)q->in[i].min, (double)q->in[i].max);
     }
+
     return samba_fail(s, SAMBA_ERANGE,
-                      "%s. The run was stopped there, and no later section "
-                      "changed a parameter",
+                      "%s. The run was stopped there, and no later section changed a parameter",
                       text);
 }
 
@@ -27036,6 +30040,7 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
 {
     samba__forget_runs(s); /* some of it was not run */
     if (s->rt->fault[SAMBA__FAULT_SET] == SAMBA__FAULT_NONFINITE) return samba__fail_nonfinite(s);
+
     samba__call_record r = samba__node_at(&s->rt->pef, s->rt->fault_node);
     const samba__pef *pef = &s->rt->pef;
     int32_t which = s->rt->fault[SAMBA__FAULT_INPUT];
@@ -27044,14 +30049,16 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
     char what[400], batch[60];
     memset(&q, 0, sizeof q);
     if (word) q = samba__symbol_at(pef, word - 1);
+
     samba__print_fault(what, sizeof what, s->rt->fault, word ? pef->strings + q.name : NULL,
                        word ? &q.spec.shape : NULL);
     samba__print(batch, sizeof batch, pef->microbatches > 1 ? " (microbatch %d of %d)" : "",
                  (int32_t)s->rt->microbatch, (int32_t)pef->microbatches);
-    return samba_fail(s, SAMBA_ERANGE,
-                      "in %s (%s): %s%s; the run was stopped there and no "
-                      "parameter was changed by later sections",
-                      pef->strings + r.name, r.op->name, what, batch);
+
+    return samba_fail(
+        s, SAMBA_ERANGE,
+        "in %s (%s): %s%s; the run was stopped there and no parameter was changed by later sections",
+        pef->strings + r.name, r.op->name, what, batch);
 }
 
 SAMBA__FN void samba__count_run(samba_session *s)
@@ -27062,10 +30069,10 @@ SAMBA__FN void samba__count_run(samba_session *s)
 
 SAMBA__FN bool samba__fail_norm(samba_session *s)
 {
-    return samba_fail(s, SAMBA_ESTATE,
-                      "in samba_run: OPT clips by the gradients' norm, which "
-                      "GRADNORM has not computed since they changed: run all sections of GRADNORM, "
-                      "in order, before OPT; nothing was run");
+    return samba_fail(
+        s, SAMBA_ESTATE,
+        "in %s: OPT clips by the gradients' norm, which GRADNORM has not computed since they changed: run all sections of GRADNORM, in order, before OPT; nothing was run",
+        samba__called(s));
 }
 
 /* Can these types run as one schedule? *norm is how far the norm is before and after. */
@@ -27075,27 +30082,36 @@ SAMBA__FN bool samba__check_schedule(samba__review *v, unsigned types, uint32_t 
     samba_session *s = v->s;
     unsigned whole = samba__whole_step(types);
     bool blind = false;
+
     *norm = samba__norm_after_types(s->rt, *norm, whole, &blind);
     uint32_t split = samba__split_by(s->rt, whole);
-    return samba__check_types(s, types)
-        && (!split
-            || samba_fail(s, SAMBA_EARG,
-                          "in samba_run: with mapping spatial %s are one "
-                          "section: run all of them, or compile with mapping section",
-                          samba__type_name(split)))
-        && (s->rt->pef.microbatches == 1 || (whole & both) != SAMBA_BCKWD
-            || samba_fail(s, SAMBA_EARG,
-                          "in samba_run: with microbatches FWD and BCKWD run "
-                          "together: the activations of one are gone when the next one runs"))
-        && samba__review_types(v, whole) && (!blind || samba__fail_norm(s));
+
+    if (!samba__check_types(s, types)) return false;
+    if (split)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in %s: with mapping spatial %s are one section: run all of them, or compile with mapping section",
+            samba__called(s), samba__type_name(split));
+    if (s->rt->pef.microbatches != 1 && (whole & both) == SAMBA_BCKWD)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in %s: with microbatches FWD and BCKWD run together: the activations of one are gone when the next one runs",
+            samba__called(s));
+
+    if (!samba__review_types(v, whole)) return false;
+    if (blind) return samba__fail_norm(s);
+    return true;
 }
 
 /* Section id runs. */
 SAMBA__FN void samba__note_run(samba_session *s, uint32_t id)
 {
     samba__history *h = &s->history;
+    samba__section q = samba__section_at(&s->rt->pef, id);
+    if (q.type == SAMBA_FWD) samba__forget_other_mode(s, h->ran, q.graph);
     h->ran[id] = ++h->now;
-    if (samba__section_at(&s->rt->pef, id).type != SAMBA_FWD) return;
+    samba__note_pass(&h->passes, s->rt, id, h->now);
+    if (q.type != SAMBA_FWD) return;
     h->train = s->rt->train;
     h->running_stats = s->rt->running_stats;
 }
@@ -27108,13 +30124,33 @@ SAMBA__FN void samba__note_types(samba_session *s, unsigned types)
     }
 }
 
+/* A forward pass without dropout, and without BCKWD, is meant as a test; but batch_norm, unless
+   told otherwise, takes the statistics of this batch, and counts them in. */
+SAMBA__FN void samba__warn_of_test(samba_session *s, unsigned types)
+{
+    const samba_runtime *rt = s->rt;
+    bool tests = (types & SAMBA_FWD) && !(types & SAMBA_BCKWD) && (rt->types & SAMBA_BCKWD);
+    if (!tests || rt->train || rt->running_stats) return;
+
+    for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
+        if (!samba__is(rt->steps[i].op, SAMBA__OP_batch_norm)) continue;
+        samba__warn(
+            s,
+            "in %s: FWD runs as a test (eval, samba_set_train), but %s takes the statistics of this batch and counts them in: samba_eval, .running_stats of the run or samba_use_running_stats take the running values",
+            samba__called(s), rt->pef.strings + samba__record_at(&rt->pef, i).name);
+        return;
+    }
+}
+
 SAMBA__FN bool samba__run_schedule(samba_session *s, unsigned types)
 {
+    samba__warn_of_test(s, types);
     samba__count_run(s);
     samba__begin(s, "PyRT_RUN");
     samba__note_types(s, types);
     bool fine = samba__run_exactly(s->rt, types);
-    return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
+    if (!samba__end(s, "PyRT_RUN", fine)) return samba__fail_run(s);
+    return true;
 }
 
 /* Runs the graph that rt->graph names. */
@@ -27134,14 +30170,18 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
     char list[160];
     samba__text t = samba__text_in(list, sizeof list);
     uint32_t n = pef->n_sections, last = n ? samba__section_at(pef, n - 1).graph : 0;
+
     if (graph && samba__find_graph(pef, graph, &s->rt->graph)) return true;
     s->rt->graph = 0;
     if (!graph && (!n || samba__section_at(pef, 0).graph == last)) return true;
+
     for (uint32_t i = 0; i < n; i++) { /* the sections of a graph stand together */
         uint32_t g = samba__section_at(pef, i).graph;
-        if (i == 0 || g != last) samba__format(&t, " %s", g ? pef->strings + g - 1 : "(unnamed)");
+        if (i == 0 || g != last)
+            samba__format(&t, " %s", g ? pef->strings + g - 1 : "\"\" (unnamed)");
         last = g;
     }
+
     return samba_fail(s, SAMBA_ENAME, "in %s: %s %s; call samba_run_graph with one of:%s", what,
                       graph ? "there is no graph" : "the program has several graphs",
                       graph ? graph : "", list);
@@ -27153,6 +30193,7 @@ SAMBA__FN void samba__run_event(samba_session *s, const unsigned *types, int32_t
     char name[80];
     samba__text t = samba__text_in(name, sizeof name);
     if (!s->on_event) return;
+
     samba__format(&t, "SAMBA_SESSION_RUN");
     for (int32_t k = 0; k < n; k++) {
         for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
@@ -27160,23 +30201,39 @@ SAMBA__FN void samba__run_event(samba_session *s, const unsigned *types, int32_t
             if (type->named && (types[k] & type->bit)) samba__format(&t, "_%s", type->name);
         }
     }
+
     s->on_event(name, -1, begins, s->event_user);
 }
 
-SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types)
+SAMBA__FN bool samba__run_chosen(samba_session *s, const char *graph, unsigned types)
 {
-    const char *what = graph ? "samba_run_graph" : "samba_run";
-    if (!samba__need_program(s, what)) return false;
+    if (!samba__need_program(s, samba__called(s))) return false;
     samba__run_event(s, &types, 1, true);
-    bool fine = samba__choose_graph(s, what, graph) && samba__run_types(s, types);
+    bool fine = samba__choose_graph(s, samba__called(s), graph) && samba__run_types(s, types);
     s->rt->graph = 0;
     samba__run_event(s, &types, 1, false);
     return fine;
 }
 
+SAMBA__FN bool samba__run_called(samba_session *s, const char *called, const char *graph,
+                                 unsigned types)
+{
+    const char *former = samba__call(s, called);
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__run_chosen(s, graph, types);
+    samba__leave_float_mode(callers);
+    samba__call(s, former);
+    return result;
+}
+
+SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types)
+{
+    return samba__run_called(s, "samba_run_graph", graph, types);
+}
+
 SAMBA_API bool samba_run(samba_session *s, unsigned types)
 {
-    return samba_run_graph(s, NULL, types);
+    return samba__run_called(s, "samba_run", NULL, types);
 }
 
 /* Ids are sections, and of the graph that is asked for; NULL: of any. */
@@ -27185,14 +30242,16 @@ SAMBA__FN bool samba__check_ids(samba_session *s, const samba__run_list *list, c
     for (int32_t i = 0; i < list->n; i++) {
         int32_t id = list->ids[i];
         if (id < 0 || (uint32_t)id >= s->rt->pef.n_sections)
-            return samba_fail(s, SAMBA_ERANGE,
-                              "section id %d is out of range; the program has "
-                              "sections 0 ... %d",
-                              id, (int32_t)s->rt->pef.n_sections - 1);
+            return samba_fail(
+                s, SAMBA_ERANGE,
+                "in %s: section id %d is out of range; the program has sections 0 ... %d",
+                samba__called(s), id, (int32_t)s->rt->pef.n_sections - 1);
+
         samba__section q = samba__section_at(&s->rt->pef, (uint32_t)id);
         if (graph && !samba__runs_now(s->rt, &q))
-            return samba_fail(s, SAMBA_EARG, "section %d is not of graph %s; nothing was run", id,
-                              graph);
+            return samba_fail(s, SAMBA_EARG,
+                              "in %s: section %d is not of graph %s; nothing was run",
+                              samba__called(s), id, graph);
     }
     return true;
 }
@@ -27218,6 +30277,7 @@ SAMBA__FN int32_t samba__after_repeated(const samba_runtime *rt, const samba__ru
     *types = type;
     int32_t end = type == SAMBA_BCKWD ? -1 : samba__after_type(rt, list, i, type);
     if (type != SAMBA_FWD || end < 0 || end == list->n) return end;
+
     type = samba__section_at(&rt->pef, (uint32_t)list->ids[end]).type;
     if (type != SAMBA_BCKWD) return end;
     *types |= SAMBA_BCKWD;
@@ -27255,14 +30315,14 @@ SAMBA__FN bool samba__check_entry(samba_session *s, const samba__run_list *list,
     const samba_runtime *rt = s->rt;
     uint32_t id = (uint32_t)list->ids[i];
     if (samba__clips_blindly(rt, norm, id)) return samba__fail_norm(s);
+
     bool reads_counts
         = (rt->types & SAMBA_COUNT) && samba__section_at(&rt->pef, id).type == SAMBA_FWD;
     if (!reads_counts || samba__has_counted(rt, list, i)) return true;
-    return samba_fail(s, SAMBA_EARG,
-                      "in samba_run_with: section %d of FWD reads what the "
-                      "sections of COUNT make: let all of these stand before it; nothing "
-                      "was run",
-                      (int32_t)id);
+    return samba_fail(
+        s, SAMBA_EARG,
+        "in %s: section %d of FWD reads what the sections of COUNT make: let all of these stand before it; nothing was run",
+        samba__called(s), (int32_t)id);
 }
 
 /* May these sections run, one after another? Clipping, counting and repeating must be as in the
@@ -27273,20 +30333,21 @@ SAMBA__FN bool samba__check_list(samba_session *s, const samba__run_list *list, 
     uint32_t norm = rt->norm_next;
     int32_t end;
     unsigned types;
+
     for (int32_t i = 0; i < list->n; i = end) {
         uint32_t id = (uint32_t)list->ids[i];
         end = i + 1;
         if (!own_order && !samba__check_entry(s, list, i, norm)) return false;
         norm = samba__norm_after(rt, norm, id);
         if (!samba__begins_repeated(rt, list, i)) continue;
+
         end = samba__after_repeated(rt, list, i, &types);
         if (end < 0 && own_order) end = i + 1;
         if (end < 0)
-            return samba_fail(s, SAMBA_EARG,
-                              "in samba_run_with: section %d is run for each of %d "
-                              "microbatches, with others: all sections of COUNT in order, all of "
-                              "FWD, or all of FWD and then of BCKWD; nothing was run",
-                              (int32_t)id, (int32_t)rt->pef.microbatches);
+            return samba_fail(
+                s, SAMBA_EARG,
+                "in %s: section %d is run for each of %d microbatches, with others: all sections of COUNT in order, all of FWD, or all of FWD and then of BCKWD; nothing was run",
+                samba__called(s), (int32_t)id, (int32_t)rt->pef.microbatches);
         if (types & SAMBA_BCKWD) norm = rt->norm_first;
     }
     return true;
@@ -27297,11 +30358,13 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
     samba_runtime *rt = s->rt;
     bool fine = samba__begin(s, "PyRT_RUN");
     unsigned types;
+
     samba__count_run(s);
     rt->fault[0] = 0;
     rt->microbatch = 0;
     for (int32_t i = 0; i < list->n; i++)
         samba__note_run(s, (uint32_t)list->ids[i]);
+
     for (int32_t i = 0; fine && i < list->n; i++) {
         int32_t next
             = samba__begins_repeated(rt, list, i) ? samba__after_repeated(rt, list, i, &types) : -1;
@@ -27312,31 +30375,32 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
             fine = samba__run_section(rt, (uint32_t)list->ids[i]);
         }
     }
-    return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
+
+    if (!samba__end(s, "PyRT_RUN", fine)) return samba__fail_run(s);
+    return true;
 }
 
 /* May t be sent before a run? fed: with data of the caller's. */
 SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool fed)
 {
     if (t->session != s)
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another session",
-                          t->name);
+        return samba_fail(s, SAMBA_EARG, "in %s: input %s belongs to another session",
+                          samba__called(s), t->name);
     if (t->symbol < 0)
-        return samba_fail(s, SAMBA_ESTATE,
-                          "in samba_run_with: input %s %T %S: the program does "
-                          "not use it",
-                          t->name, (int)t->dtype, &t->shape);
+        return samba_fail(s, SAMBA_ESTATE, "in %s: input %s %T %S: the program does not use it",
+                          samba__called(s), t->name, (int)t->dtype, &t->shape);
+
     if (t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT)
-        return samba_fail(s, SAMBA_EARG,
-                          "in samba_run_with: input %s is computed by the program; "
-                          "samba_rdu or samba_write give it another value",
-                          t->name);
-    if (t->not_given && !fed && !t->data) return samba__fail_not_given(t, "samba_run_with");
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in %s: input %s is computed by the program; samba_rdu or samba_write give it another value",
+            samba__called(s), t->name);
+
+    if (t->not_given && !fed && !t->data) return samba__fail_not_given(t, samba__called(s));
     if (fed || t->data || t->has_value || t->role != SAMBA__INPUT) return true;
     return samba_fail(s, SAMBA_ESTATE,
-                      "in samba_run_with: input %s %T %S was never given a value; "
-                      "call samba_write first",
-                      t->name, (int)t->dtype, &t->shape);
+                      "in %s: input %s %T %S was never given a value; call samba_write first",
+                      samba__called(s), t->name, (int)t->dtype, &t->shape);
 }
 
 SAMBA__FN size_t samba__fed_bytes(const samba_feed *f, const samba_tensor *t)
@@ -27350,13 +30414,14 @@ SAMBA__FN bool samba__check_fed_integers(samba_session *s, const samba_feed *f,
 {
     int64_t least, most, n = (int64_t)(f->bytes / samba_dtype_size(f->dtype));
     samba__integer_range(t->dtype, &least, &most);
+
     for (int64_t e = 0; e < n; e++) {
         int64_t value = samba__integer_at(f->data, f->dtype, e);
         if (value >= least && value <= most) continue;
         return samba_fail(s, SAMBA_ERANGE,
-                          "in samba_run_with: feed %d has %l as element %l for %s "
-                          "%T %S, which holds %l ... %l",
-                          i, value, e, t->name, (int)t->dtype, &t->shape, least, most);
+                          "in %s: feed %d has %l as element %l for %s %T %S, which holds %l ... %l",
+                          samba__called(s), i, value, e, t->name, (int)t->dtype, &t->shape, least,
+                          most);
     }
     return true;
 }
@@ -27367,13 +30432,16 @@ SAMBA__FN bool samba__write_integers(samba_tensor *t, const samba_feed *f)
     samba_session *s = t->session;
     int64_t n = (int64_t)(f->bytes / samba_dtype_size(f->dtype));
     if (!samba_ok(s) || !samba__in_reach(t)) return false;
+
     t->withheld = t->not_given = false;
-    if (samba__integers_differ(t, f)) s->history.edited[t->symbol] = ++s->history.now;
+    if (samba__integers_differ(t, f)) samba__note_edit(t);
+
     samba__begin(s, "PyRT_SET_TENSORS");
     for (int64_t e = 0; e < n; e++)
         samba__put_integer(samba__value_of(t), t->dtype, e,
                            samba__integer_at(f->data, f->dtype, e));
     samba__end(s, "PyRT_SET_TENSORS", true);
+
     t->has_value = true;
     t->copied = 0;
     samba__settle(t);
@@ -27385,31 +30453,32 @@ SAMBA__FN bool samba__check_feed(samba_session *s, const samba_feed *f, int32_t 
     const samba_tensor *t = samba__fed_tensor(s, f);
     if (!t && f->name && !f->tensor) return samba__fail_name(s, "tensor", f->name, 0);
     if (!t)
-        return samba_fail(s, SAMBA_EARG,
-                          "in samba_run_with: feed %d has neither a tensor nor a "
-                          "name",
-                          i);
+        return samba_fail(s, SAMBA_EARG, "in %s: feed %d has neither a tensor nor a name",
+                          samba__called(s), i);
+
     if (f->name && !samba__same_text(f->name, t->name))
         return samba_fail(s, SAMBA_EARG,
-                          "in samba_run_with: feed %d has the tensor %s and the "
-                          "name %s; give one of them",
-                          i, t->name, f->name);
+                          "in %s: feed %d has the tensor %s and the name %s; give one of them",
+                          samba__called(s), i, t->name, f->name);
     if (!samba__check_sent(s, t, f->data != NULL)) return false;
+
     bool other = f->data && f->dtype != t->dtype;
     int64_t least, most;
     if (other
         && !(samba__integer_range(f->dtype, &least, &most)
              && samba__integer_range(t->dtype, &least, &most)))
-        return samba_fail(s, SAMBA_EDTYPE,
-                          "in samba_run_with: feed %d has data of type %T for %s, "
-                          "which is %T",
-                          i, (int)f->dtype, t->name, (int)t->dtype);
+        return samba_fail(s, SAMBA_EDTYPE, "in %s: feed %d has data of type %T for %s, which is %T",
+                          samba__called(s), i, (int)f->dtype, t->name, (int)t->dtype);
+
     size_t bytes = f->data ? samba__fed_bytes(f, t) : 0;
     if (f->bytes != bytes)
         return samba_fail(s, SAMBA_ESHAPE,
-                          "in samba_run_with: feed %d has %l bytes for %s %T %S, "
-                          "which takes %l",
-                          i, (int64_t)f->bytes, t->name, (int)t->dtype, &t->shape, (int64_t)bytes);
+                          "in %s: feed %d has %l bytes for %s %T %S, which takes %l",
+                          samba__called(s), i, (int64_t)f->bytes, t->name, (int)t->dtype, &t->shape,
+                          (int64_t)bytes);
+
+    const void *value = f->data ? f->data : t->data;
+    if (value && !samba__check_scalar(t, samba__called(s), value)) return false;
     return !other || samba__check_fed_integers(s, f, t, i);
 }
 
@@ -27417,28 +30486,23 @@ SAMBA__FN bool samba__send_feed(samba_session *s, const samba_feed *f)
 {
     samba_tensor *t = samba__fed_tensor(s, f);
     if (f->data && f->dtype != t->dtype) return samba__write_integers(t, f);
-    return f->data ? samba_write(t, f->data) : samba__send_newer(t);
+    return f->data ? samba__write(t, samba__called(t->session), f->data)
+                   : samba__send_newer(t, samba__called(t->session));
 }
 
 /* Can the host copy of t be made when the run is over? */
 SAMBA__FN bool samba__check_fetched(samba_session *s, const samba_tensor *t, int32_t i)
 {
-    if (!t) return samba_fail(s, SAMBA_EARG, "in samba_run_with: output %d is NULL", i);
+    if (!t) return samba_fail(s, SAMBA_EARG, "in %s: output %d is NULL", samba__called(s), i);
     if (t->session != s)
-        return samba_fail(s, SAMBA_EARG,
-                          "in samba_run_with: output %d, %s, belongs to another "
-                          "session",
-                          i, t->name);
+        return samba_fail(s, SAMBA_EARG, "in %s: output %d, %s, belongs to another session",
+                          samba__called(s), i, t->name);
     if (t->symbol < 0)
-        return samba_fail(s, SAMBA_ESTATE,
-                          "in samba_run_with: output %d, %s %T %S, is not kept by "
-                          "the program: list it in program.outputs before compiling",
-                          i, t->name, (int)t->dtype, &t->shape);
-    if (samba_bytes(t) == samba__host_bytes(t)) return true;
-    return samba_fail(s, SAMBA_ESTATE,
-                      "in samba_run_with: output %d, %s, holds several "
-                      "microbatches; use samba_copy_out after the run",
-                      i, t->name);
+        return samba_fail(
+            s, SAMBA_ESTATE,
+            "in %s: output %d, %s %T %S, is not kept by the program: list it in program.outputs before compiling",
+            samba__called(s), i, t->name, (int)t->dtype, &t->shape);
+    return true;
 }
 
 /* Refuses the lists of tensors before anything is sent or run. */
@@ -27489,6 +30553,7 @@ SAMBA__FN bool samba__run_schedules(samba_session *s, const samba_run_desc *d)
     bool steps = false;
     for (int32_t i = 0; i < samba__n_schedules(d); i++)
         steps = steps || (d->types[i] & SAMBA_OPT);
+
     bool anew = steps;
     for (int32_t i = 0; i < samba__n_schedules(d); i++) {
         unsigned named = d->types[i], types = samba__whole_step(named);
@@ -27503,21 +30568,32 @@ SAMBA__FN bool samba__run_schedules(samba_session *s, const samba_run_desc *d)
     return true;
 }
 
+/* May what d says run, one section after another or by types? */
+SAMBA__FN bool samba__check_described(samba_session *s, samba__run_list *list,
+                                      const samba_run_desc *d)
+{
+    if (!list->n) return samba__check_schedules(s, d, &list->types);
+    if (!samba__check_ids(s, list, d->graph)) return false;
+    if (!samba__check_list(s, list, d->own_order)) return false;
+    return d->own_order || samba__review_list(s, list, d);
+}
+
 /* First all is checked, so that what is refused changes nothing. */
 SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
 {
     samba__run_list list = SAMBA__ZEROED;
-    bool fine;
     list.ids = d->section_ids;
     list.n = d->n_section_ids;
-    if (list.n)
-        fine = samba__check_ids(s, &list, d->graph) && samba__check_list(s, &list, d->own_order)
-            && (d->own_order || samba__review_list(s, &list, d));
-    else
-        fine = samba__check_schedules(s, d, &list.types);
-    for (int32_t i = 0; fine && i < d->n_hyperparams; i++)
-        fine = samba__check_argin(s, d->hyperparams[i].name, d->hyperparams[i].value);
-    if (!fine || !samba__check_ready(s, &list, d) || !samba__send(s, d)) return false;
+
+    if (!samba__check_described(s, &list, d)) return false;
+    for (int32_t i = 0; i < d->n_hyperparams; i++) {
+        const samba_value *h = &d->hyperparams[i];
+        if (!samba__check_argin(s, samba__called(s), h->name, h->value)) return false;
+    }
+    if (!samba__check_ready(s, &list, d)) return false;
+
+    if (d->check_only) return true;
+    if (!samba__send(s, d)) return false;
     return list.n ? samba__run_list_of(s, &list) : samba__run_schedules(s, d);
 }
 
@@ -27529,13 +30605,14 @@ SAMBA__FN bool samba__check_counts(samba_session *s, const samba_run_desc *d)
     for (int i = 0; i < 4; i++) {
         if (count[i] == 0 || (count[i] > 0 && list[i])) continue;
         return samba_fail(s, SAMBA_EARG,
-                          "in samba_run_with: a list that has a count is NULL, or "
-                          "its count is negative");
+                          "in %s: a list that has a count is NULL, or its count is negative",
+                          samba__called(s));
     }
+
     if (!d->types[0] || !d->n_section_ids) return true;
     return samba_fail(s, SAMBA_EARG,
-                      "in samba_run_with: types and section_ids exclude each "
-                      "other; nothing was run");
+                      "in %s: types and section_ids exclude each other; nothing was run",
+                      samba__called(s));
 }
 
 /* Runs d in the modes that it asks for. */
@@ -27544,19 +30621,28 @@ SAMBA__FN bool samba__run_in_modes(samba_session *s, const samba_run_desc *d)
     bool train = s->rt->train, running_stats = s->rt->running_stats;
     if (d->eval) s->rt->train = false;
     if (d->running_stats) s->rt->running_stats = true;
+
     bool fine = samba__run_described(s, d);
     s->rt->train = train;
     s->rt->running_stats = running_stats;
     return fine;
 }
 
-SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
+SAMBA__FN bool samba__run_with(samba_session *s, const samba_run_desc *d)
 {
-    if (!samba__need_program(s, "samba_run_with")) return false;
-    if (!d) return samba_run(s, 0);
+    if (!samba__need_program(s, samba__called(s))) return false;
+    if (!d) return samba__run_chosen(s, NULL, 0);
     if (!samba__check_counts(s, d) || !samba__check_lists(s, d)) return false;
+
     bool any_graph = d->n_section_ids && !d->graph;
-    if (!any_graph && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
+    if (!any_graph && !samba__choose_graph(s, samba__called(s), d->graph)) return false;
+
+    if (d->check_only) {
+        bool accepted = samba__run_in_modes(s, d);
+        s->rt->graph = 0;
+        return accepted;
+    }
+
     samba__run_event(s, d->types, samba__n_schedules(d), true);
     bool fine = samba__run_in_modes(s, d);
     s->rt->graph = 0;
@@ -27564,6 +30650,30 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
         fine = samba_cpu(d->outputs[i]) != NULL;
     samba__run_event(s, d->types, samba__n_schedules(d), false);
     return fine;
+}
+
+SAMBA__FN bool samba__run_with_called(samba_session *s, const char *called, const samba_run_desc *d)
+{
+    const char *former = samba__call(s, called);
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__run_with(s, d);
+    samba__leave_float_mode(callers);
+    samba__call(s, former);
+    return result;
+}
+
+SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
+{
+    return samba__run_with_called(s, "samba_run_with", d);
+}
+
+SAMBA_API bool samba_eval(samba_session *s)
+{
+    samba_run_desc d;
+    memset(&d, 0, sizeof d);
+    d.types[0] = SAMBA_FWD;
+    d.eval = d.running_stats = true;
+    return samba__run_with_called(s, "samba_eval", &d);
 }
 
 /* ==== [checkpoint] ============================================================================ */
@@ -27578,6 +30688,7 @@ SAMBA__FN const void *samba__current_value(samba_session *s, uint32_t index, con
 SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element)
 {
     const samba__pef *pef = &s->rt->pef;
+
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         int64_t n = samba_count(&q.spec.shape);
@@ -27586,6 +30697,7 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
         if (!samba__is_float(q.spec.dtype) || q.alias || (!weight && q.role != SAMBA__STATE))
             continue;
         if (!samba__has_nonfinite_here(s->rt->data[i], n, q.spec.dtype, s->rt->isa)) continue;
+
         first[0] = first[1] = first[2] = SAMBA__NOWHERE;
         samba__note_nonfinite(first, (const uint8_t *)s->rt->data[i], 0, n, q.spec.dtype);
         for (int k = 1; k < 3 && weight; k++)
@@ -27602,43 +30714,61 @@ SAMBA__FN bool samba__check_sent_all(samba_session *s)
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || !t->withheld || !samba__keeps(t)) continue;
-        return samba_fail(s, SAMBA_ESTATE,
-                          "in samba_save: %s %T %S was not sent to the device "
-                          "(samba_set_transfer); call samba_to_device",
-                          t->name, (int)t->dtype, &t->shape);
+        return samba_fail(
+            s, SAMBA_ESTATE,
+            "in %s: %s %T %S was not sent to the device (samba_set_transfer); call samba_to_device",
+            samba__called(s), t->name, (int)t->dtype, &t->shape);
     }
     return true;
 }
 
-SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_save_opts *opts)
+SAMBA__FN bool samba__save_with(samba_session *s, const char *path, const samba_save_opts *opts)
 {
     samba__image image;
     int64_t element = 0;
-    if (!samba__need_program(s, "samba_save")) return false;
-    if (!path) return samba_fail(s, SAMBA_EARG, "in samba_save: the path is NULL");
+    if (!samba__need_program(s, samba__called(s))) return false;
+    if (!path) return samba_fail(s, SAMBA_EARG, "in %s: the path is NULL", samba__called(s));
+
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         bool missing = t->symbol >= 0 && t->role == SAMBA__WEIGHT && !t->has_value;
-        if (missing) return samba__fail_value(s, "samba_save", t);
+        if (missing) return samba__fail_value(s, samba__called(s), t);
     }
     if (!samba__check_sent_all(s)) return false;
+
     int64_t bad = opts && opts->allow_nonfinite ? -1 : samba__find_nonfinite(s, &element);
     if (bad >= 0)
         return samba_fail(
             s, SAMBA_ERANGE,
-            "in samba_save: element %l of %s is not finite, so %s "
-            "was not written; go back to an earlier checkpoint, look for the cause "
-            "with samba_set_check_finite, or save with allow_nonfinite",
-            element, s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name, path);
+            "in %s: element %l of %s is not finite, so %s was not written; go back to an earlier checkpoint, look for the cause with samba_set_check_finite, or save with allow_nonfinite",
+            samba__called(s), element,
+            s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name, path);
+
     if (!samba__image_open(&image, s, &s->rt->pef, samba__current_value)) return false;
     bool fine = samba__replace_file(s, path, &image);
     samba__image_close(&image);
     return fine;
 }
 
+SAMBA__FN bool samba__save_called(samba_session *s, const char *called, const char *path,
+                                  const samba_save_opts *opts)
+{
+    const char *former = samba__call(s, called);
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__save_with(s, path, opts);
+    samba__leave_float_mode(callers);
+    samba__call(s, former);
+    return result;
+}
+
+SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_save_opts *opts)
+{
+    return samba__save_called(s, "samba_save_with", path, opts);
+}
+
 SAMBA_API bool samba_save(samba_session *s, const char *path)
 {
-    return samba_save_with(s, path, NULL);
+    return samba__save_called(s, "samba_save", path, NULL);
 }
 
 /* A value of the file, of one float type, as one of another. */
@@ -27658,23 +30788,37 @@ typedef struct samba__restoring {
     samba_session *session;
     const samba__pef *from;
     const char *path;
+    unsigned kinds;     /* SAMBA_KEPT_...: what is taken */
     samba__symbol q, r; /* of the program, and of the file */
     uint32_t last;
     bool found; /* the file has a value; r is it */
 } samba__restoring;
 
-/* False if symbol i of the program is none that a checkpoint gives a value. */
+/* The SAMBA_KEPT_... that a symbol is; 0: a checkpoint has none of it. */
+SAMBA__FN unsigned samba__kind_of_symbol(const samba__symbol *q)
+{
+    if (!samba__is_saved(q)) return 0;
+    if (q->role == SAMBA__WEIGHT) return SAMBA_KEPT_PARAMETERS;
+    if (q->role == SAMBA__ARGIN) return SAMBA_KEPT_HYPERPARAMS;
+    if (q->role != SAMBA__STATE) return 0;
+    return q->generated ? SAMBA_KEPT_BY_OPTIM : SAMBA_KEPT_BUFFERS;
+}
+
+/* False if symbol i of the program is none that the restore gives a value. */
 SAMBA__FN bool samba__seek_saved(samba__restoring *c, uint32_t i)
 {
     const samba__pef *to = &c->session->rt->pef;
     c->q = samba__symbol_at(to, i);
-    if (!samba__is_saved(&c->q) || c->q.role == SAMBA__CONSTANT) return false;
+    if (!(samba__kind_of_symbol(&c->q) & c->kinds)) return false;
+
     int32_t k = samba__find_symbol(c->from, to->strings + c->q.name, c->last);
     if (k >= 0) {
         c->last = (uint32_t)k;
         c->r = samba__symbol_at(c->from, (uint32_t)k);
     }
-    c->found = k >= 0 && c->r.data;
+
+    bool argin = c->q.role == SAMBA__ARGIN; /* a tensor of its name is another thing */
+    c->found = k >= 0 && c->r.data && (c->r.role == SAMBA__ARGIN) == argin;
     return c->found || c->q.role == SAMBA__WEIGHT;
 }
 
@@ -27685,86 +30829,175 @@ SAMBA__FN bool samba__restores(const samba__restoring *c)
                   : samba__same_spec(&c->q.spec, &c->r.spec);
 }
 
-/* One more name of a list that is bounded. */
+/* What stands in a message: so many names, and " and N more". */
+typedef struct samba__name_list {
+    char text[440];
+    samba__text t;
+    int32_t n;
+} samba__name_list;
 
-SAMBA__FN void samba__list_name(samba__text *t, int32_t *n, const char *first, const char *next,
-                                const char *name)
+SAMBA__FN void samba__begin_list(samba__name_list *list)
 {
-    if (*n < SAMBA__MOST_NAMES) samba__format(t, "%s%s", *n ? next : first, name);
-    ++*n;
+    list->t = samba__text_in(list->text, sizeof list->text);
+    list->n = 0;
 }
 
-SAMBA__FN void samba__end_list(samba__text *t, int32_t n)
+SAMBA__FN void samba__list_name(samba__name_list *list, const char *name)
 {
-    if (n > SAMBA__MOST_NAMES) samba__format(t, " and %d more", n - SAMBA__MOST_NAMES);
+    const char *between = list->n ? ", " : "";
+    if (list->n < SAMBA__MOST_NAMES) samba__format(&list->t, "%s%s", between, name);
+    list->n++;
 }
 
-/* Names the parameters that the file lacks, and what has another shape in it. Changes nothing. */
-SAMBA__FN bool samba__check_restore(samba__restoring *c, bool partial, int32_t *n_missing)
+SAMBA__FN void samba__end_list(samba__name_list *list)
+{
+    if (list->n > SAMBA__MOST_NAMES)
+        samba__format(&list->t, " and %d more", list->n - SAMBA__MOST_NAMES);
+}
+
+/* The parameters that the file lacks, and what has another shape in it. */
+SAMBA__FN void samba__list_unfit(samba__restoring *c, samba__name_list *missing,
+                                 samba__name_list *different)
 {
     const samba__pef *to = &c->session->rt->pef;
-    char lacks[440], differs[440], what[240];
-    samba__text t = samba__text_in(lacks, sizeof lacks);
-    samba__text u = samba__text_in(differs, sizeof differs);
-    int32_t missing = 0, different = 0;
+    char what[240];
+    samba__begin_list(missing);
+    samba__begin_list(different);
+
     for (uint32_t i = 0; i < to->n_symbols; i++) {
         if (!samba__seek_saved(c, i)) continue;
         const char *name = to->strings + c->q.name;
-        if (!c->found) {
-            samba__list_name(&t, &missing, " no value for parameter ",
-                             missing == 1 ? ", nor for " : ", ", name);
-        } else if (!samba__restores(c)) {
-            samba__print(what, sizeof what, "%T %S for %s, which is %T %S here",
-                         (int)c->r.spec.dtype, &c->r.spec.shape, name, (int)c->q.spec.dtype,
-                         &c->q.spec.shape);
-            samba__list_name(&u, &different, " ", ", ", what);
-        }
+        if (!c->found) samba__list_name(missing, name);
+        if (!c->found || samba__restores(c)) continue;
+        samba__print(what, sizeof what, "%T %S for %s, which is %T %S here", (int)c->r.spec.dtype,
+                     &c->r.spec.shape, name, (int)c->q.spec.dtype, &c->q.spec.shape);
+        samba__list_name(different, what);
     }
-    samba__end_list(&t, missing);
-    samba__end_list(&u, different);
-    *n_missing = missing;
-    if (partial) missing = 0;
-    if (!missing && !different) return true;
-    return samba_fail(c->session, missing ? SAMBA_ENAME : SAMBA_ESHAPE,
-                      "%s has%s%s%s; nothing was "
-                      "changed",
-                      c->path, missing ? lacks : "", missing && different ? ";" : "",
-                      different ? differs : "");
+
+    samba__end_list(missing);
+    samba__end_list(different);
 }
 
-/* Names the parameters of the file that the program has not: a warning, or an error. */
-SAMBA__FN bool samba__check_unexpected(const samba__restoring *c, bool exact, int32_t *n_unexpected)
+/* The parameters of the file that the program has not. */
+SAMBA__FN void samba__list_unexpected(const samba__restoring *c, samba__name_list *unexpected)
 {
-    char names[600];
-    samba__text t = samba__text_in(names, sizeof names);
-    int32_t n = 0, last = 0;
+    int32_t last = 0;
+    samba__begin_list(unexpected);
     for (uint32_t i = 0; i < c->from->n_symbols; i++) {
         samba__symbol r = samba__symbol_at(c->from, i);
         const char *name = c->from->strings + r.name;
-        if (r.role != SAMBA__WEIGHT || !r.data) continue;
+        if (!r.data || !(samba__kind_of_symbol(&r) & c->kinds & SAMBA_KEPT_PARAMETERS)) continue;
+
         int32_t k = samba__find_symbol(&c->session->rt->pef, name, (uint32_t)last);
         if (k >= 0)
             last = k;
         else
-            samba__list_name(&t, &n, "", ", ", name);
+            samba__list_name(unexpected, name);
     }
-    samba__end_list(&t, n);
-    *n_unexpected = n;
-    if (!n) return true;
-    if (exact)
+    samba__end_list(unexpected);
+}
+
+/* May the parameters be taken? Of a layer that was renamed a refusal has both names. Changes
+   nothing. */
+SAMBA__FN bool samba__check_restore(samba__restoring *c, const samba_restore_opts *opts,
+                                    samba_restored *counts)
+{
+    samba__name_list missing, different, unexpected;
+    samba__list_unfit(c, &missing, &different);
+    samba__list_unexpected(c, &unexpected);
+    counts->n_missing = missing.n;
+    counts->n_unexpected = unexpected.n;
+
+    bool lacks = missing.n && !opts->partial, surplus = unexpected.n && opts->exact;
+    const char *extra = unexpected.n ? "; it has parameters that the program has not: " : "";
+    if (lacks)
         return samba_fail(c->session, SAMBA_ENAME,
-                          "%s has parameters that the program has not: "
-                          "%s; nothing was changed",
-                          c->path, names);
-    samba__warn(c->session, "in samba_restore: %s has parameters that the program has not: %s",
-                c->path, names);
+                          "%s has no value for the parameters %s%s%s%s%s; nothing was changed",
+                          c->path, missing.text, different.n ? "; it has " : "", different.text,
+                          extra, unexpected.text);
+
+    if (different.n)
+        return samba_fail(
+            c->session, SAMBA_ESHAPE,
+            "%s has %s%s%s; nothing was changed: a layer that has another shape needs another name, and partial",
+            c->path, different.text, extra, unexpected.text);
+
+    if (surplus)
+        return samba_fail(c->session, SAMBA_ENAME,
+                          "%s has parameters that the program has not: %s; nothing was changed",
+                          c->path, unexpected.text);
+
+    if (unexpected.n)
+        samba__warn(c->session, "in %s: %s has parameters that the program has not: %s",
+                    samba__called(c->session), c->path, unexpected.text);
     return true;
+}
+
+/* Hyperparameters of the file are in their ranges. *replaced: those of the program that get another
+   value. */
+SAMBA__FN bool samba__check_restored_argins(samba__restoring *c, samba__name_list *replaced)
+{
+    const samba__pef *to = &c->session->rt->pef;
+    char what[240];
+
+    samba__begin_list(replaced);
+    for (uint32_t i = 0; i < to->n_symbols; i++) {
+        if (!samba__seek_saved(c, i) || !c->found || c->q.role != SAMBA__ARGIN) continue;
+        if (!samba__check_argin_in_file(c->session, c->from, &c->r, c->path)) return false;
+
+        const char *name = to->strings + c->q.name;
+        double value = samba__argin_in_file(c->from, &c->r);
+        double here = samba__argin_number(&c->q, c->session->rt->data[i]);
+        if (value == here) continue;
+        samba__print(what, sizeof what, "%s %g by %g", name, here, value);
+        samba__list_name(replaced, what);
+    }
+    samba__end_list(replaced);
+    return true;
+}
+
+SAMBA__FN void samba__warn_replaced(const samba__restoring *c, const samba__name_list *replaced)
+{
+    if (!replaced->n) return;
+    samba__warn(
+        c->session,
+        "in %s: hyperparameters of %s replace those of the program: %s; samba_restore_with(kinds) says what is meant: SAMBA_KEPT keeps the program's, SAMBA_KEPT_PARAMETERS | SAMBA_KEPT_BUFFERS its optimizer's state, too",
+        samba__called(c->session), c->path, replaced->text);
+}
+
+/* Of an optimizer's state the file may have a part alone, such as the count of its steps: that of
+   another kind of optimizer, or of other parameters. The rest does not belong to it. */
+SAMBA__FN void samba__warn_torn_state(samba__restoring *c)
+{
+    const samba__pef *to = &c->session->rt->pef;
+    samba__name_list missing;
+    const char *taken = NULL;
+
+    samba__begin_list(&missing);
+    for (uint32_t i = 0; i < to->n_symbols; i++) {
+        bool found = samba__seek_saved(c, i);
+        const char *name = to->strings + c->q.name;
+        unsigned kind = samba__kind_of_symbol(&c->q) & c->kinds;
+        if (kind != SAMBA_KEPT_BY_OPTIM || samba__same_text(name, SAMBA__COUNTER)) continue;
+        if (found)
+            taken = name;
+        else
+            samba__list_name(&missing, name);
+    }
+    samba__end_list(&missing);
+
+    if (!taken || !missing.n) return;
+    samba__warn(
+        c->session,
+        "in %s: %s has %s, but not what the optimizer keeps in %s; to begin all of it anew, leave SAMBA_KEPT_BY_OPTIM out of the kinds of samba_restore_with",
+        samba__called(c->session), c->path, taken, missing.text);
 }
 
 SAMBA__FN void samba__copy_restored(samba__restoring *c)
 {
     const samba__pef *to = &c->session->rt->pef;
     samba__forget_runs(c->session); /* they were of other parameters */
+
     for (uint32_t i = 0; i < to->n_symbols; i++) {
         if (!samba__seek_saved(c, i) || !c->found) continue;
         samba_dtype type = c->q.spec.dtype, stored = c->r.spec.dtype;
@@ -27772,6 +31005,7 @@ SAMBA__FN void samba__copy_restored(samba__restoring *c)
         size_t n = type == stored ? 0 : (size_t)samba_count(&c->q.spec.shape);
         const uint8_t *data = c->from->data + (c->r.data - 1);
         uint8_t *value = (uint8_t *)c->session->rt->data[i];
+
         if (type == stored) samba__copy_data(value, data, samba__symbol_bytes(to, &c->q), size);
         for (size_t k = 0; k < n; k++)
             samba__convert(value + k * size, type, data + k * old, stored);
@@ -27792,42 +31026,85 @@ SAMBA__FN void samba__warn_nonfinite(samba_session *s, const char *path)
 {
     int64_t element = 0, bad = samba__find_nonfinite(s, &element);
     if (bad >= 0)
-        samba__warn(s, "in samba_restore: element %l of %s in %s is not finite", element,
+        samba__warn(s, "in %s: element %l of %s in %s is not finite", samba__called(s), element,
                     s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name, path);
 }
 
-SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
-                                  const samba_restore_opts *opts, samba_restored *restored)
+SAMBA__FN bool samba__restore_with(samba_session *s, const char *path,
+                                   const samba_restore_opts *opts, samba_restored *restored)
 {
     samba__file file;
     samba__restoring c;
+    samba__name_list replaced;
     samba_restored counts = { 0, 0 };
+    samba_restore_opts o = SAMBA__ZEROED;
+    if (opts) o = *opts;
     if (restored) *restored = counts;
-    if (!samba__need_program(s, "samba_restore")) return false;
-    if (!path) return samba_fail(s, SAMBA_EARG, "in samba_restore: the path is NULL");
+
+    if (!samba__need_program(s, samba__called(s))) return false;
+    if (o.kinds & ~(unsigned)SAMBA_KEPT_ALL)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "in samba_restore_with: kinds is %d; it is made of SAMBA_KEPT_PARAMETERS, _BUFFERS, _BY_OPTIM and _HYPERPARAMS",
+            (int32_t)o.kinds);
+    if (!path) return samba_fail(s, SAMBA_EARG, "in %s: the path is NULL", samba__called(s));
+
     if (!samba__read_file(s, &file, true, path)) return false;
     memset(&c, 0, sizeof c);
     c.session = s;
     c.from = &file.pef;
     c.path = path;
-    bool fine = samba__check_restore(&c, opts && opts->partial, &counts.n_missing)
-        && samba__check_unexpected(&c, opts && opts->exact, &counts.n_unexpected);
+    c.kinds = o.kinds ? o.kinds : (unsigned)SAMBA_KEPT_ALL;
+
+    bool fine
+        = samba__check_restore(&c, &o, &counts) && samba__check_restored_argins(&c, &replaced);
     if (restored) *restored = counts;
+
+    if (fine && !o.kinds) samba__warn_replaced(&c, &replaced);
+    if (fine) samba__warn_torn_state(&c);
     if (fine) samba__copy_restored(&c);
     for (int32_t i = 0; fine && i < samba__n_tensors(s); i++)
         samba__after_restore(&c, s->tensors[i]);
     if (fine) samba__warn_nonfinite(s, path);
+
     samba__file_close(s, &file, false);
     samba__forget_norm(s->rt); /* max_grad_norm may be another one */
     return fine;
 }
 
+SAMBA__FN bool samba__restore_called(samba_session *s, const char *called, const char *path,
+                                     const samba_restore_opts *opts, samba_restored *restored)
+{
+    const char *former = samba__call(s, called);
+    samba__float_mode callers = samba__enter_float_mode();
+    bool result = samba__restore_with(s, path, opts, restored);
+    samba__leave_float_mode(callers);
+    samba__call(s, former);
+    return result;
+}
+
+SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
+                                  const samba_restore_opts *opts, samba_restored *restored)
+{
+    return samba__restore_called(s, "samba_restore_with", path, opts, restored);
+}
+
 SAMBA_API bool samba_restore(samba_session *s, const char *path)
 {
-    return samba_restore_with(s, path, NULL, NULL);
+    return samba__restore_called(s, "samba_restore", path, NULL, NULL);
 }
 
 /* ==== [inspect] =============================================================================== */
+SAMBA_API uint64_t samba_enter_float_mode(void)
+{
+    return (uint64_t)samba__enter_float_mode();
+}
+
+SAMBA_API void samba_leave_float_mode(uint64_t callers)
+{
+    samba__leave_float_mode((samba__float_mode)callers);
+}
+
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {
     return s && s->rt ? samba__layout_of(&s->rt->pef, false, false).size : 0;
@@ -27869,6 +31146,7 @@ SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
 SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
 {
     int32_t n = 0;
+
     if (s && s->rt) {
         for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
             samba__section q = samba__section_at(&s->rt->pef, i);
@@ -27883,6 +31161,7 @@ SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_
             }
         }
     }
+
     return n;
 }
 
@@ -27891,10 +31170,12 @@ SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_
 SAMBA__FN void samba__mark_own(const samba_runtime *rt, bool *own)
 {
     const samba__pef *pef = &rt->pef;
+
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         uint32_t grad = samba__symbol_at(pef, i).grad;
         if (grad) own[grad - 1] = true;
     }
+
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section q = samba__section_at(pef, i);
         for (uint32_t node = q.first; node < q.end; node++) {
@@ -27912,11 +31193,13 @@ SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char *
 {
     int32_t n = 0;
     if (!s || !s->rt) return 0;
+
     const samba__pef *pef = &s->rt->pef;
     bool *own = (bool *)samba__alloc(s, pef->n_symbols * sizeof *own);
     if (!own) return 0;
     memset(own, 0, pef->n_symbols * sizeof *own);
     samba__mark_own(s->rt, own);
+
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         if (q.role != role || own[i]) continue;
@@ -27924,6 +31207,7 @@ SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char *
         if (names && n < cap) names[n] = t ? t->name : pef->strings + q.name;
         n++;
     }
+
     samba__free(s, own, pef->n_symbols * sizeof *own);
     return n;
 }
@@ -27942,12 +31226,14 @@ SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_sectio
 {
     const samba_runtime *rt = s ? s->rt : NULL;
     if (!rt || !section || id < 0 || (uint32_t)id >= rt->pef.n_sections) return false;
+
     memset(section, 0, sizeof *section);
     samba__section q = samba__section_at(&rt->pef, (uint32_t)id);
     section->type = samba__type_name(q.type);
     section->types = q.type;
     section->graph = q.graph ? rt->pef.strings + q.graph - 1 : NULL;
     section->op = q.end == q.first + 1 ? rt->steps[q.first].op->name : NULL;
+
     for (uint32_t i = q.first; i < q.end; i++) {
         samba__call_record r = samba__record_at(&rt->pef, i);
         if (rt->steps[i].view) continue;
@@ -27958,6 +31244,7 @@ SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_sectio
             section->bytes += word ? (int64_t)samba__spec_bytes(&spec) : 0;
         }
     }
+
     return true;
 }
 
@@ -27970,9 +31257,11 @@ SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_
 {
     unsigned use = 0;
     if (!samba__has_section(s, id) || !t || t->session != s || t->symbol < 0) return 0;
+
     const uint8_t *begin = (const uint8_t *)s->rt->data[t->symbol];
     const uint8_t *end = begin + samba__device_size(t);
     samba__section q = samba__section_at(&s->rt->pef, (uint32_t)id);
+
     for (uint32_t i = q.first; i < q.end; i++) {
         samba__call_record r = samba__record_at(&s->rt->pef, i);
         if (!s->rt->steps[i].view) {
@@ -27982,6 +31271,7 @@ SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_
             }
         }
     }
+
     return use;
 }
 

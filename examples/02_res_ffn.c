@@ -218,7 +218,9 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
 {
     samba_idx images = fashion, tests = fashion;
     bool training = !o->app.inference && strcmp(o->app.command, "run") == 0, done = true;
-    if (!training || o->resume) samba_restore(s, o->checkpoint);
+    // All but the learning rate, which the steps and --lr say.
+    const samba_restore_opts state = { .kinds = SAMBA_KEPT };
+    if (!training || o->resume) samba_restore_with(s, o->checkpoint, &state, NULL);
     samba_idx_open(s, &tests, o->data, "t10k", SIDE, CLASSES);
     if (training && samba_idx_open(s, &images, o->data, "train", SIDE, CLASSES)
         && images.n < o->app.batch_size)
@@ -247,13 +249,13 @@ int main(int argc, char **argv)
                   .checkpoint = "res_ffn.ckpt", .epochs = 5, .lr = 0.05f,
                   .argc = argc, .argv = argv };
     const samba_flag flags[] = {
-        { "lr", SAMBA_FLAG_FLOAT, &o.lr, "learning rate of the first step, default 0.05" },
+        { "lr", SAMBA_FLAG_POSITIVE, &o.lr, "learning rate of the first step, default 0.05" },
     };
     const samba_flag run_flags[] = {
         { "data", SAMBA_FLAG_TEXT, &o.data, "folder of the IDX files" },
         { "checkpoint", SAMBA_FLAG_TEXT, &o.checkpoint, "run writes it, test reads it" },
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "go on from the checkpoint" },
-        { "epochs", SAMBA_FLAG_INT, &o.epochs, "passes over the training images, default 5" },
+        { "epochs", SAMBA_FLAG_COUNT, &o.epochs, "passes over the training images, default 5" },
         { "report", SAMBA_FLAG_TEXT, &o.report, "folder for curves and a page that shows them" },
         { "replay", SAMBA_FLAG_TEXT, &o.replay, "file that shows where the first NaN comes from" },
     };

@@ -301,7 +301,9 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
         return samba_fail(s, SAMBA_EIO, "cannot make the folder %s: %s", o->folder,
                           strerror(errno));
     snprintf(path, sizeof path, "%s/gpt_text.ckpt", o->folder);
-    if (!training || o->resume) samba_restore(s, path);
+    // All but the learning rate, which the steps and --lr say.
+    const samba_restore_opts state = { .kinds = SAMBA_KEPT };
+    if (!training || o->resume) samba_restore_with(s, path, &state, NULL);
     if (samba_ok(s) && !training && open_tokenizer(s, o, NULL, 0, &c.tokenizer))
         write_text(o, m, c.tokenizer, (uint64_t)o->seed);
     if (samba_ok(s) && training && read_corpus(s, o, &c) && prompt_fits(s, o, c.tokenizer)) {
@@ -324,13 +326,13 @@ int main(int argc, char **argv)
                   .steps = 500, .sample_every = 50, .tokens = 60, .top_k = 50, .lr = 2e-3f,
                   .temperature = 0.8f, .seed = 256 };
     const samba_flag flags[] = {
-        { "length", SAMBA_FLAG_INT, &o.length, "tokens it sees at once, default 128" },
-        { "layers", SAMBA_FLAG_INT, &o.layers, "default 4" },
-        { "heads", SAMBA_FLAG_INT, &o.heads, "default 6" },
-        { "width", SAMBA_FLAG_INT, &o.width, "default 192" },
-        { "vocab-size", SAMBA_FLAG_INT, &o.vocab_size, "kinds of tokens, default 1024" },
-        { "lr", SAMBA_FLAG_FLOAT, &o.lr, "highest learning rate, default 0.002" },
-        { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, batches and texts" },
+        { "length", SAMBA_FLAG_COUNT, &o.length, "tokens it sees at once, default 128" },
+        { "layers", SAMBA_FLAG_COUNT, &o.layers, "default 4" },
+        { "heads", SAMBA_FLAG_COUNT, &o.heads, "default 6" },
+        { "width", SAMBA_FLAG_COUNT, &o.width, "default 192" },
+        { "vocab-size", SAMBA_FLAG_COUNT, &o.vocab_size, "kinds of tokens, default 1024" },
+        { "lr", SAMBA_FLAG_POSITIVE, &o.lr, "highest learning rate, default 0.002" },
+        { "seed", SAMBA_FLAG_COUNT, &o.seed, "of weights, batches and texts" },
     };
     const samba_flag run_flags[] = {
         { "text", SAMBA_FLAG_TEXT, &o.text, "what it reads: a UTF-8 file" },
@@ -338,11 +340,12 @@ int main(int argc, char **argv)
           "out/gpt_text" },
         { "replay", SAMBA_FLAG_TEXT, &o.replay, "file that shows where the first NaN comes from" },
         { "prompt", SAMBA_FLAG_TEXT, &o.prompt, "what its own texts begin with" },
-        { "steps", SAMBA_FLAG_INT, &o.steps, "of training, default 500" },
-        { "sample-every", SAMBA_FLAG_INT, &o.sample_every, "steps, default 50" },
-        { "tokens", SAMBA_FLAG_INT, &o.tokens, "length of its texts, default 60" },
-        { "temperature", SAMBA_FLAG_FLOAT, &o.temperature, "0: always the likeliest; default 0.8" },
-        { "top-k", SAMBA_FLAG_INT, &o.top_k, "draws from the k likeliest, default 50" },
+        { "steps", SAMBA_FLAG_COUNT, &o.steps, "of training, default 500" },
+        { "sample-every", SAMBA_FLAG_COUNT, &o.sample_every, "steps, default 50" },
+        { "tokens", SAMBA_FLAG_COUNT, &o.tokens, "length of its texts, default 60" },
+        { "temperature", SAMBA_FLAG_AMOUNT, &o.temperature,
+          "0: always the likeliest; default 0.8" },
+        { "top-k", SAMBA_FLAG_NUMBER, &o.top_k, "draws from the k likeliest, default 50" },
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "run: go on from the checkpoint" },
     };
     o.app.run_flags = run_flags;
@@ -358,10 +361,8 @@ int main(int argc, char **argv)
     samba_program program = trace(s, &o, &m);
     if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)
         samba_app_driver(s, &o.app, &program);
-    else if (!o.app.pef || o.steps < 1 || o.sample_every < 1)
-        samba_fail(s, SAMBA_EARG, "%s needs --pef FILE, and at least one step", o.app.command);
-    else if (o.tokens < 1 || o.top_k < 0 || o.temperature < 0)
-        samba_fail(s, SAMBA_ERANGE, "--tokens begins at 1, --top-k and --temperature at 0");
+    else if (!o.app.pef)
+        samba_fail(s, SAMBA_EARG, "%s needs --pef FILE", o.app.command);
     else if (samba_load(s, o.app.pef, &program))
         done = run_or_test(s, &o, &m, argv[0]);
     free(m.params);

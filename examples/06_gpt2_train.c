@@ -99,7 +99,8 @@ static bool keep_averages(samba_session *s, model *m, samba_program *p)
 static bool choose_optimizers(samba_session *s, const options *o, model *m, samba_program *p)
 {
     samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = o->learning_rate, .beta2 = 0.997f,
-                          .eps = o->adam_epsilon, .weight_decay = o->weight_decay };
+                          .eps = o->adam_epsilon > 0 ? o->adam_epsilon : SAMBA_ZERO,
+                          .weight_decay = o->weight_decay };
     p->max_grad_norm = o->max_grad_norm_clip;
     if (o->lora.rank) {
         p->optim = adamw;
@@ -566,7 +567,10 @@ static bool run(samba_session *s, const options *o, model *m, const char *progra
     if (o->model_name_or_path && !o->resume &&
         !gpt2_load_folder(s, &m->config, o->model_name_or_path, why, sizeof why))
         samba_fail(s, SAMBA_EIO, "%s", why);
-    if (o->resume && access(o->checkpoint_name, F_OK) == 0) samba_restore(s, o->checkpoint_name);
+    // All but the learning rate and the like, which the steps and the flags say.
+    const samba_restore_opts state = { .kinds = SAMBA_KEPT };
+    if (o->resume && access(o->checkpoint_name, F_OK) == 0)
+        samba_restore_with(s, o->checkpoint_name, &state, NULL);
     bool done = true;
     if (samba_ok(s) && find_shards(s, o, "train", NULL, T, &files)) {
         find_shards(s, o, "dev", "test", T, &dev);
@@ -592,7 +596,8 @@ int main(int argc, char **argv)
     options o = { .app = { .batch_size = 16 }, .checkpoint_name = "checkpoint.pt",
                   .lora.targets = { "c_attn" }, .max_seq_length = -1, .steps = 800, .seed = 256,
                   .weight_decay = 0.1f, .max_grad_norm_clip = 1, .learning_rate = 7.5e-6f,
-                  .dropout = -1, .end_loss_weight = 1, .subsample_eval = 0.1f, .average_from = -1,
+                  .adam_epsilon = 1e-8f, .dropout = -1, .end_loss_weight = 1,
+                  .subsample_eval = 0.1f, .average_from = -1,
                   .join_prompts = 1 };
     const samba_flag flags[] = {
         { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json "
@@ -601,39 +606,42 @@ int main(int argc, char **argv)
         { "patch", SAMBA_FLAG_BOOL, &o.patch, "exact GELU for gelu_new, as gpt2_patch_helper" },
         { "cache_dir", SAMBA_FLAG_TEXT, &o.cache_dir, "has no meaning: nothing is downloaded" },
         { "max_seq_length", SAMBA_FLAG_INT, &o.max_seq_length, "default -1: all positions" },
-        { "weight_decay", SAMBA_FLAG_FLOAT, &o.weight_decay, "not of biases, norms; default 0.1" },
-        { "max_grad_norm_clip", SAMBA_FLAG_FLOAT, &o.max_grad_norm_clip, "default 1; 0: none" },
-        { "adam_epsilon", SAMBA_FLAG_FLOAT, &o.adam_epsilon, "default 1e-8; larger ones keep rare "
+        { "weight_decay", SAMBA_FLAG_AMOUNT, &o.weight_decay, "not of biases, norms; default 0.1" },
+        { "max_grad_norm_clip", SAMBA_FLAG_AMOUNT, &o.max_grad_norm_clip, "default 1; 0: none" },
+        { "adam_epsilon", SAMBA_FLAG_AMOUNT, &o.adam_epsilon, "default 1e-8; larger ones keep rare "
           "tokens from moving far" },
-        { "learning_rate", SAMBA_FLAG_FLOAT, &o.learning_rate, "default 7.5e-6" },
-        { "warmup_steps", SAMBA_FLAG_FLOAT, &o.warmup, "the rate rises over so many, default 0" },
+        { "learning_rate", SAMBA_FLAG_AMOUNT, &o.learning_rate, "default 7.5e-6" },
+        { "warmup_steps", SAMBA_FLAG_AMOUNT, &o.warmup, "the rate rises over so many, default 0" },
         { "linear_decay", SAMBA_FLAG_BOOL, &o.linear_decay, "then it falls to 0 at the last step" },
-        { "dropout", SAMBA_FLAG_FLOAT, &o.dropout, "default 0.1, or that of --model_name_or_path" },
-        { "prompt_loss_weight", SAMBA_FLAG_FLOAT, &o.prompt_loss_weight, "default 0" },
-        { "end_loss_weight", SAMBA_FLAG_FLOAT, &o.end_loss_weight, "of the token that ends a text, "
+        { "dropout", SAMBA_FLAG_SHARE, &o.dropout, "default 0.1, or that of --model_name_or_path" },
+        { "prompt_loss_weight", SAMBA_FLAG_AMOUNT, &o.prompt_loss_weight, "default 0" },
+        { "end_loss_weight", SAMBA_FLAG_AMOUNT, &o.end_loss_weight,
+          "of the token that ends a text, "
           "default 1; less leaves more for a short completion" },
-        { "prompt_dropout", SAMBA_FLAG_FLOAT, &o.prompt_dropout, "share of each prompt's "
+        { "prompt_dropout", SAMBA_FLAG_SHARE, &o.prompt_dropout, "share of each prompt's "
           "tokens left out while training, default 0" },
-        { "join_prompts", SAMBA_FLAG_INT, &o.join_prompts, "train on so many prompts with the "
+        { "join_prompts", SAMBA_FLAG_COUNT, &o.join_prompts, "train on so many prompts with the "
           "same completion, drawn at random, as one; default 1" },
-        { "average_from", SAMBA_FLAG_INT, &o.average_from, "the weights at the end are the mean of "
+        { "average_from", SAMBA_FLAG_NUMBER, &o.average_from,
+          "the weights at the end are the mean of "
           "those after each step from this one on; default -1: the last ones" },
-        { "completion_length", SAMBA_FLAG_INT, &o.completion_length, "predict no more tokens of a "
+        { "completion_length", SAMBA_FLAG_NUMBER, &o.completion_length,
+          "predict no more tokens of a "
           "row than this, those that count: faster; default 0: all" },
-        { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, dropout and order; default 256" },
+        { "seed", SAMBA_FLAG_COUNT, &o.seed, "of weights, dropout and order; default 256" },
         { "bf16", SAMBA_FLAG_BOOL, &o.bf16, "matrices are stored in bf16, in half their memory" },
-        { "lora_rank", SAMBA_FLAG_INT, &o.lora.rank, "train adapters of this rank only" },
-        { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora.alpha, "default: the rank" },
+        { "lora_rank", SAMBA_FLAG_COUNT, &o.lora.rank, "train adapters of this rank only" },
+        { "lora_alpha", SAMBA_FLAG_POSITIVE, &o.lora.alpha, "default: the rank" },
         { "lora_targets", SAMBA_FLAG_TEXT, &o.lora.targets[0], "which layers, default c_attn" },
     };
     const samba_flag run_flags[] = {
         { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "folder of train*.hdf5 and dev*.hdf5" },
-        { "steps", SAMBA_FLAG_INT, &o.steps, "default 800" },
-        { "min_eval_acc", SAMBA_FLAG_FLOAT, &o.min_eval_acc, "less is an error; 0: no check" },
-        { "subsample_eval", SAMBA_FLAG_FLOAT, &o.subsample_eval, "share of the evaluation "
+        { "steps", SAMBA_FLAG_COUNT, &o.steps, "default 800" },
+        { "min_eval_acc", SAMBA_FLAG_SHARE, &o.min_eval_acc, "less is an error; 0: no check" },
+        { "subsample_eval", SAMBA_FLAG_PART, &o.subsample_eval, "share of the evaluation "
           "files, default 0.1" },
         { "checkpoint_name", SAMBA_FLAG_TEXT, &o.checkpoint_name, "written at the end" },
-        { "save_every", SAMBA_FLAG_INT, &o.save_every, "and each so many steps" },
+        { "save_every", SAMBA_FLAG_COUNT, &o.save_every, "and each so many steps" },
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "go on from the checkpoint, if there is one" },
         { "replay", SAMBA_FLAG_TEXT, &o.replay, "file that shows where the first NaN comes from" },
         { "save_model", SAMBA_FLAG_TEXT, &o.save_model, "existing folder for Hugging Face "
@@ -644,7 +652,7 @@ int main(int argc, char **argv)
     o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;
     if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
         return o.app.exit_code;
-    if (getenv("SAMBA_SEED")) o.seed = atoi(getenv("SAMBA_SEED"));
+    if (o.app.seed) o.seed = o.app.seed;        // of the environment: --seed is the one above
 
     model m = { 0 };
     bool done = true, runs = strcmp(o.app.command, "run") == 0;

@@ -159,16 +159,16 @@ int main(int argc, char **argv)
                   .checkpoint = "tutorial.ckpt", .lr = -1, .decay = -1 };
     const samba_flag flags[] = {
         { "model", SAMBA_FLAG_TEXT, &o.model, "logreg (the default) or lenet" },
-        { "lr", SAMBA_FLAG_FLOAT, &o.lr, "learning rate, default 0.0015; lenet 0.1" },
-        { "momentum", SAMBA_FLAG_FLOAT, &o.momentum, "default 0" },
-        { "weight-decay", SAMBA_FLAG_FLOAT, &o.decay, "default 3e-4; lenet 0.01" },
+        { "lr", SAMBA_FLAG_POSITIVE, &o.lr, "learning rate, default 0.0015; lenet 0.1" },
+        { "momentum", SAMBA_FLAG_AMOUNT, &o.momentum, "default 0" },
+        { "weight-decay", SAMBA_FLAG_AMOUNT, &o.decay, "default 3e-4; lenet 0.01" },
         { "bias", SAMBA_FLAG_BOOL, &o.bias, "logreg: with a bias" },
     };
     const samba_flag run_flags[] = {
         { "data", SAMBA_FLAG_TEXT, &o.data, "folder of the IDX files" },
         { "checkpoint", SAMBA_FLAG_TEXT, &o.checkpoint, "run writes it, test reads it" },
         { "predictions", SAMBA_FLAG_TEXT, &o.predictions, "the test's labels, as an IDX file" },
-        { "num-epochs", SAMBA_FLAG_INT, &o.epochs, "passes over the training images, default 1" },
+        { "num-epochs", SAMBA_FLAG_COUNT, &o.epochs, "passes over the training images, default 1" },
     };
     o.app.run_flags = run_flags;
     o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;

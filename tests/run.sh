@@ -1,9 +1,11 @@
 #!/bin/sh
 # tests/run.sh [MODE]: runs the tests; the last line is "N passed, N failed".
-#   quick   (or nothing) the C tests, the header tests, lint, the examples: about eight minutes
+#   quick   (or nothing) the C tests, the header tests, lint, the examples: about twelve minutes
 #   heavy   what quick leaves out: sanitizers, the whole matrix of header tests, complete trainings
 #   full    both
 #   asan, tsan, c, header, lint, examples: that part alone
+#   hidden  what can be skipped, with all hidden that a bare Debian with gcc lacks: each must say so
+#   one NAME  the test of that name, such as plan (tests/core/plan.c): what it prints, and its end
 # CC, CFLAGS and JOBS (programs at a time) are respected.
 #
 # tests/core has the tests of samba.h, tests/tools those of what stands in tools, tests/sambaflow
@@ -39,10 +41,15 @@ job() {
         p=0 f=1 why=" (exit code $code, no closing line)"
     elif [ $code != 0 ] && [ "$f" = 0 ]; then
         f=1 why=" (exit code $code)"
+    elif [ "$p$f" = 00 ] && ! grep -q '^skipped: ' "$log"; then
+        f=1 why=' (nothing was tested, and no line says why)'
+    elif grep '^skipped' "$log" | grep -qvE '^skipped: .*; it takes .'; then
+        f=1 why=' (a skip does not say what it takes)'
     fi
     echo "$p $f" >$out/job$1.result
+    [ "${show:-}" != all ] || cat "$log"
     grep '^skipped' "$log" | sed "s|^|$name: |"
-    if [ "$f" != 0 ]; then
+    if [ "$f" != 0 ] && [ "${show:-}" != all ]; then
         [ "$(wc -l <"$log")" -le 100 ] || grep '^FAILED' "$log"
         tail -n 100 "$log"
     fi | sed 's/^/    /'
@@ -70,8 +77,8 @@ res_ffn() {         # res_ffn PROGRAM quick|heavy
         $program compile --epochs 3
     check 'compiles' $program compile --output-folder $here --pef-name t
     check 'wants a PEF' fails_with 1 pef $program run
-    check 'compiles for parts of a batch' $program compile -b=64 -mb=4 --inference -p app.pef \
-        --output-folder $here --pef-name parts
+    check 'compiles for parts of a batch, and tells of -p' fails_with 0 'says what to run' \
+        $program compile -b=64 -mb=4 --inference -p app.pef --output-folder $here --pef-name parts
     check 'knows the parts of its PEF' fails_with 1 '-b 64 -mb 4; the command line says' \
         $program test --inference -p $here/parts/parts.pef
     check 'measures' fails_with 0 samples/s \
@@ -81,7 +88,7 @@ res_ffn() {         # res_ffn PROGRAM quick|heavy
     check 'says where to get the data' fails_with 1 dataset-fashion-mnist $train $here/nowhere
     check 'says which batch size the PEF has' fails_with 1 64 $train "$data" -b 32
     if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
-        echo "skipped: no data in $data"
+        skip 'training' "Fashion-MNIST in $data: tools/dev/install.sh run"
         return
     fi
     mkdir -p $here/damaged
@@ -122,7 +129,7 @@ gpt_text() {        # gpt_text PROGRAM: learns from a text of this repository, w
     check 'names a missing text' fails_with 1 nowhere.txt $run --text nowhere.txt
     check 'wants a prompt before it trains' fails_with 1 'the prompt has 0 tokens' \
         $run --text $learned --prompt=
-    check 'wants texts of tokens' fails_with 1 '--tokens begins at 1' \
+    check 'wants texts of tokens' fails_with 2 '--tokens (length' \
         $run --text $learned --tokens 0
     check 'trains and writes' to_file $here/trained $run --text $learned
     check 'learns' awk '/^step/ { last = $4; if (!first) first = last }
@@ -147,7 +154,7 @@ tutorials() {       # tutorials PROGRAM: what SambaFlow's small tutorials do
             $program compile --pef-name none --output-folder $here --$flag
     done
     if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
-        echo "skipped: no data in $data"
+        skip 'training' "Fashion-MNIST in $data: tools/dev/install.sh run"
         return
     fi
     run="$program run --data $data --checkpoint $here/c"
@@ -171,7 +178,7 @@ data_parallel() {   # data_parallel PROGRAM: replicas, in every mode the same
     check 'splits evenly' fails_with 1 'among 3 replicas' $program --replicas 3
     check 'says where to get the data' fails_with 1 dataset-fashion-mnist $program --data $here
     if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
-        echo "skipped: no data in $data"
+        skip 'training' "Fashion-MNIST in $data: tools/dev/install.sh run"
         return
     fi
     check 'trains' to_file $program.text $train --replicas 2
@@ -181,13 +188,38 @@ data_parallel() {   # data_parallel PROGRAM: replicas, in every mode the same
     check 'to the same checkpoint' cmp $here/normal $here/c
 }
 
+gpt2_trains() {     # gpt2_trains PROGRAM: twenty steps of a tiny net, with the flags' defaults
+    here=$1.d
+    mkdir -p $here
+    tools=$here/bin/samba
+    awk 'BEGIN { for (i = 0; i < 200; i++)
+        printf "{\"prompt\": \"a %s film %d\\n\", \"completion\": \"%s\"}\n",
+            i % 2 ? "fine" : "dull", i % 7, i % 2 ? "good" : "bad" }' >$here/lines.jsonl
+    cat >$here/config.json <<END
+{ "model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 32, "n_positions": 32,
+  "vocab_size": 320, "activation_function": "gelu_new", "bos_token_id": 319, "eos_token_id": 319 }
+END
+    model="--config_name $here/config.json -b 8"
+    check 'the tools are built' make -s B=$here/bin $tools
+    check 'learns a vocabulary' $tools train-tokenizer --vocab_size 320 \
+        --output_path $here/vocabulary $here/lines.jsonl
+    check 'prepares data' $tools prepare-data --pipeline --input_path $here/lines.jsonl \
+        --output_path $here/data --pretrained_tokenizer $here/vocabulary --max_seq_length 32 \
+        --input_packing_config single::drop --shuffle on_RAM \
+        --num_training_splits 2 --overwrite_output_path
+    check 'compiles a tiny net' $1 compile $model --output-folder $here --pef-name tiny
+    check 'trains it' fails_with 0 'Finished training' $1 run -p $here/tiny/tiny.pef $model \
+        --data_dir $here/data --checkpoint_name $here/tiny.ckpt --learning_rate 3e-3 --steps 20
+}
+
 gpt2() {            # gpt2 PROGRAM: that of 06 trains, that of 07 infers
     tiny='--config_name tests/golden/gpt2_tiny/config.json --max_seq_length 4 --output-folder'
     check 'refuses nonsense' fails_with 2 usage $1 nonsense
     case $1 in
     */06_*)
         check 'compiles' $1 compile $tiny $1.d --pef-name t
-        check 'compiles adapters' $1 compile $tiny $1.d --pef-name lora --lora_rank 2 ;;
+        check 'compiles adapters' $1 compile $tiny $1.d --pef-name lora --lora_rank 2
+        case $1 in *-gcc) gpt2_trains $1 ;; esac ;;
     *) check 'compiles' $1 compile --inference $tiny $1.d --pef-name t ;;
     esac
 }
@@ -262,12 +294,21 @@ job) job "$2"; exit ;;
 example) example "$2" "$3" "$4"; exit ;;
 linked) echo "#line 1 \"$2\"" && sed 's/^#define SAMBA_IMPLEMENTATION$//' "$2"; exit ;;
 golden) golden "$2"; exit ;;
-quick | heavy | full | asan | tsan | c | header | lint | examples) ;;
-*) sed -n 's/^# \{0,1\}//; 2,7p' "$0"; exit 2 ;;
+quick | heavy | full | asan | tsan | c | header | lint | examples | hidden | one) ;;
+*) sed -n 's/^# \{0,1\}//; 2,8p' "$0"; exit 2 ;;
 esac
 
 # ---- The list of jobs ----
 mkdir -p $out || exit 1
+if [ "$mode" = hidden ]; then
+    if hidden=$(sh tests/lib/bare_path.sh "$PWD/build/bare_path"); then
+        PATH=$hidden PYTHON=none
+        export PATH
+    else
+        skip 'tests on a bare machine' 'dpkg-query and apt-cache, of Debian and its kin'
+        finish
+    fi
+fi
 rm -f $out/jobs $out/*.result $out/job*.log
 : >$out/jobs
 add() { printf '%s|%s\n' "$1" "$2" >>$out/jobs; }
@@ -281,32 +322,69 @@ if [ -z "${PYTHON:-}" ]; then
 fi
 export PYTHON
 
-tests_of() {
+all_tests_of() {
     ls tests/core/*."$1" tests/tools/*."$1" tests/sambaflow/*."$1"
     [ "$1" != sh ] || ls tests/device/*.sh
 }
+tests_of() { all_tests_of "$1" | grep "/${only:-[^/]*}\.$1\$"; }
+if [ "$mode" = one ]; then
+    only=${2:-} also='' show=all
+    export show
+    if [ -z "$only" ] || [ -z "$(tests_of c; tests_of sh)" ]; then
+        [ -z "$only" ] ||
+            also=$({ all_tests_of c; all_tests_of sh; } | grep -F "$only" | tr '\n' ' ')
+        echo "no test is called '$only'; usage: make test-one NAME=plan${also:+; there are $also}"
+        exit 1
+    fi
+fi
 quick_script() { sed -n 1,10p "$1" | grep -qx '# run: quick'; }
-words() { sed -n '1,10s|^// run: *||p' "$1"; }
-# A test that uses nothing but the public API is linked with a samba.h that is compiled once.
-public() {
-    grep -qx '#define SAMBA_IMPLEMENTATION' "$1" &&
-        ! grep -qiE 'samba__|SAMBA_(SMALL|LOCAL_BYTES)|->(rt|desc)\b' "$1"
-}
-# Under AddressSanitizer kernels take a minute to compile: what tests something else goes without
-# SIMD, but with the processor's fma, if there is one.
-tests_kernels() {
+# These test for minutes even without what they may skip.
+takes_long() {
     case $1 in
-    attention | convolution | fma | fused_groups | gemm | graphamp | packed_weights) ;;
-    param_dtype | random | reference | same_bits) ;;
+    */same_bits.sh | */gpt2_124m.sh | */exercises_outside.sh | */prepare_data.sh) ;;
+    */tokenizer.sh | */tiny_nets.sh) ;;
     *) false ;;
     esac
 }
-without_simd=-DSAMBA_NO_SIMD
-grep -qsw fma /proc/cpuinfo && without_simd="$without_simd -mfma"
+words() { sed -n '1,10s|^// run: *||p' "$1"; }
+# Tests are linked with a samba.h that is compiled once. One that looks inside includes a samba.h
+# without bodies (tests/lib/inside.awk); one that uses nothing but the public API, the declarations.
+# Those that set something for a samba.h of their own compile that.
+sets_its_own() {
+    ! grep -qx '#define SAMBA_IMPLEMENTATION' "$1" ||
+        sed '/#include "samba.h"/q' "$1" | grep '^#define' |
+        grep -qvE 'IMPLEMENTATION$|SAMBA_[A-Z0-9]*_(MALLOC|REALLOC|FREE)|_(GNU|POSIX_C)_SOURCE'
+}
+public() {
+    grep -qx '#define SAMBA_IMPLEMENTATION' "$1" &&
+        ! grep -qiE 'samba__|SAMBA_(SMALL|LOCAL_BYTES)|->(rt|desc|pool)\b' "$1"
+}
+# Under AddressSanitizer a samba.h of its own takes a minute to compile, and a few seconds at -O0
+# without SIMD, but with the processor's fma, if there is one.
+asan_flags=-DSAMBA_NO_SIMD
+grep -qsw fma /proc/cpuinfo && asan_flags="$asan_flags -mfma"
+asan_flags_of() {   # asan_flags_of NAME: of a test with a samba.h of its own
+    case $1 in
+    pef) echo "$asan_flags" ;;              # at -O0 it would run for minutes
+    *) echo "-O0 $asan_flags" ;;
+    esac
+}
+# samba.h, compiled once, with SUFFIX in its name; what was compiled before serves again.
+inside=$out/inside
+common_object() {   # common_object COMPILER FLAGS SUFFIX
+    object=$out/samba$3.o
+    [ "$object" -nt samba.h ] && [ "$object" -nt tests/lib/inside.awk ] &&
+        [ "$(cat "$object.how")" = "$1 $2" ] && return
+    mkdir -p $inside/whole $inside/hollow
+    awk -v bodies=yes -f tests/lib/inside.awk samba.h >$inside/whole/samba.h
+    awk -v bodies=no -f tests/lib/inside.awk samba.h >$inside/hollow/samba.h
+    # A file there: what is read from stdin would include the samba.h of this folder.
+    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >$inside/whole/samba.c
+    $1 $2 -c -o "$object" $inside/whole/samba.c >"$object.log" 2>&1 ||
+        { cat "$object.log"; exit 1; }
+    echo "$1 $2" >"$object.how"
+}
 c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads SUFFIX
-    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' |
-        $2 $3 -I. -c -o "$out/samba$6.o" -x c - >"$out/samba$6.log" 2>&1 ||
-        { cat "$out/samba$6.log"; exit 1; }
     for file in $(tests_of c); do
         name=$(basename "$file" .c) flags='' slow='' threads='' needs=''
         case $name in *thread* | same_bits) threads=yes ;; esac
@@ -324,16 +402,26 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads
             *) echo "$file: run: does not know $word"; exit 1 ;;
             esac
         done
-        [ -z "$needs" ] || { echo "skipped: $file, there is no <$needs>"; continue; }
+        [ -z "$needs" ] || { skip "$file" "$needs: tools/dev/install.sh test"; continue; }
         [ "$5" = threads ] && [ -z "$threads" ] && continue
         [ "$5" = quick ] && [ -n "$slow" ] && continue
         [ "$5" = slow ] && [ -z "$slow" ] && continue
-        build="$2 $3 -I. -o $out/$name$6 $file"
-        if [ "$6" = .asan ] && ! tests_kernels "$name"; then
-            build="$2 $3 $without_simd -I. -o $out/$name$6 $file"
+        if public "$file"; then
+            common_object "$2" "$3" "$6"
+            build="sh tests/run.sh linked $file | \
+$2 $3 -Werror=implicit-function-declaration -I. -o $out/$name$6 -x c - -x none $out/samba$6.o"
+        elif sets_its_own "$file"; then
+            own_flags=$3
+            [ "$6" = .asan ] && own_flags="$3 $(asan_flags_of "$name")"
+            build="$2 $own_flags -I. -o $out/$name$6 $file"
+        else
+            # Functions that macros define are there twice: those of the test are taken.
+            common_object "$2" "$3" "$6"
+            own_flags=$3
+            [ "$6" = .asan ] && own_flags="$3 -O0 -DSAMBA_SIMD"     # SIMD as in the other file
+            build="$2 $own_flags -I$inside/hollow -I. -o $out/$name$6 $file $out/samba$6.o \
+-Wl,--allow-multiple-definition"
         fi
-        public "$file" && build="sh tests/run.sh linked $file | \
-$2 $3 -I. -o $out/$name$6 -x c - -x none $out/samba$6.o"
         add "$name$1" "$build -lm -pthread $flags && $4 $out/$name$6"
     done
 }
@@ -353,18 +441,25 @@ if wants quick full header; then add 'header' 'sh tests/header/run.sh quick'; fi
 if wants heavy; then add 'header, whole matrix' 'sh tests/header/run.sh full'; fi
 for file in $(tests_of sh); do          # other drivers of tests, with a closing line of their own
     quick_script $file && continue
-    if wants heavy full; then add "$file" "sh $file"; fi
+    if wants heavy full one; then add "$file" "sh $file"; fi
 done
 if wants heavy full; then add 'device, all targets' 'sh tests/device/run.sh all'; fi
 if wants heavy full; then add 'exported C, all nets' 'sh tests/device/export.sh all'; fi
 if wants heavy full; then add 'exported C, random' 'sh tests/device/export_random.sh all'; fi
+if wants heavy full; then add 'fuzz, 20 s each' 'sh tests/fuzz/run.sh all 20'; fi
+if wants heavy full; then add 'faults, all' 'sh tests/faults/run.sh all'; fi
 n_alone=$(wc -l <$out/jobs)         # these use all processors themselves
 wants quick full lint && add lint 'sh tools/dev/lint.sh'
 for file in $(tests_of sh); do
-    if wants quick full && quick_script "$file"; then add "$file" "sh $file"; fi
+    if wants hidden && quick_script "$file" && grep -q skip "$file" && ! takes_long "$file"; then
+        add "$file, bare" "sh $file"
+    fi
+done
+for file in $(tests_of sh); do
+    if wants quick full one && quick_script "$file"; then add "$file" "sh $file"; fi
 done
 wants quick && c_tests '' "$CC" "$CFLAGS" '' quick ''
-wants full c && c_tests '' "$CC" "$CFLAGS" '' all ''
+wants full c one && c_tests '' "$CC" "$CFLAGS" '' all ''
 wants heavy && c_tests '' "$CC" "$CFLAGS" '' slow ''
 if wants heavy full asan; then
     if found=$(sanitizer address,undefined); then
@@ -375,18 +470,19 @@ if wants heavy full asan; then
 -fsanitize=address,undefined -fno-sanitize-recover=all \
 ${calls}asan-instrumentation-with-call-threshold=300" "${found#* }" \
             all .asan
-    else echo 'skipped: no compiler has AddressSanitizer'; fi
+    else skip 'the C tests under ASan and UBSan' 'clang with libclang-rt-dev, or gcc'; fi
 fi
 if wants heavy full tsan; then
     if found=$(sanitizer thread); then
         c_tests ', TSan' "${found%% *}" '-O1 -g -DSAMBA_ASSERTS -fsanitize=thread' "${found#* }" \
             threads .tsan
-    else echo 'skipped: no compiler has ThreadSanitizer'; fi
+    else skip 'the tests with threads under TSan' 'clang with libclang-rt-dev, or gcc'; fi
 fi
 for how in quick heavy; do
     wants $how full || { [ $how = quick ] && wants examples; } || continue
     for compiler in gcc clang; do
-        have $compiler || { echo "skipped: $compiler is not installed"; continue; }
+        have $compiler || \
+            { skip "examples with $compiler" "$compiler: tools/dev/install.sh test"; continue; }
         for file in examples/*.c examples/devices/*.c; do
             name=${file#examples/} name=${name%.c}
             add "$name, $compiler, $how" "sh tests/run.sh example $name $compiler $how"
@@ -397,7 +493,7 @@ if wants heavy full; then
     for file in tests/golden/make_*.py; do
         [ -e "$file" ] || continue
         if [ -n "${PYTHON:-}" ]; then add "$file" "sh tests/run.sh golden $file"
-        else echo "skipped: $file, PyTorch is not installed"; fi
+        else skip "$file" 'PyTorch: apt-get install python3-torch'; fi
     done
 fi
 

@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     // > slope of cross-entropy: -0.9997 -0.9820 -0.5000 -0.0180 -0.0003
     const float axis[5] = { -8, -4, 0, 4, 8 };              // error: y - 1
     samba_tensor *y = samba_sigmoid(row("axis", axis, 5)), *error = samba_shift(y, -1);
-    samba_tensor *slope = samba_scale(samba_mul(samba_mul(error, y), samba_neg(error)), 2);
+    samba_tensor *slope = samba_scale(samba_mul(samba_mul(error, y), error), -2);
     print("score -8, -4, 0, 4, 8, slope of mse", slope);
     print("slope of cross-entropy", error);
     picture pic = picture_open(argc > 1 ? argv[1] : NULL, 1, "Sure and wrong: who still learns?",

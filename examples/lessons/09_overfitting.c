@@ -47,6 +47,7 @@ static void learn(const char *name, float dropout, float decay, const points *tr
 {
     samba_session *s = samba_open(NULL);
     samba_tensor *y, *loss[2] = { loss_at(s, "x", "t", train, dropout, &y) };
+    samba_set_sharing(s, true);         // the same layers again, on purpose
     loss[1] = loss_at(s, "test x", "test t", test, 0, &y);
     samba_optim adam = { SAMBA_ADAMW, .lr = 0.01f, .weight_decay = decay };     // of loss[0] alone
     samba_compile(s, &(samba_program){ .loss = loss[0], .outputs = { loss[1], y }, .optim = adam });
@@ -77,9 +78,8 @@ int main(int argc, char **argv)
     // > plain: train 0.066 0.043 0.025 0.000 0.002, test 0.024 0.027 0.045 0.066 0.072
     learn("plain", 0, 0, &few, &test, losses[0], answers[0]);
     // 2. So nobody judges a net by what it has learned from. A part of the examples, often a tenth,
-    //    is kept apart, the test set: so many that chance hardly counts. Who
-    //    chooses by it when to stop, or how wide a layer is, fits it, too. So one chooses by a
-    //    third set, for validation, and the test comes last. No example may be in two of the sets.
+    //    is kept apart, the test set. Who chooses by it when to stop, or how wide a layer is, fits
+    //    it, too: a third set is for that, for validation. No example may be in two of the sets.
     // 3. Dropout: in each training step, each neuron of a layer is left out with probability p,
     //    here 0.3, usually 0.1 to 0.5. So none relies on a single other one. The rest is multiplied
     //    by 1 / (1 - p): sums stay the same on average. When the net is used (eval), all neurons

@@ -75,9 +75,10 @@ int main(int argc, char **argv)
     //    like an edge. With stride s, in pixels here, it is (n + 2 p - k) / s + 1, rounded down.
     // > side 6; padding 1: 8; and stride 2: 4
     samba_conv_opts stride = { .stride = { 2, 2 }, .padding = { 1, 1 } };
+    samba_tensor *same = samba_convolution(x, w, NULL, &pad);
+    samba_tensor *half = samba_convolution(x, w, NULL, &stride);
     printf("side %d; padding 1: %d; and stride 2: %d\n", (int)map->shape.dim[2],
-           (int)samba_convolution(x, w, NULL, &pad)->shape.dim[2],
-           (int)samba_convolution(x, w, NULL, &stride)->shape.dim[2]);
+           (int)same->shape.dim[2], (int)half->shape.dim[2]);
     // 3. A layer of lesson 6 has a weight for each pair of pixel and output, and learns at each
     //    place what an edge is. A convolution shares weights: a shifted image has a shifted map. It
     //    does harm where the place itself matters, or where neighbours have nothing in common.

@@ -23,8 +23,8 @@ static samba_tensor *attend(samba_tensor *const qkv[3], const char *name, const 
 {
     samba_attention_opts opts = { .causal = causal };                   // scale: 1 / sqrt(D)
     samba_tensor *i = samba_from_data_copy(qkv[0]->session, name, SAMBA_I32, SAMBA_SHAPE(T), order);
-    return samba_scaled_dot_product_attention(qkv[0], samba_lookup(i, qkv[1]),
-                                              samba_lookup(i, qkv[2]), NULL, &opts);
+    samba_tensor *k = samba_lookup(i, qkv[1]), *v = samba_lookup(i, qkv[2]);
+    return samba_scaled_dot_product_attention(qkv[0], k, v, NULL, &opts);
 }
 static double largest(samba_tensor *score)              // weight of a row, mean of all rows
 {

@@ -17,6 +17,19 @@ static void linear(samba_session *s)
     holds(samba_parameters(s, NULL, 0) == 3);
 }
 
+// samba_set_sharing: a layer is called again on purpose: a step of a recurrent net. A second call
+// of "cell" without it, as of a slip in a name, gives a warning.
+static void sharing(samba_session *s)
+{
+    samba_set_tracing(s, true);
+    samba_tensor *h = samba_input(s, "h", SAMBA_F32, SAMBA_SHAPE(1, 4));
+    samba_set_sharing(s, true);
+    for (int step = 0; step < 3; step++)
+        h = samba_tanh(samba_linear(h, "cell", 4));
+    holds(samba_set_sharing(s, false));                     // it returns what it was
+    holds(samba_parameters(s, NULL, 0) == 2);               // cell__weight and cell__bias
+}
+
 // samba_layernorm, samba_rmsnorm, samba_batchnorm: layers that normalize; their scale begins as 1.
 static void norms(samba_session *s)
 {
@@ -195,6 +208,7 @@ static void watch_trace(samba_session *s)
 int main(void)
 {
     RUN(linear);
+    RUN(sharing);
     RUN(norms);
     RUN(convolutions);
     RUN(embedding);

@@ -9,7 +9,8 @@
 static void constants(samba_session *s)
 {
     is(samba_full(s, SAMBA_SHAPE(2, 2), 7), 7, 7, 7, 7);
-    is(samba_mul(samba_full(s, SAMBA_SHAPE(3), 2), samba_number(s, 0.5f)), 1, 1, 1);
+    samba_tensor *half = samba_number(s, 0.5f);
+    is(samba_mul(samba_full(s, SAMBA_SHAPE(3), 2), half), 1, 1, 1);
 }
 
 // samba_add, samba_sub, samba_mul, samba_div, samba_pow: with a row that is broadcast.

@@ -83,6 +83,21 @@ static void run_with(samba_session *s)
     holds(samba_get(s, "lr") == (double)0.01f);             // it persists
 }
 
+// samba_eval: a test between the steps of a training, which it leaves as it was.
+static void tests_between_steps(samba_session *s)
+{
+    samba_set_tracing(s, true);
+    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(1, 4), 1, 1, 1, 1);
+    samba_tensor *label = integers(s, "label", SAMBA_SHAPE(1), 0);
+    samba_tensor *dropped = samba_dropout(x, "drop", 0.5f);
+    samba_tensor *loss = samba_cross_entropy(samba_linear(dropped, "layer", 2), label);
+    samba_compile(s, &(samba_program){ .loss = loss, .outputs = { dropped }, .optim = sgd });
+    samba_eval(s);
+    is(dropped, 1, 1, 1, 1);                                // nothing is dropped
+    samba_run(s, 0);
+    holds(samba_read(dropped)[0] != 1);                     // a step drops: each number is 0 or 2
+}
+
 // samba_set, samba_get, samba_argin_names: hyperparameters change without compiling.
 static void hyperparameters(samba_session *s)
 {
@@ -269,6 +284,10 @@ static void checkpoint_options(samba_session *s)
     samba_save_with(s, "net.ckpt", &(samba_save_opts){ .allow_nonfinite = true });
     samba_restore_with(s, "net.ckpt", &(samba_restore_opts){ .partial = true }, &found);
     holds(found.n_missing == 0 && found.n_unexpected == 0);
+    samba_set(s, "lr", 0.001);          // to tune what was trained: weights, and another rate
+    const samba_restore_opts weights = { .kinds = SAMBA_KEPT_PARAMETERS | SAMBA_KEPT_BUFFERS };
+    samba_restore_with(s, "net.ckpt", &weights, NULL);
+    holds(samba_get(s, "lr") == (double)0.001f);
     remove("net.ckpt");
 }
 
@@ -287,6 +306,17 @@ static void seconds(samba_session *s)
     (void)s;
     double begin = samba_seconds();
     holds(samba_seconds() >= begin);
+}
+
+// samba_enter_float_mode, samba_leave_float_mode: arithmetic of your own with the same bits.
+static void float_mode(samba_session *s)
+{
+    (void)s;
+    volatile float one = 1.0f, three = 3.0f;
+    uint64_t mode = samba_enter_float_mode();
+    float third = one / three;          // to nearest, whatever this thread is set to
+    samba_leave_float_mode(mode);
+    holds(third > 0.33f);
 }
 
 // samba_describe_section, samba_section_uses, samba_sections_commute: the schedule.
@@ -345,6 +375,7 @@ int main(void)
     RUN(compile_and_run);
     RUN(load);
     RUN(run_with);
+    RUN(tests_between_steps);
     RUN(hyperparameters);
     RUN(program_names);
     RUN(dropout_names);
@@ -362,6 +393,7 @@ int main(void)
     RUN(checkpoint_options);
     RUN(memory);
     RUN(seconds);
+    RUN(float_mode);
     RUN(sections);
     RUN(events);
     RUN(nodes);

@@ -173,6 +173,7 @@ static void test_backward_needs_forward(void)
 {
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 4)), *h = x;
+    samba_set_sharing(s, true);
     for (int i = 0; i < 4; i++) h = samba_tanh(samba_linear(h, i % 2 ? "odd" : "even", 4));
     samba_compile(s, &(samba_program){ .loss = samba_mean(h, SAMBA_ALL_AXES, false),
                                        .optim = { .kind = SAMBA_SGD, .lr = 0.1f } });
@@ -481,6 +482,10 @@ static void test_host_copies(void)
     CHECK(samba_fetch_state(m.s, SAMBA_KEPT));
     uint64_t before = hash_of(&m), after;
     CHECK(samba_run(m.s, 0) && (after = hash_of(&m)) != before);
+    CHECK(!samba_fetch_state(m.s, SAMBA_KEPT_ALL) && samba_error_code(m.s) == SAMBA_EARG);
+    samba_clear_error(m.s);
+    CHECK(!samba_send_state(m.s, 16) && samba_error_code(m.s) == SAMBA_EARG);
+    samba_clear_error(m.s);
     CHECK(samba_send_state(m.s, SAMBA_KEPT) && hash_of(&m) == after);   // nothing was edited: the device is newer
     const char *names[32];
     for (int i = 0, n = samba_weight_names(m.s, names, 32); i < n; i++)
@@ -562,6 +567,7 @@ static void test_weight_sharing(void)
     samba_session *s = quiet(1, 1);
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
     samba_program p = { 0 };
+    samba_set_sharing(s, true);
     p.loss = samba_add(samba_sum(samba_linear(x, "fc", 3), SAMBA_ALL_AXES, false),
                        samba_sum(samba_linear(samba_scale(x, 2.0f), "fc", 3), SAMBA_ALL_AXES,
                                  false));
@@ -579,6 +585,7 @@ static void test_loss_indices(void)
         samba_session *s = quiet(1, 1);
         samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
         samba_program p = { 0 };
+        samba_set_sharing(s, true);
         p.outputs[0] = samba_sum(samba_linear_no_bias(x, "a", 1), SAMBA_ALL_AXES, false);
         samba_tensor *again = samba_linear_no_bias(x, "a", 1);
         p.outputs[1] = samba_scale(samba_sum(again, SAMBA_ALL_AXES, false), 10.0f);
@@ -881,7 +888,7 @@ static void register_ops(samba_session *s)
     samba_op square = { 0 }, head = { 0 };
     square.name = "square_plus", square.wire = 0x9001, square.signature = "*n->*n", square.cost = 2;
     square.kernel = square_kernel, square.vjp = square_gradient;
-    head.name = "head", head.wire = 0x9002;
+    head.name = "head", head.wire = 0x8000;        // the first that is free
     head.shape = head_shape, head.work = head_work, head.kernel = head_kernel;
     CHECK(samba_register_op(s, &square) && samba_register_op(s, &head));
 }
@@ -980,6 +987,20 @@ static void test_printing(void)
     CHECK(strstr(ops.text, "matmul\t769\n") && strstr(ops.text, "layer_norm\t"));
     CHECK(samba_held_bytes(m.s) > 1000 && samba_device_bytes(m.s) == 0);
     end(m.s);
+}
+
+// Of an op with several outputs all lines begin at the op, whatever number an output has.
+static void test_outputs_in_a_drawing(void)
+{
+    static const struct { const char *name; size_t op; } cases[] = {
+        { "a__outputs__1", 1 }, { "a__outputs__9", 1 }, { "a__outputs__10", 1 },
+        { "a__outputs__909", 1 }, { "layer9", 6 }, { "a__outputs__", 12 }, { "__outputs__9", 12 },
+        { "99", 2 }, { "", 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = samba_dot_graph__op_of(cases[i].name, strlen(cases[i].name));
+        CHECK(n == cases[i].op);
+    }
 }
 
 static int n_logged;
@@ -1185,6 +1206,46 @@ static void test_wrong_command_lines(void)
     CHECK(!parse(&a, NULL, 0, "compile", "-b=10", "-mb=4", NULL));      // 4 does not divide 10
 }
 
+// Do the values of a parameter fill -most ... most?
+static bool fills(samba_session *s, const char *name, double most)
+{
+    samba_tensor *w = samba_tensor_by_name(s, name);
+    double largest = 0;
+    for (size_t i = 0; w && i < samba_bytes(w) / 4; i++)
+        largest = fmax(largest, fabs((double)samba_read(w)[i]));
+    return largest <= most * 1.000001 && largest > 0.8 * most;
+}
+
+// The constants of layers: eps, momentum, and the bounds of the first weights, those of PyTorch.
+static void test_layer_numbers(void)
+{
+    samba_session *s = quiet(1, 1);
+    CHECK(samba_set_tracing(s, false));
+    float column[4] = { 0, 5, 0.002f, 5 }, row[2] = { 0, 0.002f }, same[2] = { 0.001f, 0.001f };
+    const float small = 0.001f / sqrtf(1e-6f + 1e-5f);      // what eps leaves of a deviation of 0.001
+    samba_tensor *x = samba_from_data(s, "column", SAMBA_F32, SAMBA_SHAPE(2, 2), column);
+    samba_tensor *y = samba_batchnorm(x, "norm");
+    CHECK_CLOSE(&samba_read(y)[2], &small, 1, 1e-4, 0);
+    const float mean[2] = { 0.0001f, 0.5f }, var[2] = { 0.9f + 0.1f * 2e-6f, 0.9f };
+    CHECK_CLOSE(samba_read(samba_tensor_by_name(s, "norm__running_mean")), mean, 2, 1e-5, 0);
+    CHECK_CLOSE(samba_read(samba_tensor_by_name(s, "norm__running_var")), var, 2, 1e-7, 0);
+    y = samba_layernorm(samba_from_data(s, "row", SAMBA_F32, SAMBA_SHAPE(1, 2), row), "layer");
+    CHECK_CLOSE(&samba_read(y)[1], &small, 1, 1e-4, 0);
+    y = samba_rmsnorm(samba_from_data(s, "same", SAMBA_F32, SAMBA_SHAPE(1, 2), same), "rms");
+    CHECK_CLOSE(samba_read(y), &small, 1, 1e-4, 0);
+
+    samba_conv_opts halves = { .groups = 2 };
+    samba_tensor *image = samba_zeros(s, "image", SAMBA_F32, SAMBA_SHAPE(1, 4, 8, 8));
+    samba_tensor *line = samba_zeros(s, "line", SAMBA_F32, SAMBA_SHAPE(1, 4, 8));
+    samba_tensor *wide = samba_zeros(s, "wide", SAMBA_F32, SAMBA_SHAPE(1, 100));
+    CHECK(samba_linear(wide, "fc", 20) != NULL);
+    CHECK(samba_conv2d(image, "conv2", 32, 3, &halves) && samba_conv1d(line, "conv1", 32, 5, NULL));
+    CHECK(fills(s, "fc__weight", 0.1) && fills(s, "fc__bias", 0.1));
+    CHECK(fills(s, "conv2__weight", 1 / sqrt(2 * 9)) && fills(s, "conv2__bias", 1 / sqrt(2 * 9)));
+    CHECK(fills(s, "conv1__weight", 1 / sqrt(4 * 5)));
+    end(s);
+}
+
 static void test_sections(void)
 {
     samba_session *s = quiet(1, 1);
@@ -1269,7 +1330,7 @@ static void test_clean_registers(void)
 {
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid_count(13, 1, &a, &b, &c, &d) || !(a & 4)) {
-        printf("skipped: this processor does not tell which registers are in use\n");
+        printf("skipped: the registers in use; it takes a processor that tells them\n");
         return;
     }
     samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
@@ -1285,7 +1346,7 @@ static void test_clean_registers(void)
 #else
 static void test_clean_registers(void)
 {
-    printf("skipped: these registers are of x86\n");
+    printf("skipped: the registers in use; it takes an x86 processor\n");
 }
 #endif
 
@@ -1325,6 +1386,7 @@ int main(int argc, char **argv)
     RUN(test_own_ops);
     RUN(test_own_op_refuses);
     RUN(test_printing);
+    RUN(test_outputs_in_a_drawing);
     RUN(test_log_hook);
     RUN(test_command_line);
     RUN(test_foreign_settings);
@@ -1333,6 +1395,7 @@ int main(int argc, char **argv)
     RUN(test_long_names);
     RUN(test_own_flags);
     RUN(test_wrong_command_lines);
+    RUN(test_layer_numbers);
     RUN(test_sections);
     RUN(test_driver);
     remove(pef_path);

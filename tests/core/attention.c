@@ -3,6 +3,8 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
+#include <math.h>
+#include <string.h>
 
 enum { B = 2, H = 2, D = 8 };
 // What a row sees: some keys here and there; those up to its own; 40 of them, up to its own; 64 more each 40 rows.

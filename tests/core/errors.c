@@ -287,7 +287,28 @@ static void test_ranges(void)
     CHECK(!samba_dropout(x, "drop", NAN) && said(s, "p is NaN; it must be 0 ... 1"));
     CHECK(!samba_dropout(x, "drop", -0.5f) && said(s, "p is -0.5"));
     CHECK(!samba_cast(x, (samba_dtype)SAMBA_N_DTYPES) && said(s, "no type has number 11"));
+    samba_tensor *image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(1, 1, 4, 4)), *four[4];
+    samba_pool_opts half = { .kernel = { 3, 3 }, .padding = { 1, 1 } }, more = { { 3, 3 }, { 1, 1 }, { 2, 1 } };
+    CHECK(samba_max_pool2d(image, &half) && !samba_max_pool2d(image, &more));
+    CHECK(said(s, "kernel 3, stride 1, padding 2 do not fit 4 elements"));
+    const int32_t conv[7] = { 1, 1, 0, 0, 1, 1, 1 };
+    for (int i = 0; i < 4; i++) four[i] = image;
+    CHECK(!samba_apply(s, "convolution", four, 4, conv, 7) && said(s, "4 inputs given"));
+    CHECK(!samba_pad(x, SAMBA_SHAPE(1), samba_scalar_shape(), 0) && said(s, "pad"));
+    CHECK(!samba_pad(x, samba_scalar_shape(), SAMBA_SHAPE(1), 0) && said(s, "pad"));
     CHECK(!samba_input(s, "z", (samba_dtype)-1, SAMBA_SHAPE(2)) && said(s, "number -1"));
+    samba_close(s);
+}
+
+// The first of several schedules is looked at before anything runs, as the others are.
+static void test_first_schedule(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
+    samba_tensor *loss = samba_sum(samba_linear(x, "fc", 2), SAMBA_ALL_AXES, false);
+    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .optim = { .kind = SAMBA_SGD } }));
+    samba_run_desc both = { .types = { SAMBA_FWD | SAMBA_BCKWD, SAMBA_OPT } };
+    CHECK(!samba_run_with(s, &both) && said(s, "x f32 (2,3) was never given a value"));
     samba_close(s);
 }
 
@@ -602,31 +623,47 @@ static void test_scopes_refuse(void)
     }
 }
 
-// Without a scope nothing is freed, but an op, a layer or a gradient takes as long as before. A
-// cache that is written row by row, too.
-static void test_time_without_scopes(void)
+// How long 100 turns take in a session without scopes: the quickest of 10 in the beginning, and of
+// 10 after 5,000 turns. A turn is a layer, a gradient and a write into a cache.
+static void time_turns(double quickest[2])
 {
     samba_desc d = quiet_desc(NULL);
     samba_session *s = samba_open(&d);
     samba_set_tracing(s, false);
-    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 4)), *cache = samba_buffer(s, "cache", SAMBA_SHAPE(9, 4), 0);
-    samba_tensor *row = samba_zeros(s, "row", SAMBA_I32, SAMBA_SHAPE(1)), *one = samba_slice(x, 0, 0, 1, 1);
-    double least[2] = { 1e9, 1e9 };
-    for (int part = 0; part < 60 && samba_ok(s); part++) {      // each of 100 turns
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 4));
+    samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(9, 4), 0);
+    samba_tensor *row = samba_zeros(s, "row", SAMBA_I32, SAMBA_SHAPE(1));
+    samba_tensor *one = samba_slice(x, 0, 0, 1, 1);
+
+    quickest[0] = quickest[1] = 1e9;
+    for (int part = 0; part < 60 && samba_ok(s); part++) {
         double begin = samba_seconds();
         for (int i = 0; i < 100; i++) {
             samba_tensor *y = samba_linear(x, "fc", 4);
             samba_grad(samba_mse(y, x, SAMBA_REDUCE_MEAN), x);
             cache = samba_write_rows(cache, one, row);
         }
-        double *best = part >= 10 && part < 20 ? &least[0] : part >= 50 ? &least[1] : NULL;
         double took = samba_seconds() - begin;
-        if (best && took < *best) *best = took;
+        int when = part >= 50;
+        if ((when || (part >= 10 && part < 20)) && took < quickest[when]) quickest[when] = took;
     }
-    CHECK(samba_ok(s) && least[1] <= 1.5 * least[0]);
-    if (least[1] > 1.5 * least[0]) printf("    %.4f s, later %.4f s\n", least[0], least[1]);
+
+    CHECK(samba_ok(s));
     CHECK(samba_read(cache)[0] == samba_read(x)[0]);
     samba_close(s);
+}
+
+// Without a scope nothing is freed, but an op, a layer or a gradient takes as long as before. A
+// cache that is written row by row, too. A busy machine may slow one attempt, not all of them.
+static void test_time_without_scopes(void)
+{
+    double quickest[2] = { 0, 1 };
+    for (int attempt = 0; attempt < 4 && quickest[1] > 1.5 * quickest[0]; attempt++)
+        time_turns(quickest);
+
+    CHECK(quickest[1] <= 1.5 * quickest[0]);
+    if (quickest[1] > 1.5 * quickest[0])
+        printf("    %.4f s, later %.4f s\n", quickest[0], quickest[1]);
 }
 
 // ---- Names, lists, choices ----
@@ -647,6 +684,7 @@ static void test_names(void)
         samba_session *s = samba_open(&d);
         samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
         samba_tensor *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 1));
+        samba_set_sharing(s, true);
         samba_tensor *h = samba_relu(samba_linear(x, "fc", 5));
         samba_tensor *out = samba_linear(h, "head", 1), *twin = samba_linear(h, "head", 1);
         samba_tensor *loss = samba_mse(out, y, SAMBA_REDUCE_MEAN);
@@ -777,6 +815,7 @@ static void test_many_names(void)
     samba_tensor *sum = NULL;
     char name[32];
     double begin = samba_seconds();
+    samba_set_sharing(s, true);
     for (int i = 0; i < N; i++) {
         snprintf(name, sizeof name, "x%d", i);
         samba_tensor *y = samba_linear(samba_input(s, name, SAMBA_F32, SAMBA_SHAPE(1, 1)), "fc", 1);
@@ -801,6 +840,7 @@ static void test_next_name(void)
     samba_desc d = quiet_desc(NULL);
     samba_session *s = samba_open(&d);
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(2, 3)), *y[3];
+    samba_set_sharing(s, true);
     for (int i = 0; i < 3; i++) y[i] = samba_linear(x, "fc", 2);
     CHECK(!strcmp(y[2]->name, "fc_3") && samba_name(y[0], "head"));
     y[0] = samba_linear(x, "head", 2);
@@ -810,12 +850,124 @@ static void test_next_name(void)
     samba_close(s);
 }
 
+// ---- Control characters in names ----
+
+// Lines but no other control characters; those of the second set begin with C2.
+static bool is_tame(const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        bool second = p[0] == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0;
+        if ((*p < 32 && *p != '\n') || *p == 127 || second) return false;
+    }
+    return true;
+}
+
+static void keep_text(const char *text, void *user) { strcat((char *)user, text); }
+
+// The whole file, with a zero behind it.
+static char *whole_file(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    char *bytes = f && !fseek(f, 0, SEEK_END) ? calloc((size_t)ftell(f) + 1, 1) : NULL;
+    *size = bytes ? (size_t)ftell(f) : 0;
+    if (bytes) rewind(f);
+    CHECK(bytes && fread(bytes, 1, *size, f) == *size);
+    if (f) fclose(f);
+    return bytes;
+}
+
+// Writes a PEF in which a name has other letters, as many, and its checksum is right.
+static void forge(const char *path, const char *name, const char *other)
+{
+    size_t size;
+    uint8_t *bytes = (uint8_t *)whole_file(path, &size);
+    uint64_t data, hash;
+    for (size_t i = 0; bytes && i + strlen(name) < size; i++)
+        if (!memcmp(bytes + i, name, strlen(name))) memcpy(bytes + i, other, strlen(other));
+    memcpy(&data, bytes + 96, 8);
+    hash = samba__hash(bytes + 32, size - 32 - (size_t)data, 0);
+    memcpy(bytes + 24, &hash, 8);
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(bytes, 1, size, f) == size && !fclose(f));
+    free(bytes);
+}
+
+// What the program of a device is told of a file.
+static void check_device(const char *path, const char *shown)
+{
+    char why[400] = "";
+    size_t size;
+    char *bytes = whole_file(path, &size);
+    bytes[size / 2] ^= 1;
+    CHECK(!samba_runtime_bytes(bytes, size, why, sizeof why) && is_tame(why));
+    free(bytes);
+    samba_session *s = samba_open(NULL);
+    samba_set_quiet(s, true);
+    CHECK(samba_load(s, path, NULL) && !samba_tensor_by_name(s, "fc-ab__weigh"));
+    CHECK(is_tame(samba_error(s)) && strstr(samba_error(s), shown));
+    samba_close(s);
+}
+
+// A name keeps its bytes, wherever it is used; where people read it, a terminal has nothing to obey.
+// A text that does not fit, however names are shortened, is cut, and not lost.
+static void test_long_texts(void)
+{
+    static char name[300], text[2000];
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    memset(name, 'n', sizeof name - 1);
+    memset(text, 't', sizeof text - 1);
+
+    CHECK(!samba_fail(s, SAMBA_EARG, "%s %s %s %s %s %s", name, name, name, name, name, name));
+    CHECK(strncmp(samba_error(s), "SAMBA_EARG nnn", 14) == 0 && strlen(samba_error(s)) > 900);
+
+    samba_clear_error(s);
+    const char *former = samba_error_context(s, text);
+    CHECK(!samba_fail(s, SAMBA_EARG, "%d", 7));
+    CHECK(strncmp(samba_error(s), "SAMBA_EARG ttt", 14) == 0 && strlen(samba_error(s)) > 190);
+    samba_error_context(s, former);
+    samba_close(s);
+}
+
+static void test_control_characters(void)
+{
+    static const char name[] = "fc\xc2\x9b!\x7f\xc3\xa9", shown[] = "fc\\xC2\\x9B!\\x7F\xc3\xa9";
+    static const char path[] = "build/control.pef", wild[] = "build/\x1b[2J\a\n";
+    static char text[65536];
+    size_t size;
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
+    samba_tensor *y = samba_linear(samba_linear(x, name, 2), "fc-ab", 2);
+    samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false), .pef = path,
+                        .optim = { .kind = SAMBA_SGD } };
+    samba_print_graph(s, keep_text, text);
+    CHECK(is_tame(text) && strstr(text, shown) && strstr(text, "\n"));
+    CHECK(samba_compile(s, &p));
+    char *log = whole_file("build/control.pef.log", &size);
+    CHECK(is_tame(log) && strstr(log, shown) && strstr(log, "gradient of fc\\xC2\\x9B"));
+    free(log);
+    CHECK(samba_tensor_by_name(s, "fc\xc2\x9b!\x7f\xc3\xa9__weight"));
+    CHECK(!samba_load(s, wild, NULL) && is_tame(samba_error(s)));
+    CHECK(strstr(samba_error(s), "build/\\x1B[2J\\x07\\x0A"));
+    samba_clear_error(s);
+    const char *former = samba_error_context(s, wild);
+    CHECK(!samba_fail(s, SAMBA_EARG, "%s", wild) && is_tame(samba_error(s)));
+    samba_error_context(s, former);
+    samba_close(s);
+    forge(path, "fc-ab", "fc\x1b[m");
+    check_device(path, "fc\\x1B[m__");
+}
+
 int main(void)
 {
+    RUN(test_control_characters);
+    RUN(test_long_texts);
     RUN(test_zeros_after_error);
     RUN(test_zeros_of_wrong_type);
     RUN(test_zeros_without_memory);
     RUN(test_ranges);
+    RUN(test_first_schedule);
     RUN(test_ranges_of_set);
     RUN(test_options_together);
     RUN(test_numbers);

@@ -144,8 +144,54 @@ static void test_same_bits(void)
     CHECK(with > 100);
 }
 
+// ---- Rows of one element, which are no elementwise op's ----
+
+// A product, and an op from whole rows to whole rows behind it.
+static samba_tensor *one_wide(samba_tensor *x, bool batched, int op)
+{
+    samba_tensor *column = samba_reshape(samba_param(x->session, "column", SAMBA_SHAPE(2),
+                                                     (samba_init){ SAMBA_INIT_NORMAL, 0, 1 }),
+                                         SAMBA_SHAPE(2, 1));
+    samba_tensor *y = batched ? samba_matmul(samba_reshape(x, SAMBA_SHAPE(64, 1, 2)), column)
+                              : samba_matmul(x, column);
+    switch (op) {
+    case 0: return samba_softmax(y, -1);
+    case 1: return samba_log_softmax(y, -1);
+    case 2: return samba_layernorm(y, "norm");
+    case 3: return samba_rms_normalize(y, NULL, 1e-5f);
+    default: return samba_relu(samba_rms_normalize(y, NULL, 1e-5f));
+    }
+}
+
+static void read_one_wide(bool compiled, bool batched, int op, float y[64])
+{
+    samba_session *s = samba_open(NULL);
+    float x[128];
+    for (int i = 0; i < 128; i++) x[i] = (float)(i * 37 % 101) / 50.0f - 1.0f;
+    samba_set_tracing(s, compiled);
+    samba_tensor *input = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(64, 2), x);
+    samba_tensor *result = one_wide(input, batched, op);
+    samba_program p = { .inference = true, .outputs = { result } };
+    if (compiled) CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD));
+    CHECK(samba_copy_out_f32(result, y, 64));
+    CHECK(samba_close(s) == 0);
+}
+
+static void test_rows_of_one_element(void)
+{
+    for (int op = 0; op < 5; op++) {
+        for (int batched = 0; batched < 2; batched++) {
+            float compiled[64], at_once[64];
+            read_one_wide(true, batched, op, compiled);
+            read_one_wide(false, batched, op, at_once);
+            CHECK(!memcmp(compiled, at_once, sizeof compiled));
+        }
+    }
+}
+
 int main(void)
 {
+    RUN(test_rows_of_one_element);
     RUN(test_found);
     RUN(test_same_bits);
     return test_summary();

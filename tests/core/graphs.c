@@ -190,6 +190,28 @@ static void test_mistakes(void)
     samba_close(s);
 }
 
+// An output of the first of two graphs that is an input, once it is simplified.
+static void test_copied_input(void)
+{
+    samba_session *s = samba_open(NULL), *again = samba_open(NULL);
+    samba_begin_graph(s, "train");
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(8));
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(8), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+    samba_tensor *same = samba_mul(samba_full(s, SAMBA_SHAPE(8), 1.0f), x);
+    samba_tensor *loss = samba_sum(samba_mul(w, x), SAMBA_ALL_AXES, false);
+    samba_begin_graph(s, "eval");
+    samba_tensor *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(8));
+    samba_tensor *out = samba_sum(samba_mul(w, y), SAMBA_ALL_AXES, false);
+    samba_program p = { .pef = "build/copied.pef", .loss = loss, .outputs = { same, out } };
+    CHECK(samba_compile(s, &p));
+    CHECK(samba_load(again, "build/copied.pef", NULL));
+    float values[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    samba_write(x, values);
+    CHECK(samba_run_graph(s, "train", SAMBA_FWD));
+    CHECK(!memcmp(samba_read(same), values, sizeof values));
+    CHECK(samba_close(s) == 0 && samba_close(again) == 0);
+}
+
 // A training graph and an evaluation graph share their weights.
 static void test_training(void)
 {
@@ -342,14 +364,45 @@ static void test_frozen(void)
     CHECK(samba_close(s) == 0);
 }
 
+// A loss may be a parameter, which is of no graph: its gradient, 1, is computed beside the other
+// losses, or, alone, before the graphs.
+static void test_parameter_as_loss(void)
+{
+    for (int alone = 0; alone < 2; alone++) {
+        samba_session *s = samba_open(NULL);
+        const float ones[4] = { 1, 1, 1, 1 };
+        samba_init one = { SAMBA_INIT_CONSTANT, 1, 0 };
+        CHECK(samba_begin_graph(s, "first"));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(1), one);
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4));
+        samba_tensor *y = samba_sum(samba_mul(samba_tanh(x), w), SAMBA_ALL_AXES, false);
+        CHECK(samba_begin_graph(s, "second"));
+        samba_tensor *z = samba_sum(samba_exp(x), SAMBA_ALL_AXES, false);
+
+        samba_program p = { .outputs = { w, z, y }, .loss_indices = { 0, 2 } };
+        p.n_loss_indices = alone ? 1 : 2;
+        p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.25f };
+        CHECK(samba_compile(s, &p));
+        CHECK(samba_write(x, ones));
+        CHECK(samba_run_graph(s, "second", SAMBA_FWD));
+        CHECK_CLOSE(samba_read(z), (float[]){ 4 * 2.718281828f }, 1, 1e-6, 0);
+        CHECK(samba_run_graph(s, alone ? "" : "first", 0));
+        float grad = alone ? 1 : 1 + 4 * 0.761594156f;
+        CHECK_CLOSE(samba_read(w), (float[]){ 1 - 0.25f * grad }, 1, 1e-6, 0);
+        CHECK(samba_close(s) == 0);
+    }
+}
+
 int main(void)
 {
     RUN(test_cache);
     RUN(test_mistakes);
+    RUN(test_copied_input);
     RUN(test_training);
     RUN(test_device);
     RUN(test_lora);
     RUN(test_on_trace);
     RUN(test_frozen);
+    RUN(test_parameter_as_loss);
     return test_summary();
 }

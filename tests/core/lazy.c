@@ -348,17 +348,8 @@ static void test_memory_of_a_run(void)
 
 // ---- GPT-2 XL ----
 
-// Seconds that compiling may take. Sanitizers make it several times slower.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define MOST_SECONDS 60
-#endif
-#elif defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define MOST_SECONDS 60
-#endif
-#ifndef MOST_SECONDS
-#define MOST_SECONDS 5
-#endif
+// Seconds that compiling may take.
+enum { MOST_SECONDS = TEST_SANITIZED ? 60 : 5 };
 
 // In a process of its own, whose memory is measured: 1.5 billion parameters, to train with AdamW.
 static int compile_xl(void)
@@ -406,11 +397,111 @@ static void test_xl(void)
     remove_program();
 }
 
+// ---- Weights that the host has written ----
+
+enum { WRITTEN = 5 };
+static int64_t written_count(int i)
+{
+    return 4000000 * (int64_t)i + 123457 * (i + 1);      // of no whole number of pages; 30 MB on average
+}
+
+static int64_t peak_bytes(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss * (int64_t)1024;
+}
+
+// Compiles a program for weights that have values, and looks at these. The bytes that the weights
+// have, and the most that lay in memory beyond what was there before.
+static bool compile_written(int64_t *weights, int64_t *peak)
+{
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_program p = { .inference = true };
+    samba_tensor *w[WRITTEN], *sum = samba_number(s, 0);
+    int64_t before = peak_bytes();
+    for (int i = 0; i < WRITTEN; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w%d", i);
+        int32_t n = (int32_t)written_count(i);
+        w[i] = samba_param(s, name, SAMBA_SHAPE(n), (samba_init){ 0 });
+        float *value = samba_cpu(w[i]);
+        for (int32_t k = 0; value && k < n; k++) value[k] = (float)(k % 1000003 + i);
+        *weights += (int64_t)sizeof(float) * n;
+        sum = samba_add(sum, samba_slice(w[i], 0, n - 1, n, 1));
+    }
+    p.outputs[0] = sum;
+    bool fine = samba_compile(s, &p);
+    *peak = peak_bytes() - before;
+    for (int i = 0; fine && i < WRITTEN; i++) {
+        const float *value = samba_read(w[i]);
+        for (int64_t k = 0; k < written_count(i); k++) fine = fine && value[k] == (float)(k % 1000003 + i);
+    }
+    return samba_close(s) == 0 && fine;
+}
+
+// A program that infers is compiled anew with its weights packed as int4, and once more with them
+// plain: the first and the last compute the same.
+static bool compile_packed(int64_t *weights, int64_t *peak)
+{
+    enum { N = 1504, LAYERS = 12 };
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1, N));
+    int64_t before = peak_bytes();
+    for (int i = 0; i < LAYERS; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w%d", i);
+        x = samba_linear_no_bias(x, name, N);
+        *weights += (int64_t)sizeof(float) * N * N;
+    }
+    samba_program p = { .inference = true, .outputs = { x } };
+    float y[3] = { 0, 0, 0 };
+    bool fine = true;
+    for (int turn = 0; fine && turn < 3; turn++) {
+        p.weights = turn == 1 ? SAMBA_WEIGHTS_INT4 : SAMBA_WEIGHTS_PLAIN;
+        fine = samba_compile(s, &p) && samba_run(s, SAMBA_FWD);
+        if (fine) y[turn] = samba_read(x)[0];
+        if (turn == 1) *peak = peak_bytes() - before;
+    }
+    fine = fine && y[0] == y[2] && y[0] != y[1];
+    return samba_close(s) == 0 && fine;
+}
+
+// Runs one of these in a process of its own. Its peak is at most this share of its weights.
+static void check_peak(bool (*compile)(int64_t *weights, int64_t *peak), double most)
+{
+    int status = 1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int64_t weights = 0, peak = 0;
+        bool fine = compile(&weights, &peak);
+        double share = (double)peak / (double)weights;
+        bool fits = share < most || TEST_SANITIZED;
+        if (!fits) printf("compiling takes %.2f times the weights\n", share);
+        fflush(stdout);
+        _exit(!fine || !fits);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// Compiling moves weights to where the program has them, and never holds them twice. Those that are
+// packed stay on the host, so that they can be packed otherwise.
+static void test_weights_lie_in_memory_once(void)
+{
+    check_peak(compile_written, 1.2);
+    check_peak(compile_packed, 1.5);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
+    if (TEST_SANITIZED)
+        printf("skipped: the memory of weights; it takes a build without sanitizers\n");
     snprintf(out_folder, sizeof out_folder, "%s.out", argv[0]);
     RUN(test_xl);                       // first: the child inherits the memory of its parent
+    RUN(test_weights_lie_in_memory_once);
     RUN(test_threads);
     RUN(test_seed);
     RUN(test_normal);

@@ -218,6 +218,7 @@ static void test_leaves_and_layers(void)
     TAKES(samba_call_function_all(s, "torch.relu", in, 1, NULL, 0, NULL, 4) == 1);
     CHECK(!samba_call_function_all(NULL, "torch.relu", in, 1, NULL, 0, in, 2));
     CHECK(!samba_set_requires_grad(NULL, true) && !samba_set_frozen(NULL, true));
+    CHECK(!samba_set_sharing(NULL, true));
     TAKES(samba_on_trace(s, NULL, NULL));
     CHECK(!samba_on_trace(NULL, NULL, NULL));
     CHECK(!samba_grad(NULL, x) && !samba_grad(samba_tanh(x), NULL) && !samba_sn_grad(NULL));
@@ -309,7 +310,7 @@ static void test_session(void)
     samba_section section;
     CHECK(!samba_describe_section(s, 0, NULL) && !samba_describe_section(NULL, 0, &section));
     CHECK(!samba_section_uses(s, 0, NULL) && !samba_section_uses(NULL, 0, x));
-    CHECK(!samba_sections_commute(NULL, 0, 0) && !samba_zero_inputs(NULL));
+    CHECK(!samba_sections_commute(NULL, 0, 0) && !samba_zero_inputs(NULL) && !samba_eval(NULL));
     samba_on_event(s, NULL, NULL);
     samba_on_event(NULL, ignore_event, NULL);
     samba_on_node(s, NULL, NULL);

@@ -304,6 +304,37 @@ static void test_checkpoint(void)
     every_allocation(save_and_restore);
 }
 
+// A log may use samba.h, whatever ran out: here it makes a tensor in a session of its own.
+static samba_session *of_the_log;
+
+static void log_with_tensors(samba_log_level level, const char *text, void *user)
+{
+    (void)level;
+    (void)user;
+    CHECK(strstr(text, "SAMBA_ENOMEM"));
+    CHECK(samba_ones(of_the_log, "note", SAMBA_F32, SAMBA_SHAPE(2)));
+}
+
+static void test_log_uses_samba(void)
+{
+    bool enough = false;
+    for (long n = 0; n < 1000 && !enough; n++) {
+        hook h;
+        samba_desc d = hook_desc(&h);
+        d.log = log_with_tensors;
+        of_the_log = samba_open(NULL);
+        h.fail_at = n;
+        samba_session *s = samba_open(&d);
+        if (s) many_tensors(s);
+        enough = h.n_failed == 0;
+        samba_close(s);
+        CHECK(samba_close(of_the_log) == 0);
+        CHECK(h.live == 0);
+        CHECK(h.n_wrong == 0);
+    }
+    CHECK(enough);
+}
+
 // A size that no machine has is an error, too.
 static void test_too_large(void)
 {
@@ -338,6 +369,7 @@ int main(int argc, char **argv)
     RUN(test_eager);
     RUN(test_gradients);
     RUN(test_own_ops);
+    RUN(test_log_uses_samba);
     RUN(test_many_tensors);
     RUN(test_checkpoint);
     RUN(test_too_large);

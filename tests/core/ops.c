@@ -221,6 +221,35 @@ static void test_rows_of_any_length(void)
     }
 }
 
+// What f32 would round is cast exactly: the ends of a type pass, and what lies beyond ends the run.
+static void test_ends_of_integers(void)
+{
+    static const struct { samba_dtype type; int64_t least, most; } ends[] = {
+        { SAMBA_I8, INT8_MIN, INT8_MAX }, { SAMBA_U8, 0, UINT8_MAX }, { SAMBA_I16, INT16_MIN, INT16_MAX },
+        { SAMBA_U16, 0, UINT16_MAX }, { SAMBA_I32, INT32_MIN, INT32_MAX }, { SAMBA_U32, 0, UINT32_MAX },
+    };
+    enum { N = 35 };                                        // some pieces of 16, and a rest
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+        samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+        int64_t value[N], got[N];
+        char said[160];
+        for (int i = 0; i < N; i++) value[i] = i % 2 ? ends[k].most - i / 2 : ends[k].least + i / 2;
+        samba_tensor *x = samba_input(s, "x", SAMBA_I64, SAMBA_SHAPE(N));
+        samba_tensor *y = samba_cast(samba_cast(x, ends[k].type), SAMBA_I64);
+        CHECK(samba_compile(s, &(samba_program){ .inference = true, .outputs = { y } }));
+        CHECK(samba_write(x, value) && samba_run(s, 0) && samba_copy_out(y, got, sizeof got));
+        CHECK(!memcmp(got, value, sizeof got));
+        for (int beyond = 0; beyond < 2; beyond++) {
+            value[N - 1] = beyond ? ends[k].most + 1 : ends[k].least - 1;
+            snprintf(said, sizeof said, "x holds %lld at [34], which is out of range %lld ... %lld",
+                     (long long)value[N - 1], (long long)ends[k].least, (long long)ends[k].most);
+            CHECK(samba_write(x, value) && !samba_run(s, 0) && strstr(samba_error(s), said));
+            samba_clear_error(s);
+        }
+        CHECK(samba_close(s) == 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *dir = argc > 1 ? argv[1] : GOLDEN_DIR;
@@ -233,6 +262,7 @@ int main(int argc, char **argv)
         RUN(test_rows_of_infinities);
         RUN(test_attention_of_infinities);
         RUN(test_rows_of_any_length);
+        RUN(test_ends_of_integers);
     }
     return test_summary();
 }

@@ -123,7 +123,8 @@ static void test_same_bits(void)
     for (int as = 0; as < 4; as++) compare(MANY_ROWS, 70, 800, kinds[as]);      // panels are kept
 }
 
-// The values packed are those at the time of compiling; a second compilation packs the new ones.
+// The values packed are those at the time of compiling, so that others are refused unless they are
+// for the next compilation; which packs the new ones.
 static void test_packs_anew(void)
 {
     static float first[ROWS * 64], second[ROWS * 64], w[64 * 64];
@@ -132,7 +133,9 @@ static void test_packs_anew(void)
     CHECK(samba_compile(m.s, &p));
     run(&m, 3, 64, first);
     for (int i = 0; i < 64 * 64; i++) w[i] = (float)(i % 11) / 11;
-    CHECK(samba_write(m.w, w));
+    CHECK(!samba_write(m.w, w) && strstr(samba_error(m.s), "made of the value it had when"));
+    samba_clear_error(m.s);                 // the loaded program would not see it; the next one does
+    CHECK(samba_set_tracing(m.s, true) && samba_write(m.w, w));
     run(&m, 3, 64, second);
     CHECK(!memcmp(first, second, 3 * 64 * 4));
     CHECK(samba_compile(m.s, &p));

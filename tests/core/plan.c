@@ -243,7 +243,7 @@ static void run_between_guards(const uint8_t *pef, size_t pef_size, size_t shift
         CHECK(strstr(why, "there is no value of parameter"));
         CHECK(samba__open_pef(&pef_in, pef, pef_size, &text));
         samba__layout at = samba__layout_of(&pef_in, true, samba__in_file(&pef_in));
-        rt = samba__runtime_layout(&pef_in, block, NULL, &at, samba__in_file(&pef_in));
+        rt = samba__runtime_layout(&pef_in, block, NULL, &at, samba__in_file(&pef_in), false);
     }
     for (int i = 0; rt && i < 3; i++) CHECK(samba_runtime_run(rt, 0));
     for (uint8_t *p = all; p < block; p++) CHECK(*p == PAINT || test_bad);

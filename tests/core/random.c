@@ -1,10 +1,12 @@
 // Random programs run in many ways: levels, mappings, threads, SIMD, limits of memory, reloaded,
-// resumed, with microbatches, eager. The values must be the same bits, but for sums in another
+// resumed, with microbatches, in replicas of every mode, eager. The values must be the same bits, but for sums in another
 // order. A failing program is shrunk and printed as C.
 //     random [N [FIRST]] [-v]     N graphs (300) from seed FIRST (0); -v: a line for each; -p: as C
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#define SAMBA_PARALLEL_IMPLEMENTATION
+#include "tools/include/samba/parallel.h"
 #include "tests/lib/test.h"
 #include <sys/stat.h>
 #include <unistd.h>
@@ -1259,12 +1261,28 @@ static double tolerance(const description *d, const way *w)
     return halves ? 0.25 : 2e-3;
 }
 
+// What a way is compared with: the same program as it is compiled by default, and run at once.
+static way plain_way(const way *w)
+{
+    way plain = { { 0 } };
+    plain.at[AXIS_replicas] = w->at[AXIS_replicas];
+    plain.at[AXIS_int8] = w->at[AXIS_int8];
+    return plain;
+}
+
+// One batch has the outputs of all replicas in another form: only the gradients are compared.
+static void run_base(const description *d, const way *w, results *base)
+{
+    way plain = plain_way(w);
+    run_way(&plain, build_description, d->rows, d->microbatches, files, base);
+    if (w->at[AXIS_replicas] && w->at[AXIS_whole]) keep_reduced_gradients(base);
+}
+
 static bool differs(const description *d, const way *w, char *why, size_t size)
 {
     static results base, got;
-    way plain = { { 0 } };
     building = d;
-    run_way(&plain, build_description, d->rows, d->microbatches, files, &base);
+    run_base(d, w, &base);
     run_way(w, build_description, d->rows, d->microbatches, files, &got);
     bool different = !agree(&base, &got, tolerance(d, w), why, size);
     results_free(&base), results_free(&got);
@@ -1273,11 +1291,22 @@ static bool differs(const description *d, const way *w, char *why, size_t size)
 
 // ---- Shrinking: whatever can go while the values still differ ----
 
-enum { VALUES, MISSING, REFUSED };
-static int failing_as;                  // what is wrong: a smaller graph must fail in the same way
-static int kind_of_failure(const char *why)
+// What is wrong: values, a value that is not there, or the end of an error, which names no tensors. A
+// smaller graph must fail in the same way.
+static char failing_as[32];
+static void kind_of_failure(const char *why, char kind[32])
 {
-    return !strncmp(why, "SAMBA_", 6) ? REFUSED : strstr(why, "is not there") ? MISSING : VALUES;
+    size_t length = strlen(why);
+    bool is_refused = !strncmp(why, "SAMBA_", 6);
+    if (is_refused) snprintf(kind, 32, "%s", why + (length > 20 ? length - 20 : 0));
+    else snprintf(kind, 32, "%s", strstr(why, "is not there") ? "is not there" : "values");
+}
+
+static bool fails_alike(const char *why)
+{
+    char kind[32];
+    kind_of_failure(why, kind);
+    return !strcmp(kind, failing_as);
 }
 
 static bool is_used(const description *d, int i)
@@ -1333,13 +1362,34 @@ static bool still_clean(const description *next)
     return fine;
 }
 
+// Has it masks? Those of replicas are other ones.
+static bool drops(const description *d)
+{
+    for (int i = 0; i < d->n; i++)
+        if (d->r[i].op == OP_dropout || d->r[i].op == OP_attention_dropout) return true;
+    return false;
+}
+
+// A second graph leaves the first one's results as they are, unless the forward pass changes what
+// the next one reads. Microbatches are for programs of one graph.
+static bool may_have_second(const description *d)
+{
+    int result = d->inference ? d->output[0] : d->loss[0];
+    for (int i = 0; i < d->n; i++) {
+        int op = d->r[i].op;
+        if (op == OP_buffer || op == OP_batch_norm || op == OP_batchnorm) return false;
+    }
+    return !drops(d) && d->microbatches == 1 && d->r[result].n_in > 0;
+}
+
 // Tries `next` in place of `d`.
 static bool try_smaller(description *d, const description *next)
 {
     char why[1100];
     if (!next->inference && !next->n_losses) return false;
+    if (next->w.at[AXIS_second] && !may_have_second(next)) return false;
     if (next->clean && next->w.at[AXIS_whole] && !still_clean(next)) return false;
-    if (!differs(next, &next->w, why, sizeof why) || kind_of_failure(why) != failing_as) return false;
+    if (!differs(next, &next->w, why, sizeof why) || !fails_alike(why)) return false;
     *d = *next;
     return true;
 }
@@ -1352,7 +1402,7 @@ static bool shrink_settings(description *d)
     for (int i = 0; i < N_AXES; i++) {
         description next = *d;
         if (!d->w.at[i]) continue;
-        next.w.at[i] = 0;
+        next.w.at[i] = i == AXIS_replicas ? d->w.at[i] - 1 : 0;
         any = try_smaller(d, &next) || any;
     }
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -1531,6 +1581,7 @@ static void print_program(FILE *f, const description *d)
     };
     fprintf(f, "// Graph %u of tests/core/random.c.  cc -O1 -I. THIS.c -lm -pthread && ./a.out\n", d->seed);
     fprintf(f, "#define SAMBA_IMPLEMENTATION\n#include \"samba.h\"\n");
+    fprintf(f, "#define SAMBA_PARALLEL_IMPLEMENTATION\n#include \"tools/include/samba/parallel.h\"\n");
     print_run_header(f);
     fprintf(f, "\nstatic void build(net *n)\n{\n    samba_tensor **v = n->v;\n");
     if (d->inference) fprintf(f, "    if (n->eager) samba_set_train(n->s, false), samba_use_running_stats(n->s, true);\n");
@@ -1540,7 +1591,10 @@ static void print_program(FILE *f, const description *d)
     print_settings(f, d);
     fprintf(f, "}\n\nint main(void)\n{\n    static results a, b;\n    way plain = { { 0 } }, other = { { 0 } };\n    char why[1100];\n");
     for (int i = 0; i < N_AXES; i++) if (d->w.at[i]) fprintf(f, "    other.at[AXIS_%s] = %d;\n", axes[i], d->w.at[i]);
+    fprintf(f, "    plain.at[AXIS_replicas] = other.at[AXIS_replicas];\n");
+    fprintf(f, "    plain.at[AXIS_int8] = other.at[AXIS_int8];\n");
     fprintf(f, "    run_way(&plain, build, %d, %d, \"random\", &a);\n", d->rows, d->microbatches);
+    if (d->w.at[AXIS_replicas] && d->w.at[AXIS_whole]) fprintf(f, "    keep_reduced_gradients(&a);\n");
     fprintf(f, "    run_way(&other, build, %d, %d, \"random\", &b);\n", d->rows, d->microbatches);
     fprintf(f, "    bool same = agree(&a, &b, %g, why, sizeof why);\n"
             "    printf(\"%%s\\n\", same ? \"the same\" : why);\n    return !same;\n}\n", tolerance(d, &d->w));
@@ -1561,7 +1615,7 @@ static void report(description *d, const char *why)
     printf("\n");
     if (most_printed <= 0) return;
     most_printed--;
-    failing_as = kind_of_failure(why);
+    kind_of_failure(why, failing_as);
     shrink(d);
     for (int i = 0; i < N_AXES; i++) axis_differs[i] += d->w.at[i] != 0;
     snprintf(path, sizeof path, "build/random_%u.c", d->seed);
@@ -1588,6 +1642,7 @@ static way any_way(uint32_t *state)
     for (int i = 0; i < AXIS_whole; i++) {
         *state = *state * 1664525u + 1013904223u;
         uint32_t bits = *state >> 8;
+        if (i == AXIS_replicas || i == AXIS_int8) continue;
         if (bits % 100 < 35) w.at[i] = 1 + (int)(bits / 100 % (uint32_t)(sizes[i] - 1));
     }
     return w;
@@ -1645,9 +1700,13 @@ static bool make_acceptable(description *d, const char *why)
 // What a random graph cannot know: all else that is refused is a fault of the compiler.
 static bool may_be_refused(const char *why)
 {
-    static const char *const reasons[3] = { "a second derivative through this op is not offered",
-                                            "overwrites before", "has no parameter that influences" };
-    for (int i = 0; i < 3; i++) if (strstr(why, reasons[i])) return true;
+    static const char *const reasons[] = { "a second derivative through this op is not offered",
+                                           "overwrites before", "has no parameter that influences",
+                                           // a NaN, in int8
+                                           "which no integer stands for",
+                                           "data it was calibrated with made a NaN" };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (strstr(why, reasons[i])) return true;
     return false;
 }
 
@@ -1664,6 +1723,59 @@ static void hash_results(const results *r)
             hash_of_values = (hash_of_values ^ bits) * 1099511628211u;
         }
     }
+}
+
+// Inference programs once more as int8: ways of compiling and running change no bit of these either.
+static void in_int8(const description *d, uint32_t *state)
+{
+    static results base;
+    way w = { { 0 } };
+    if (!d->inference) return;
+    w.at[AXIS_int8] = 1;
+    building = d;
+    run_base(d, &w, &base);
+    if (base.refused && !may_be_refused(base.why)) {
+        printf("graph %u in int8: %s\n", d->seed, base.why);
+        test_bad++;
+    }
+    for (int i = 0; i < 2 && !base.refused; i++) {
+        way other = any_way(state);
+        other.at[AXIS_int8] = 1;
+        other.at[AXIS_packed] = other.at[AXIS_second] = 0;
+        try_way(d, &base, other);
+    }
+    results_free(&base);
+}
+
+// A third of the programs that train, in 2 to 4 replicas: all modes, places of the reduction and
+// ways of compiling give the bits of the plain ones; where rows do not meet, one batch about the
+// same.
+static void in_replicas(const description *d, uint32_t *state)
+{
+    static results base;
+    way w = { { 0 } };
+    if (d->inference || d->seed % 3) return;
+    w.at[AXIS_replicas] = 1 + (int)(d->seed / 3 % 3);
+    building = d;
+    run_base(d, &w, &base);
+    if (base.refused && !may_be_refused(base.why)) {
+        printf("graph %u in %d replicas: %s\n", d->seed, 1 + w.at[AXIS_replicas], base.why);
+        test_bad++;
+    }
+    for (int i = 0; i < 3 && !base.refused; i++) {
+        way other = any_way(state);
+        other.at[AXIS_replicas] = w.at[AXIS_replicas];
+        other.at[AXIS_mode] = i;
+        other.at[AXIS_mapping] = 0;     // spatial keeps no gradients to reduce
+        other.at[AXIS_second] = 0;
+        try_way(d, &base, other);
+    }
+    w.at[AXIS_whole] = 1;
+    if (d->clean && !drops(d) && !base.refused) {
+        keep_reduced_gradients(&base);
+        try_way(d, &base, w);
+    }
+    results_free(&base);
 }
 
 static void one_graph(uint32_t seed)
@@ -1684,10 +1796,17 @@ static void one_graph(uint32_t seed)
         printf("graph %u: %s\n", seed, base.why);
         test_bad++;
     }
-    for (int i = 0; i < 4; i++) try_way(&d, &base, any_way(&state));
+    for (int i = 0; i < 4; i++) {
+        way other = any_way(&state);
+        if (!may_have_second(&d)) other.at[AXIS_second] = 0;
+        try_way(&d, &base, other);
+    }
     w.at[AXIS_whole] = 1;
     if (d.clean) try_way(&d, &base, w);
+    bool was_refused = base.refused;
     results_free(&base);
+    if (!was_refused) in_replicas(&d, &state);
+    if (!was_refused) in_int8(&d, &state);
     against_eager(&d);
 }
 

@@ -5,6 +5,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
+#include <string.h>
 
 enum { ROWS = 3, WIDTH = 4, LAYERS = 4, TENSORS = LAYERS + 1, SIZE = WIDTH * WIDTH };
 enum { X = LAYERS };     // the tensors: the weights of the layers, and x
@@ -335,6 +336,211 @@ static void test_given_result(void)
     CHECK(samba_run_with(s, &rest) && samba_close(s) == 0);
 }
 
+// A net of one weight with dropout: what is drawn in FWD must be drawn again in BCKWD.
+static samba_session *open_dropping(samba_tensor **w, samba_opt_level level)
+{
+    static const float ones[32] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(32));
+    *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
+    samba_tensor *y = samba_dropout(samba_mul(x, *w), "drop", 0.5f);
+    CHECK(samba_compile(s, &(samba_program){ .loss = samba_name(samba_sum(y, SAMBA_ALL_AXES, false), "loss"), .level = level,
+                                             .optim = { .kind = SAMBA_SGD } }));
+    CHECK(samba_write(x, ones) && samba_run(s, 0) && samba_set(s, "lr", 0));
+    return s;
+}
+
+// State that anything but FWD has written since: ops that are computed at once, the generator put
+// back, FWD in part. What leaves the state as it was is no reason to refuse.
+static void test_state_that_moves(void)
+{
+    for (int way = 0; way < 7; way++) {
+        samba_tensor *w;
+        samba_session *s = open_dropping(&w, way < 5 ? SAMBA_O_DEFAULT : SAMBA_O0);
+        const float one = 1;
+        CHECK(samba_run(s, SAMBA_FWD));
+        float want = samba_read(samba_tensor_by_name(s, "loss"))[0] / samba_read(w)[0];
+        samba_tensor *host = samba_from_data_copy(s, "host", SAMBA_F32, SAMBA_SHAPE(1), &one);
+        if (way == 0) samba_dropout(host, "at_once", 0.5f);
+        if (way == 1) samba_reset_random_generator(s);
+        if (way == 2) samba_set_train(s, false), samba_dropout(host, "at_once", 0.5f), samba_set_train(s, true);
+        if (way == 3) samba_tanh(host);
+        if (way == 4) samba_write(samba_tensor_by_name(s, "forward_runs"), &(int32_t){ 7 });
+        int32_t count = 0;
+        samba_section q;
+        while (samba_describe_section(s, count, &q) && !(q.op && !strcmp(q.op, "count"))) count++;
+        if (way == 5) CHECK(samba_run_with(s, &(samba_run_desc){ .section_ids = &count, .n_section_ids = 1 }));
+        if (way < 2 || way == 4) CHECK(refuses(s, samba_run(s, SAMBA_BCKWD), "reads forward_runs, which has another value"));
+        if (way == 5) CHECK(refuses(s, samba_run(s, SAMBA_BCKWD), "forward_runs"));
+        CHECK(samba_ok(s));
+        if (way < 2 || way == 4 || way == 5) CHECK(samba_run(s, SAMBA_FWD));
+        if (way < 2 || way == 4 || way == 5) want = samba_read(samba_tensor_by_name(s, "loss"))[0] / samba_read(w)[0];
+        CHECK(samba_run(s, SAMBA_BCKWD) && samba_read(samba_sn_grad(w))[0] == want);
+        CHECK(samba_close(s) == 0);
+    }
+}
+
+// A graph beside the one that trains counts its runs, too, and moves running statistics.
+static void test_other_graph_moves_state(void)
+{
+    for (int level = 0; level < 2; level++) {
+        samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+        samba_begin_graph(s, "ask");
+        samba_tensor *u = samba_input(s, "u", SAMBA_F32, SAMBA_SHAPE(1));
+        samba_tensor *asked = samba_name(samba_dropout(u, "drop", 0.5f), "asked");
+        samba_begin_graph(s, "learn");
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(32)), *w = samba_param(s, "w", SAMBA_SHAPE(1), (samba_init){ .value = 1 });
+        samba_tensor *y = samba_dropout(samba_mul(x, w), "drop", 0.5f);
+        CHECK(samba_compile(s, &(samba_program){ .loss = samba_sum(y, SAMBA_ALL_AXES, false), .outputs = { asked }, .optim = { .kind = SAMBA_SGD },
+                                                 .level = level ? SAMBA_O0 : SAMBA_O_DEFAULT }));
+        const float ones[32] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+        CHECK(samba_write(x, ones) && samba_write(u, ones) && samba_run_graph(s, "learn", SAMBA_FWD));
+        CHECK(samba_run_graph(s, "ask", SAMBA_FWD));
+        CHECK(refuses(s, samba_run_graph(s, "learn", SAMBA_BCKWD), "nothing was run"));
+        CHECK(samba_run_graph(s, "learn", SAMBA_FWD) && samba_run_graph(s, "learn", SAMBA_BCKWD) && samba_close(s) == 0);
+    }
+}
+
+// FWD of which one part has run with dropout and one without is no forward pass.
+static void test_mixed_modes(void)
+{
+    samba_tensor *w;
+    samba_session *s = open_dropping(&w, SAMBA_O0);
+    samba_section q;
+    int32_t ids[16], n = 0;
+    for (int32_t i = 0; samba_describe_section(s, i, &q); i++)
+        if (q.types == SAMBA_FWD) ids[n++] = i;
+    samba_run_desc late = { .section_ids = ids + n - 1, .n_section_ids = 1, .eval = true };
+    CHECK(samba_run(s, SAMBA_FWD) && samba_run_with(s, &late));
+    samba_set_train(s, false);
+    CHECK(refuses(s, samba_run(s, SAMBA_BCKWD), "in another mode"));
+    samba_set_train(s, true);
+    CHECK(refuses(s, samba_run(s, SAMBA_BCKWD), "nothing was run"));
+    CHECK(samba_run(s, SAMBA_FWD) && samba_run(s, SAMBA_BCKWD) && samba_close(s) == 0);
+}
+
+static char last_warning[600];
+static void keep_warning(samba_log_level level, const char *text, void *user)
+{
+    (void)user;
+    if (level == SAMBA_LOG_WARNING) snprintf(last_warning, sizeof last_warning, "%s", text);
+}
+
+static bool warned(const char *text)
+{
+    bool fine = text ? strstr(last_warning, text) != NULL : !last_warning[0];
+    if (!fine) printf("    the warning is: %s\n", last_warning);
+    last_warning[0] = 0;
+    return fine;
+}
+
+// OPT by itself: gradients must be there, and be those of the last forward pass.
+static void test_steps(void)
+{
+    static const float x[ROWS * WIDTH] = { 1, 0.5f, -1, 0.25f, 2, 1 };
+    static const samba_opt_level levels[] = { SAMBA_O_DEFAULT, SAMBA_O0 };
+    for (int k = 0; k < 2; k++) {
+        net n = open_net(levels[k], false);
+        const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
+        float g[SIZE] = { 1 };
+        n.s->desc.log = keep_warning;
+        CHECK(samba_write(n.at[X], x));
+        CHECK(refuses(n.s, samba_run(n.s, SAMBA_OPT), "w0__grad, which BCKWD"));
+        CHECK(refuses(n.s, samba_run(n.s, SAMBA_FWD | SAMBA_OPT), "nothing was run"));
+        CHECK(samba_run(n.s, both) && samba_run(n.s, SAMBA_OPT) && warned(NULL));
+        CHECK(refuses(n.s, samba_run(n.s, SAMBA_FWD | SAMBA_OPT), "which is the gradient of an earlier forward pass"));
+        CHECK(refuses(n.s, samba_run_with(n.s, &(samba_run_desc){ .types = { SAMBA_FWD, SAMBA_OPT } }), "earlier forward pass"));
+        CHECK(samba_run_with(n.s, &(samba_run_desc){ .types = { both, SAMBA_OPT, SAMBA_FWD } }) && warned(NULL));
+        CHECK(samba_run(n.s, both) && samba_run(n.s, SAMBA_FWD) && samba_run(n.s, SAMBA_OPT) && warned(NULL));   // a test in between
+        CHECK(samba_run(n.s, SAMBA_OPT) && warned("stepped by these gradients before"));
+        CHECK(samba_run(n.s, both) && samba_write(n.at[1], g) && samba_run(n.s, SAMBA_OPT) && warned("OPT steps w1"));
+        CHECK(samba_run(n.s, both) && samba_run(n.s, SAMBA_OPT) && warned(NULL));
+        for (int i = 0; i < LAYERS; i++) CHECK(samba_write(samba_sn_grad(n.at[i]), g));
+        CHECK(samba_run(n.s, SAMBA_FWD | SAMBA_OPT) && warned(NULL));          // gradients of the caller's
+        const char *path = "ready_test.ckpt";
+        CHECK(samba_run(n.s, both) && samba_save(n.s, path) && samba_restore(n.s, path));
+        remove(path);
+        CHECK(refuses(n.s, samba_run(n.s, SAMBA_OPT), "loaded or restored"));
+        CHECK(samba_run(n.s, 0) && samba_close(n.s) == 0);
+    }
+}
+
+// check_only says what a run would say, and leaves everything as it is.
+static void test_check_only(void)
+{
+    net n = open_ready(SAMBA_O_DEFAULT);
+    float x[ROWS * WIDTH] = { 3, 2, 1 };
+    samba_feed feed = { .name = "x", .data = x, .bytes = sizeof x };
+    samba_value rate = { "lr", 7 };
+    samba_run_desc d = { .feeds = &feed, .n_feeds = 1, .hyperparams = &rate, .n_hyperparams = 1, .check_only = true };
+    values before, after;
+    read_values(&n, &before);
+    CHECK(samba_run_with(n.s, &d) && samba_get(n.s, "lr") == 0.5);
+    CHECK(samba_run(n.s, SAMBA_FWD));
+    d.types[0] = SAMBA_BCKWD;
+    CHECK(refuses(n.s, samba_run_with(n.s, &d), "reads x, which has another value"));
+    d.n_feeds = 0;
+    CHECK(samba_run_with(n.s, &d));
+    read_values(&n, &after);
+    CHECK(same_values(&before, &after) && samba_run(n.s, SAMBA_BCKWD) && samba_close(n.s) == 0);
+}
+
+// samba_eval leaves all that training goes on with: running statistics, the counter of dropout,
+// gradients, modes. Its values are those of the program that infers.
+static void test_eval(void)
+{
+    float x[ROWS * WIDTH], y_now[ROWS * WIDTH], var[2][WIDTH], slope[2][WIDTH];
+    for (int i = 0; i < ROWS * WIDTH; i++) x[i] = (float)(i * 5 % 7) / 3;
+    for (int tests = 0; tests < 2; tests++) {
+        samba_session *s = samba_open(&(samba_desc){ .threads = 1, .log = keep_warning });
+        samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, WIDTH));
+        samba_tensor *h = samba_dropout(samba_batchnorm(samba_linear(in, "one", WIDTH), "norm"), "drop", 0.5f);
+        samba_tensor *y = samba_name(samba_fake_quantize(samba_tanh(h), "fq"), "y");
+        samba_program p = { .loss = samba_mean(samba_mul(y, y), SAMBA_ALL_AXES, false), .outputs = { y },
+                            .accumulate = true, .optim = { .kind = SAMBA_SGD, .lr = 0.5f } };
+        CHECK(samba_compile(s, &p) && samba_write(in, x));
+        bool train, running;
+        for (int step = 0; step < 3; step++) {
+            CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+            if (tests) CHECK(samba_eval(s) && samba_copy_out(y, y_now, sizeof y_now));
+            if (tests) CHECK(refuses(s, samba_run(s, SAMBA_BCKWD), "nothing was run"));
+            CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD) && samba_run(s, SAMBA_OPT));
+        }
+        samba_modes(s, &train, &running);
+        CHECK(train && !running && !last_warning[0]);
+        CHECK(samba_copy_out(samba_tensor_by_name(s, "norm__running_var"), var[tests], sizeof var[0]));
+        const float *dw = samba_read(samba_sn_grad(samba_tensor_by_name(s, "one__weight")));
+        memcpy(slope[tests], dw, sizeof slope[0]);
+        CHECK(samba_eval(s) && samba_copy_out(y, y_now, sizeof y_now));
+        p.accumulate = false, p.inference = true, p.loss = NULL, p.optim.kind = SAMBA_NO_OPTIM, p.optim.lr = 0;
+        CHECK(samba_set_tracing(s, true) && samba_compile(s, &p) && samba_write(in, x) && samba_run(s, 0) && !memcmp(samba_read(y), y_now, sizeof y_now));
+        if (!samba_ok(s)) printf("    %s\n", samba_error(s));
+        CHECK(samba_close(s) == 0);
+    }
+    CHECK(!memcmp(var[0], var[1], sizeof var[0]) && !memcmp(slope[0], slope[1], sizeof slope[0]));
+}
+
+// What is allowed, but rarely meant: a test that moves running statistics, a result that no run has
+// made, a value written where the next run writes.
+static void test_rarely_meant(void)
+{
+    static const float x[4] = { 1, 2, 3, 4 };
+    for (int norm = 0; norm < 2; norm++) {
+        samba_session *s = samba_open(&(samba_desc){ .threads = 1, .log = keep_warning });
+        samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 2)), *y = samba_linear(in, "fc", 2);
+        if (norm) y = samba_batchnorm(y, "norm");
+        y = samba_name(samba_reshape(y, SAMBA_SHAPE(4)), "y");
+        CHECK(samba_compile(s, &(samba_program){ .loss = samba_mean(y, SAMBA_ALL_AXES, false), .outputs = { y }, .optim = { .kind = SAMBA_SGD } }));
+        CHECK(samba_write(in, x) && samba_read(y)[0] == 0 && warned("samba_read(y): no run has computed it yet"));
+        CHECK(samba_cpu(y) && warned("samba_cpu(y): no run has computed it yet"));
+        samba_run_desc test = { .types = { SAMBA_FWD }, .eval = true };
+        CHECK(samba_run_with(s, &test) && warned(norm ? "samba_eval" : NULL));
+        CHECK(samba_read(y) && samba_cpu(y) && warned(NULL));
+        CHECK(samba_run(s, SAMBA_FWD) && samba_run(s, SAMBA_BCKWD) && samba_run(s, SAMBA_OPT) && samba_eval(s) && warned(NULL));
+        CHECK(samba_write(y, x) && warned("samba_write(y): the program computes it") && samba_close(s) == 0);
+    }
+}
+
 int main(void)
 {
     RUN(test_random_runs);
@@ -343,5 +549,12 @@ int main(void)
     RUN(test_restore_and_failure);
     RUN(test_modes_and_rates);
     RUN(test_given_result);
+    RUN(test_state_that_moves);
+    RUN(test_other_graph_moves_state);
+    RUN(test_mixed_modes);
+    RUN(test_steps);
+    RUN(test_check_only);
+    RUN(test_eval);
+    RUN(test_rarely_meant);
     return test_summary();
 }

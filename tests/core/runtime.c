@@ -5,6 +5,7 @@
 #include "tests/lib/test.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROWS = 4, MOST = 1 << 16, SLOT = 1 << 13 };
 
@@ -117,7 +118,8 @@ static void test_modes(void)
     CHECK(samba_runtime_run(rt, SAMBA_FWD) && !memcmp(first, logits, sizeof first));
     CHECK(samba_runtime_set_train(rt, true) && samba_runtime_run(rt, SAMBA_FWD));
     CHECK(memcmp(first, logits, sizeof first));             // dropout
-    CHECK(samba_runtime_get(rt, "lr") == 0.01f && samba_runtime_set(rt, "lr", 0.5f));
+    CHECK(samba_runtime_get(rt, "lr") == 0.01f && samba_runtime_set(rt, "lr", 5e9f));   // no integer
+    CHECK(samba_runtime_get(rt, "lr") == 5e9f && samba_runtime_set(rt, "lr", 0.5f));
     CHECK(samba_runtime_get(rt, "lr") == 0.5f);
     CHECK(!samba_runtime_set(rt, "lr", INFINITY) && says(rt, SAMBA_ERANGE, "finite"));
     CHECK(!samba_runtime_set(rt, "lr", NAN) && samba_runtime_get(rt, "lr") == 0.5f);

@@ -27,38 +27,40 @@ fi
 rm -rf $out
 mkdir -p $out && cp samba.h $out || exit 1        # all see the same header
 add() { echo "$1|$2|$3" >>$out/builds; }
-skip() { echo "skipped: $*"; }
+skip() { echo "skipped: $1; it takes $2"; }           # as in tests/lib/test.sh
 
 # Where a compiler may fuse a*b + c, it does so by default in gcc (not under -std=c99), within an
 # expression in clang, and everywhere under -ffp-contract=fast.
 for compiler in gcc clang; do
-    have $compiler || { skip "$compiler is not installed"; continue; }
+    have $compiler ||
+        { skip "bits of $compiler" "$compiler: tools/dev/install.sh test"; continue; }
     add "$compiler -O0"
     add "$compiler -O2"
     add "$compiler -O3"
     if echo 'int main(void) { return 0; }' |
         $compiler -march=native -x c - -o $out/native 2>/dev/null && $out/native; then
         add "$compiler -O3 -march=native -ffp-contract=fast"
-    else skip "$compiler does not know -march=native"; fi
+    else skip "bits of $compiler -march=native" 'a compiler that knows it'; fi
     add "$compiler -O2 -DSAMBA_NO_SIMD"
     add "$compiler -O1 -std=c99"
 done
 if have g++; then add "g++ -O1 -std=c++11 -x c++"
-else skip 'g++ is not installed'; fi
+else skip 'bits of g++' 'g++: tools/dev/install.sh test'; fi
 
 # ---- Other platforms: of each, how to compile for it, what runs its programs, and a name ----
 : >$out/platforms
 platform() {        # platform NAME RUNNER COMPILER FLAGS...
     name=$1 runner=$2 compiler=$3
     shift 2
-    have "$compiler" || { skip "$name: there is no $compiler"; return; }
-    [ -z "$runner" ] || have "$runner" || { skip "$name: $runner is not installed"; return; }
+    have "$compiler" || { skip "bits of $name" "$compiler: tools/dev/install.sh full"; return; }
+    [ -z "$runner" ] || have "$runner" ||
+        { skip "bits of $name" "$runner: tools/dev/install.sh full"; return; }
     mkdir -p $out/"$name"
     program="$out/$name/hello"
     printf '#include <errno.h>\n#include <pthread.h>\nint main(void) { return errno; }\n' |
         "$@" -x c - -o "$program" -pthread >$out/"$name"/log 2>&1 &&
         $runner "$program" >>$out/"$name"/log 2>&1 ||
-        { skip "$name: $compiler makes no program here"; return; }
+        { skip "bits of $name" "the C library for $compiler: tools/dev/install.sh full"; return; }
     echo "$name|$*|$runner" >>$out/platforms
 }
 emulator() { have "$1-static" && echo "$1-static" || echo "$1"; }
@@ -116,10 +118,12 @@ if have gcc && echo 'int x;' | gcc -mavx2 -mfma -S -x c - -o /dev/null 2>/dev/nu
         diff $out/explicit $out/fused | sed 's/^/    /'
         failed=$((failed + 1))
     fi
-else skip 'gcc does not make code with fma'; fi
+else skip 'what gcc fuses' 'a gcc that makes code with fma'; fi
 
-# On each platform: samba__fma against the processor's, or, without one, ours against each other.
-# And a net has few sizes of products; tests/core/gemm.c has all, with NEON and without.
+# On each platform: samba__fma against the processor's, or, without one, ours against each other;
+# and the same bits in whatever mode the caller's thread computes, which is set by instructions of
+# each processor. And a net has few sizes of products; tests/core/gemm.c has all, with NEON and
+# without.
 other() {           # other NAME COMMAND RUNNER TEST
     program="$out/$1/$4"
     if $2 -O1 -I$out -I. tests/core/"$4".c -o "$program" -lm -pthread >"$program.log" 2>&1 &&
@@ -131,7 +135,7 @@ other() {           # other NAME COMMAND RUNNER TEST
     fi
 }
 while IFS='|' read -r name how runner; do
-    other "$name" "$how -DSAMBA_NO_SIMD" "$runner" fma
+    for test in fma float_mode; do other "$name" "$how -DSAMBA_NO_SIMD" "$runner" $test; done
     [ "$name" != aarch64 ] || other "$name" "$how" "$runner" gemm
 done <$out/platforms
 

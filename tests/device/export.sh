@@ -12,16 +12,16 @@ CC=${CC:-cc}
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
 -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror'
 
-nets='mlp curves odd mlp_momentum regression images_adamw strides_sgd'
+nets='mlp curves odd mlp_momentum regression images_adamw strides_sgd gated_sgd'
 nets="$nets transformer moves_sgd mlp_f16 odd_coarse odd_int8"
 all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw
 lenet_sgd transformer_adamw moves mlp_int8 lenet_int8 resnet8_int8"
-hosts="$CC -O2|$CC -O0"
+hosts="$CC -O2|$CC -O0|clang -O2"
 boards='m3' on_boards='mlp odd odd_int8 images_adamw transformer moves_sgd'
 if [ "${1:-}" = all ]; then
     nets=$all_nets on_boards=$all_nets
     boards='m3 m4f'
-    hosts="$hosts|$CC -Os|clang -O2|clang -O0|g++ -x c++ -std=c++11 -O2"
+    hosts="$hosts|$CC -Os|clang -O0|g++ -x c++ -std=c++11 -O2"
     case $(uname -m) in x86_64) hosts="$hosts|$CC -O2 -mfma|$CC -O3 -march=native" ;; esac
 fi
 
@@ -108,6 +108,6 @@ if have arm-none-eabi-gcc && have qemu-system-arm && [ -e tests/device/board_arm
     check 'code of the MLP is at most 1 KiB' small mlp 1024
     [ "${1:-}" != all ] || check 'code of LeNet is at most 4 KiB' small lenet 4096
 else
-    echo "skipped: no arm-none-eabi-gcc or qemu-system-arm"
+    skip 'exported C on a board' 'a board in QEMU: tools/dev/install.sh device'
 fi
 finish

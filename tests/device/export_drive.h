@@ -42,8 +42,7 @@ static bool is_compared(const samba_pef *pef, const samba_runtime_symbol *s)
     return is_made(pef, s->name);
 }
 
-// False: a label is out of range.
-static bool run_step(samba_runtime *rt, const samba_pef *pef)
+static void fill_inputs_of(samba_runtime *rt)
 {
     samba_runtime_symbol s;
     for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
@@ -52,13 +51,35 @@ static bool run_step(samba_runtime *rt, const samba_pef *pef)
         else if (s.spec.dtype == SAMBA_BOOL) fill_truths((uint8_t *)s.data, s.bytes);
         else fill_floats((float *)s.data, s.bytes / 4);
     }
-    if (!samba_runtime_run(rt, 0)) return false;
+}
+
+static void add_results_of(samba_runtime *rt, const samba_pef *pef)
+{
+    samba_runtime_symbol s;
     for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
         if (!is_compared(pef, &s)) continue;
         if (s.spec.dtype == SAMBA_F32) add_floats((const float *)s.data, s.bytes / 4);
         else add_to_hash(s.data, s.bytes);
     }
+}
+
+// False: a label is out of range.
+static bool run_step(samba_runtime *rt, const samba_pef *pef)
+{
+    fill_inputs_of(rt);
+    if (!samba_runtime_run(rt, 0)) return false;
+    add_results_of(rt, pef);
     return true;
+}
+
+static void run_with_nan(samba_runtime *rt, const samba_pef *pef)
+{
+    with_nan = true;
+    fill_inputs_of(rt);
+    with_nan = false;
+    bool ran = samba_runtime_run(rt, 0);
+    add_answer(ran);
+    if (ran) add_results_of(rt, pef);
 }
 
 // ---- and as functions of export_run.c -----------------------------------------------------------
@@ -103,6 +124,7 @@ static bool run_steps(samba_pef *pef, const char *bytes, size_t size, void *memo
     *rt = samba_runtime_open(bytes, size, memory, needed, NULL, 0);
     bool fine = *rt && samba_pef_open(pef, bytes, size, NULL, 0);
     for (int step = 0; step < RUNS && fine; step++) fine = run_step(*rt, pef);
+    if (fine) run_with_nan(*rt, pef);
     return fine;
 }
 

@@ -169,6 +169,14 @@ static samba_tensor *make_regression(samba_session *s)
     return samba_mse(samba_linear(samba_leaky_relu(h, 0.2f), "fc4", 40), y, SAMBA_REDUCE_MEAN);
 }
 
+// What batchnorm reads is the gradient that comes back to it, too.
+static samba_tensor *make_gated(samba_session *s)
+{
+    samba_tensor *h = samba_conv2d(image(s, 2, 2, 7, 5), "conv", 3, 3, NULL);
+    samba_tensor *y = samba_batchnorm(h, "norm");
+    return samba_sum(samba_mul(y, h), SAMBA_ALL_AXES, false);
+}
+
 static samba_tensor *make_lenet_loss(samba_session *s)
 {
     return samba_cross_entropy(lenet_logits(image(s, 3, 1, 28, 28)), labels(s, 3));
@@ -324,6 +332,7 @@ static const net nets[] = {
     { "mlp_adamw", make_smoothed, true, false, SAMBA_F32, 0, adamw },
     { "regression", make_regression, true, false, SAMBA_F32, 0.5f, adam },
     { "lenet_sgd", make_lenet_loss, true, false, SAMBA_F32, 0, momentum },
+    { "gated_sgd", make_gated, true, false, SAMBA_F32, 0, momentum },
     { "strides_sgd", make_strides_loss, true, false, SAMBA_F32, 0, momentum },
     { "transformer_adamw", make_transformer_loss, true, false, SAMBA_F32, 0.5f, adamw },
     { "moves_sgd", make_moves_loss, true, false, SAMBA_F32, 0, momentum },

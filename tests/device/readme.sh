@@ -7,7 +7,7 @@ SAMBA=$PWD out=$PWD/build/readme log=$PWD/build/readme.log
 export SAMBA
 . tests/lib/test.sh
 if ! have arm-none-eabi-gcc || ! have qemu-system-arm; then
-    skip_all 'no arm-none-eabi-gcc, or no qemu-system-arm (tools/dev/install.sh device)'
+    skip_all 'the firmware of the README' 'a board in QEMU: tools/dev/install.sh device'
 fi
 rm -rf "$out" && mkdir -p "$out" || exit 1
 page=examples/devices/README.md

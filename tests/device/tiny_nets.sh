@@ -51,8 +51,7 @@ fi
 
 # ---- On an emulated Cortex-M4F -------------------------------------------------------------------
 if ! have arm-none-eabi-gcc || ! have qemu-system-arm; then
-    echo 'skipped: no arm-none-eabi-gcc, or no qemu-system-arm (tools/dev/install.sh device)'
-    finish
+    skip_all 'the nets on a Cortex-M4F' 'a board in QEMU: tools/dev/install.sh device'
 fi
 gcc="arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16 -std=c99 -Os \
 -ffunction-sections -fdata-sections -I. -Itests/device"

@@ -10,7 +10,8 @@ CC=${CC:-cc}
 data=${DATA:-/usr/share/datasets/fashion-mnist}
 for browser in chromium chromium-browser google-chrome; do have $browser && break; done
 for program in "$browser" clang wasm-ld python3; do
-    have "$program" || skip_all "$program is not installed"
+    have "$program" || \
+        skip_all 'the page in a browser' "${program:-chromium}: tools/dev/install.sh full"
 done
 page="python3 tests/lib/web_page.py"
 web=examples/devices/web
@@ -71,8 +72,7 @@ check 'it learns from drawings, on a narrow screen, without a server' \
     $page draw "$browser" $out/page/index.html
 
 if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
-    echo "skipped: no data in $data"
-    finish
+    skip_all 'the page with real images' "Fashion-MNIST in $data: tools/dev/install.sh run"
 fi
 ffn="--data $data --checkpoint $out/host.ckpt"
 check 'the host trains' $CC -O2 -o $out/res_ffn examples/02_res_ffn.c -lm -pthread -lz

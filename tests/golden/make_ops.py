@@ -910,6 +910,14 @@ def convolution(op):
     two((1, 4, 8, 9), (4, 2, 2, 3), True, stride=(4, 4), padding=(1, 1), groups=2)
     two((1, 2, 3, 40), (3, 2, 1, 2), True, stride=(3, 1))    # rows in one piece
     one((2, 3, 17), (4, 3, 1), True, stride=3)
+    # Stride and dilation of one axis, which share a factor or not, with padding and groups.
+    two((2, 4, 11, 12), (6, 2, 3, 3), True, stride=(2, 2), padding=(2, 3), dilation=(2, 3),
+        groups=2)
+    two((1, 3, 13, 10), (4, 3, 2, 3), False, stride=(3, 2), padding=(1, 0), dilation=(2, 2))
+    two((2, 6, 12, 9), (6, 1, 3, 2), True, stride=(2, 3), padding=(0, 1), dilation=(3, 2), groups=6)
+    two((1, 2, 9, 14), (3, 2, 3, 3), True, stride=(3, 2), padding=(3, 1), dilation=(3, 1))
+    one((2, 4, 19), (6, 2, 3), True, stride=2, padding=2, dilation=3, groups=2)
+    one((1, 2, 16), (3, 2, 4), False, stride=3, dilation=2)
     op.case([c(op.normal(2, 3, 5, 5)), p(op.normal(4, 3, 3, 3)), None],
             lambda x, w, b: F.conv2d(x, w, b), [1, 1, 0, 0, 1, 1, 1])
     op.case([p(op.normal(2, 3, 5, 5)), c(op.normal(4, 3, 3, 3)), None],

@@ -38,19 +38,19 @@ link="-lm -pthread"
 
 add() { printf '%s|%s\n' "$1" "$(printf %s "$2" | tr -s '\n ' '  ')" >>$out/cases; }
 have() { command -v "$1" >/dev/null 2>&1; }
-skip() { echo "skipped: $*"; }
+skip() { echo "skipped: $1; it takes $2"; }           # as in tests/lib/test.sh
 
 # All promised pairs of compiler and standard, as "compiler -std=... -x language warnings".
 dialects=''
 for compiler in gcc clang; do
-    have $compiler || { skip "$compiler is not installed"; continue; }
+    have $compiler || { skip "$compiler" "$compiler: tools/dev/install.sh test"; continue; }
     for std in c99 c11 c17; do
         dialects="$dialects$compiler -std=$std -x c $c_warnings
 "
     done
 done
 for compiler in g++ clang++; do
-    have $compiler || { skip "$compiler is not installed"; continue; }
+    have $compiler || { skip "$compiler" "$compiler: tools/dev/install.sh test"; continue; }
     for std in c++11 c++17; do
         dialects="$dialects$compiler -std=$std -x c++ $cpp_warnings
 "
@@ -74,7 +74,7 @@ for compiler in gcc clang; do
     if have $compiler && echo 'int main(void) { return 0; }' |
         $compiler $flags -x c - -include pthread.h -include errno.h -o $out/m32 2>/dev/null
     then m32="$m32 $compiler"
-    else skip "$compiler cannot make 32-bit programs here"; fi
+    else skip "32-bit programs of $compiler" "gcc-multilib: tools/dev/install.sh test"; fi
 done
 
 # ---- 1. Declarations alone, included three times ----
@@ -135,7 +135,7 @@ if have g++; then
     then add 'companion headers, C implements, C++ uses' \
         "$(object "$gcc -D_GNU_SOURCE -DIMPLEMENT" tools tools_c) &&
         $(object "$gpp" tools tools_cpp) && $(program tools_c tools_cpp '-lcjson -lutf8proc -lz')"
-    else skip 'there is no <cjson/cJSON.h>, <utf8proc.h> or <zlib.h>'; fi
+    else skip 'companions' 'cJSON, utf8proc and zlib: tools/dev/install.sh test'; fi
 
     # ---- 4. SAMBA_STATIC in both files ----
     add 'SAMBA_STATIC in two files' "$(object "$gcc -DSAMBA_STATIC $both" use static_a) &&
@@ -152,7 +152,7 @@ if have g++; then
     if echo 'int main(void) { return 0; }' | gcc -x c - -lstb -o $out/lstb 2>/dev/null; then
         add 'linked with -lstb' \
             "$(object "gcc -w -DOWN_STB_LINKED" own_stb own_lstb) && $(program main own_lstb -lstb)"
-    else skip 'there is no libstb to link with'; fi
+    else skip 'stb linked from its library' 'libstb: apt-get install libstb-dev'; fi
 fi
 
 # ---- 6 and 8. Symbols and variables ----
@@ -160,9 +160,10 @@ fi
 add 'exported symbols are those of symbols.txt' \
     "$gcc_o -o $out/symbols.o && $exported | diff $here/symbols.txt -"
 add 'symbols.txt: all begin with samba_' "! grep -v '^samba_[a-z0-9]' $here/symbols.txt"
-add 'no variables but the thread-local guard' "$gcc_o -DSAMBA_NO_SIMD -o $out/variables.o &&
+add 'no variables but the thread-local guard and the count of forks' \
+    "$gcc_o -DSAMBA_NO_SIMD -o $out/variables.o &&
     ! nm $out/variables.o | grep -i ' [bdcsg] ' |
-        grep -vwE 'samba__current_guard|samba__maps_locked|stbds_hash_seed'"
+        grep -vwE 'samba__(current_guard|maps_locked|forks|forks_are_counted)|stbds_hash_seed'"
 add 'device: no variables' "$gcc_o -DSAMBA_RUNTIME_ONLY -o $out/variables_device.o &&
     ! nm $out/variables_device.o | grep -i ' [bdcsg] '"
 

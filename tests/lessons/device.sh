@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 SAMBA=$PWD out=$PWD/build/lesson21 log=$PWD/build/lesson21.log
 . tests/lib/test.sh
 if ! have arm-none-eabi-gcc || ! have qemu-system-arm; then
-    skip_all 'no arm-none-eabi-gcc, or no qemu-system-arm (tools/dev/install.sh device)'
+    skip_all 'the lesson on a board' 'a board in QEMU: tools/dev/install.sh device'
 fi
 rm -rf "$out" && mkdir -p "$out" || exit 1
 CC=${CC:-cc}

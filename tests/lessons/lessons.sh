@@ -54,13 +54,15 @@ picture_is_right() { # picture_is_right NAME PICTURE: and as that of the first c
 }
 
 for compiler in ${COMPILERS:-${CC:-cc}}; do
-    have "$compiler" || { echo "skipped: no $compiler"; continue; }
+    have "$compiler" || \
+        { skip "lessons with $compiler" "$compiler: tools/dev/install.sh full"; continue; }
     static=''
     case $compiler in
     aarch64-*)
         static=-static
         qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static)
-        [ -n "$qemu" ] || { echo "skipped: no qemu-aarch64 runs what $compiler makes"; continue; }
+        [ -n "$qemu" ] || \
+            { skip "lessons with $compiler" 'qemu-aarch64: tools/dev/install.sh full'; continue; }
         ;;
     esac
     for option in ${OPTIONS:--O1}; do

@@ -212,9 +212,37 @@ static inline void golden_free(golden_file *f)
     memset(f, 0, sizeof *f);
 }
 
+// What the attributes of an op are called, in the order of make_ops.py; the last word holds for all that
+// follow.
+static inline const char *golden_words(const char *op)
+{
+    static const char *const words[][2] = {
+        { "leaky_relu", "slope" }, { "scale", "factor" }, { "shift", "term" }, { "cast", "type" },
+        { "sum", "keepdim axis" }, { "mean", "keepdim axis" }, { "max", "keepdim axis" },
+        { "argmax", "axis keepdim" }, { "slice", "axis begin end step" }, { "split", "size axis" },
+        { "pad", "before,after,value" }, { "layer_norm", "eps" }, { "rms_norm", "eps" },
+        { "batch_norm", "momentum eps training" },
+        { "cross_entropy", "reduction ignores ignore_index label_smoothing" },
+        { "nll", "reduction ignores ignore_index label_smoothing" }, { "mse", "reduction" },
+        { "convolution", "stride-down stride-across padding-down padding-across dilation-down "
+                         "dilation-across groups" },
+        { "max_pool2d", "kernel-down kernel-across stride-down stride-across padding-down "
+                        "padding-across ceil_mode exclude_padding" },
+        { "avg_pool2d", "kernel-down kernel-across stride-down stride-across padding-down "
+                        "padding-across ceil_mode exclude_padding" },
+        { "adaptive_avg_pool2d", "rows columns" },
+        { "scaled_dot_product_attention", "causal scale" },
+        { "reshape", "dimension" }, { "expand", "dimension" },
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i][0], op)) return words[i][1];
+    return "axis";
+}
+
 // "f32(7,3)! i32()" and attributes: enough to find the case in make_ops.py. '!' marks a gradient.
 static inline void golden_print(const golden_case *c)
 {
+    const char *word = golden_words(c->op);
     static const char *const names[SAMBA_N_DTYPES] = { "f32", "bf16", "f16", "i32", "i16", "i8", "u8", "bool", "i64", "u16", "u32" };
     for (int32_t i = 0; i < c->n_in; i++) {
         const golden_tensor *t = &c->in[i];
@@ -226,7 +254,11 @@ static inline void golden_print(const golden_case *c)
         for (int32_t k = 0; k < t->ndim; k++) printf(k ? ",%d" : "%d", (int)t->dim[k]);
         printf(t->marked ? ")!" : ")");
     }
-    for (int32_t i = 0; i < c->n_attr; i++) printf(i ? ", %g" : "; attributes %g", c->attr[i]);
+    for (int32_t i = 0; i < c->n_attr; i++) {
+        size_t n = strcspn(word, " ");
+        printf("%s %.*s %g", i ? "," : ";", (int)n, word, c->attr[i]);
+        if (word[n]) word += n + 1;
+    }
     printf("\n");
 }
 

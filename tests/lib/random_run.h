@@ -1,5 +1,5 @@
 // How tests/core/random.c, and each program that it prints, runs one graph in several ways and compares
-// the values. It uses samba.h's public functions alone. Include after samba.h.
+// the values. It uses public functions alone. Include after samba.h and samba/parallel.h.
 #ifndef RANDOM_RUN_H
 #define RANDOM_RUN_H
 
@@ -20,6 +20,11 @@
     X(resume, 2)        /* 1: a checkpoint of the first step goes on in a new session */ \
     X(parts, 2)         /* 1: the types of sections are run one after another */ \
     X(packed, 2)        /* 1: an inference program that reads plain weights reads packed f32 */ \
+    X(mode, 3)          /* of replicas. 1: inorder, 2: optimal */ \
+    X(place, 2)         /* of their reduction. 1: they reduce, each a share */ \
+    X(second, 2)        /* 1: a graph that shares the parameters is run between the steps */ \
+    X(replicas, 4)      /* besides the first one: another program, not another way */ \
+    X(int8, 2)          /* 1: an inference program becomes one of int8 ops: the same */ \
     X(whole, 2)         /* 1: one batch instead of microbatches: sums in another order */ \
     X(eager, 2)         /* 1: ops compute at once: the first step, without an optimizer */
 enum {
@@ -30,7 +35,10 @@ enum {
 };
 typedef struct way { int at[N_AXES]; } way;
 
-enum { STEPS = 3, MOST_VALUES = 96, MOST_LEAVES = 64, MOST_ENTRIES = 640, MOST_OPTIMS = 2 };
+enum {
+    STEPS = 3, MOST_VALUES = 96, MOST_LEAVES = 64, MOST_ENTRIES = 640, MOST_OPTIMS = 2,
+    MOST_REPLICAS = 4
+};
 
 // ---- A traced program: what `build` makes of a session ----
 
@@ -42,11 +50,14 @@ typedef struct net {
     samba_tensor *v[MOST_VALUES];       // the values, in the order in which they are made
     samba_tensor *in[MOST_LEAVES];
     int high[MOST_LEAVES], n_in;        // of input i: ids below high; negative: -100 among them
+    bool batched[MOST_LEAVES];          // is dimension 0 of input i split among replicas?
     samba_tensor *param[MOST_LEAVES], *buffer[MOST_LEAVES];
     int n_params, n_buffers;
     samba_program program;
     samba_optim optim[MOST_OPTIMS];
     samba_tensor *listed[MOST_OPTIMS][MOST_LEAVES];
+    struct net *second;                 // the same once more, as a graph of its own
+    const char *prefix;                 // of the names of its inputs
 } net;
 typedef void (*build_fn)(net *n);
 
@@ -66,26 +77,35 @@ static inline float value_at(const char *name, int step, int64_t i, int high)
     return (float)((int)bits - 32768) / 16384.0f;
 }
 
-static inline bool fill(samba_tensor *t, int high, int step)
+// Fills t with part number `part` of what is t's for all parts.
+static inline bool fill_part(samba_tensor *t, int high, int step, int part)
 {
     int64_t n = (int64_t)(samba_bytes(t) / samba_dtype_size(t->dtype));
     float *x = (float *)malloc((size_t)n * sizeof *x + 1);
-    for (int64_t i = 0; i < n; i++) x[i] = value_at(t->name, step, i, high);
+    for (int64_t i = 0; i < n; i++) x[i] = value_at(t->name, step, part * n + i, high);
     bool fine = samba_write_f32(t, x, n);
     free(x);
     return fine;
+}
+
+static inline bool fill(samba_tensor *t, int high, int step)
+{
+    return fill_part(t, high, step, 0);
 }
 
 // Leaves. batched: microbatches split dimension 0.
 static inline samba_tensor *leaf(net *n, const char *name, samba_dtype type, samba_shape shape,
                                  int high, bool batched)
 {
-    samba_tensor *t = n->eager ? samba_zeros(n->s, name, type, shape)
-        : samba_input(n->s, name, type, shape);
+    char own[128];
+    snprintf(own, sizeof own, "%s%s", n->prefix ? n->prefix : "", name);
+    samba_tensor *t = n->eager ? samba_zeros(n->s, own, type, shape)
+        : samba_input(n->s, own, type, shape);
     if (!t) return NULL;
     if (n->eager) fill(t, high, 0);
     if (!batched) samba_set_batch_dim(t, -1);
     n->high[n->n_in] = high;
+    n->batched[n->n_in] = batched;
     n->in[n->n_in++] = t;
     return t;
 }
@@ -133,7 +153,7 @@ static inline samba_tensor *gradient(samba_tensor *y, samba_tensor *x)
 // ---- What a run gives ----
 
 typedef struct entry {
-    char name[256];
+    char name[320];
     int step;
     int64_t n;
     float *x;
@@ -142,6 +162,7 @@ typedef struct entry {
 typedef struct results {
     entry e[MOST_ENTRIES];
     int n;
+    int replica;                        // of what is kept from now on; 0: there are none
     bool refused;
     char why[1024];
 } results;
@@ -158,7 +179,8 @@ static inline bool keep_value(results *r, samba_tensor *t, const char *name, int
     entry *e = &r->e[r->n];
     e->n = (int64_t)(samba_bytes(t) / samba_dtype_size(t->dtype));
     e->step = step, e->loose = loose;
-    snprintf(e->name, sizeof e->name, "%s", name);
+    if (r->replica) snprintf(e->name, sizeof e->name, "%s of replica %d", name, r->replica - 1);
+    else snprintf(e->name, sizeof e->name, "%s", name);
     e->x = (float *)malloc((size_t)e->n * sizeof *e->x + 1);
     if (samba_copy_out_f32(t, e->x, e->n)) {
         r->n++;
@@ -236,25 +258,57 @@ static inline samba_session *open_way(const way *w)
     return samba_open(&d);
 }
 
+// The same records as a second graph of the session, which makes no step.
+static inline void trace_second(net *n, build_fn build)
+{
+    samba_program *p = &n->program;
+    net *second = (net *)calloc(1, sizeof *second);
+    n->second = second;
+    if (!second || !samba_begin_graph(n->s, "second")) return;
+    second->s = n->s;
+    second->rows = n->rows, second->microbatches = n->microbatches;
+    second->prefix = "second";
+    build(second);
+
+    samba_tensor *result = second->program.loss ? second->program.loss : second->program.outputs[0];
+    int32_t n_outputs = 0;
+    while (p->outputs[n_outputs]) n_outputs++;
+    p->outputs[n_outputs] = result;
+    if (!result->node) {                    // an input as it is: no op of this graph is left to run
+        free(second);
+        n->second = NULL;
+    }
+}
+
 static inline void trace(net *n, const way *w, build_fn build, int rows, int microbatches)
 {
     memset(n, 0, sizeof *n);
     n->s = open_way(w);
     n->eager = w->at[AXIS_eager] == 1;
     n->rows = rows, n->microbatches = microbatches;
-    if (w->at[AXIS_whole]) n->rows *= microbatches, n->microbatches = 1;
+    if (w->at[AXIS_whole]) {
+        n->rows *= microbatches * (1 + w->at[AXIS_replicas]);
+        n->microbatches = 1;
+    }
     if (n->eager) samba_set_tracing(n->s, false);
+    if (w->at[AXIS_second]) samba_begin_graph(n->s, "first");
     build(n);
     n->program.microbatches = n->microbatches;
+    if (w->at[AXIS_second]) trace_second(n, build);
+}
+
+static inline void set_program(samba_program *p, const way *w)
+{
+    static const samba_opt_level levels[3] = { SAMBA_O_DEFAULT, SAMBA_O0, SAMBA_O1 };
+    p->level = levels[w->at[AXIS_level]];
+    p->sram_bytes = w->at[AXIS_sections] && p->level == SAMBA_O1 && !w->at[AXIS_mapping] ? 2048 : 0;
+    p->mapping = w->at[AXIS_mapping] ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
 }
 
 static inline bool compile_way(net *n, const way *w, const char *pef)
 {
-    static const samba_opt_level levels[3] = { SAMBA_O_DEFAULT, SAMBA_O0, SAMBA_O1 };
     samba_program *p = &n->program;
-    p->level = levels[w->at[AXIS_level]];
-    p->sram_bytes = w->at[AXIS_sections] && p->level == SAMBA_O1 && !w->at[AXIS_mapping] ? 2048 : 0;
-    p->mapping = w->at[AXIS_mapping] ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
+    set_program(p, w);
     p->pef = pef;
     if (w->at[AXIS_packed] && p->inference && p->weights == SAMBA_WEIGHTS_PLAIN)
         p->weights = SAMBA_WEIGHTS_F32;
@@ -283,12 +337,13 @@ static inline samba_tensor *in_session(samba_session *s, samba_tensor *t, const 
     return in_session(s, t, "__mean");  // what microbatches make of a scalar
 }
 
-static inline bool run_types(samba_session *s, bool parts)
+// graph: NULL if there is one alone.
+static inline bool run_types(samba_session *s, bool parts, const char *graph)
 {
     unsigned types = samba_section_types(s);
-    if (!parts || types & SAMBA_ZEROGRAD) return samba_run(s, 0);
+    if (!parts || types & SAMBA_ZEROGRAD) return samba_run_graph(s, graph, 0);
     for (unsigned type = SAMBA_FWD; type <= SAMBA_OPT; type *= 2)
-        if (types & type && !samba_run(s, type)) return false;
+        if (types & type && !samba_run_graph(s, graph, type)) return false;
     return true;
 }
 
@@ -311,15 +366,22 @@ static inline void keep_outputs(const net *n, samba_session *s, int step, result
     if (loss && !is_param(n, loss)) keep_value(r, in_session(s, loss, ""), "output loss", step, 0);
 }
 
-static inline bool one_step(const net *n, samba_session *s, const way *w, int step, results *r)
+static inline bool fill_inputs(const net *n, samba_session *s, int step)
 {
-    const char *names[MOST_LEAVES];
     for (int i = 0; i < n->n_in; i++) {
         samba_tensor *t = in_session(s, n->in[i], "");
         if (t && !fill(t, n->high[i], step)) return false;
     }
+    return true;
+}
+
+static inline bool one_step(const net *n, samba_session *s, const way *w, int step, results *r)
+{
+    const char *names[MOST_LEAVES], *graph = n->second ? "first" : NULL;
     bool parts = w->at[AXIS_parts] && !w->at[AXIS_mapping];
-    if (!run_types(s, parts)) return false;
+    if (n->second && !(fill_inputs(n->second, s, step + 1) && samba_run_graph(s, "second", SAMBA_FWD)))
+        return false;
+    if (!fill_inputs(n, s, step) || !run_types(s, parts, graph)) return false;
     keep_outputs(n, s, step, r);
     int32_t n_grads = samba_grad_names(s, names, MOST_LEAVES);
     for (int32_t i = 0; i < n_grads && i < MOST_LEAVES; i++)
@@ -415,13 +477,203 @@ static inline samba_session *go_on(const way *w, net *other, build_fn build, con
         samba_load(s, checkpoint, NULL);
         return s;
     }
+    free(other->second);                    // of the session before this one, if there was any
     trace(other, w, build, n->rows, n->microbatches);
     s = other->s;
     other->program.level = n->program.level, other->program.mapping = n->program.mapping;
     other->program.memory = n->program.memory, other->program.sram_bytes = n->program.sram_bytes;
     other->program.weights = n->program.weights;
+    other->program.quantize = n->program.quantize;
     if (samba_load(s, pef, &other->program) && checkpoint) samba_restore(s, checkpoint);
     return s;
+}
+
+// ---- Replicas: the program in several sessions, each of which has a part of the batch ----
+
+typedef struct replicas {
+    net n[MOST_REPLICAS];
+    int count, n_traced, rows, microbatches;
+    const way *w;
+    build_fn build;
+    samba_parallel *p;
+} replicas;
+
+static inline bool trace_replica(samba_session *s, int32_t batch, samba_program *program, void *user)
+{
+    replicas *all = (replicas *)user;
+    net *n = &all->n[all->n_traced++];
+    memset(n, 0, sizeof *n);
+    n->s = s;
+    n->rows = all->rows, n->microbatches = all->microbatches;
+    if (batch != n->rows * n->microbatches) return false;
+    all->build(n);
+    n->program.microbatches = n->microbatches;
+    set_program(&n->program, all->w);
+    *program = n->program;
+    return samba_ok(s);
+}
+
+static inline bool open_replicas(replicas *all)
+{
+    static const char *const modes[3] = { "normal", "inorder", "optimal" };
+    const way *w = all->w;
+    samba_parallel_desc d = { 0 };
+    d.replicas = all->count;
+    d.batch = all->rows * all->microbatches * all->count;
+    d.mode = modes[w->at[AXIS_mode]];
+    d.reduce_on_rdu = w->at[AXIS_place] == 1;
+    d.trace = trace_replica;
+    d.user = all;
+    d.session.threads = 1 + w->at[AXIS_threads];
+    d.session.portable = w->at[AXIS_portable] == 1;
+    d.session.log = hear_nothing;
+    all->n_traced = 0;
+    all->p = samba_parallel_open(&d);
+    return samba_parallel_ok(all->p);
+}
+
+static inline bool run_replica_types(samba_parallel *p, bool parts)
+{
+    unsigned types = samba_section_types(samba_parallel_session(p, 0));
+    samba_parallel_run_desc run = { 0 };
+    if (!parts || types & SAMBA_ZEROGRAD) return samba_parallel_run(p, &run);
+    static const unsigned passes[3] = { SAMBA_FWD, SAMBA_BCKWD,
+                                        SAMBA_REDUCE | SAMBA_GRADNORM | SAMBA_OPT };
+    for (int i = 0; i < 3; i++) {
+        run.types = passes[i] & (types | SAMBA_REDUCE);
+        if (i == 2 && !(types & SAMBA_OPT)) run.types = SAMBA_REDUCE;
+        if (i > 0 && !(types & SAMBA_BCKWD)) break;
+        if (!samba_parallel_run(p, &run)) return false;
+    }
+    return true;
+}
+
+static inline bool step_replicas(replicas *all, int step, results *r)
+{
+    const char *names[MOST_LEAVES];
+    for (int k = 0; k < all->count; k++) {
+        const net *n = &all->n[k];
+        for (int i = 0; i < n->n_in; i++) {
+            samba_tensor *t = in_session(n->s, n->in[i], "");
+            if (t && !fill_part(t, n->high[i], step, n->batched[i] ? k : 0)) return false;
+        }
+    }
+    if (!run_replica_types(all->p, all->w->at[AXIS_parts] && !all->w->at[AXIS_mapping])) return false;
+    for (int k = 0; k < all->count; k++) {
+        const net *n = &all->n[k];
+        r->replica = 1 + k;
+        keep_outputs(n, n->s, step, r);
+        int32_t n_grads = samba_grad_names(n->s, names, MOST_LEAVES);
+        for (int32_t i = 0; i < n_grads && i < MOST_LEAVES; i++)
+            keep_value(r, samba_tensor_by_name(n->s, names[i]), names[i], step, 0);
+    }
+    return samba_parallel_ok(all->p);
+}
+
+// Have all replicas the same parameters, and the same of what the optimizer keeps? Else the results
+// are refused. What the forward pass writes is each replica's own.
+static inline bool is_shared(const net *n, const entry *e)
+{
+    if (e->step != STEPS || strstr(e->name, "__running_")) return false;
+    for (int i = 0; i < n->n_buffers; i++) {
+        size_t length = strlen(n->buffer[i]->name);
+        if (!strncmp(e->name, n->buffer[i]->name, length) && e->name[length] == ' ') return false;
+    }
+    return true;
+}
+
+static inline void compare_replicas(const net *n, results *r)
+{
+    char mine[320];
+    for (int i = 0; i < r->n && !r->refused; i++) {
+        const char *at = strstr(r->e[i].name, " of replica 0");
+        if (!at || !is_shared(n, &r->e[i])) continue;
+        for (int k = 0; k < r->n; k++) {
+            snprintf(mine, sizeof mine, "%.*s of replica ", (int)(at - r->e[i].name), r->e[i].name);
+            bool twin = r->e[k].step == STEPS && !strncmp(r->e[k].name, mine, strlen(mine));
+            if (!twin || first_difference(&r->e[i], &r->e[k], 0) < 0) continue;
+            r->refused = true;
+            snprintf(r->why, sizeof r->why, "replicas part: %s", r->e[k].name);
+            return;
+        }
+    }
+}
+
+// Running statistics and what else the forward pass writes is each replica's own, so a checkpoint
+// that one of them wrote cannot bring back the others'.
+static inline bool writes_buffers(const net *n)
+{
+    if (n->n_buffers) return true;
+    const char *names[MOST_LEAVES];
+    int32_t count = samba_weight_names(n->s, names, MOST_LEAVES);
+    for (int32_t i = 0; i < count && i < MOST_LEAVES; i++)
+        if (strstr(names[i], "__running_")) return true;
+    return false;
+}
+
+static inline bool resume_replicas(replicas *all, const char *checkpoint)
+{
+    if (writes_buffers(&all->n[0])) return true;
+    save_any(samba_parallel_session(all->p, 0), checkpoint);
+    samba_parallel_close(all->p);
+    return open_replicas(all) && samba_parallel_restore(all->p, checkpoint);
+}
+
+// Keeps of the results the gradients of replica 0 alone, as a program without replicas calls them.
+static inline void keep_reduced_gradients(results *r)
+{
+    int kept = 0;
+    for (int i = 0; i < r->n; i++) {
+        char *at = strstr(r->e[i].name, "__grad of replica 0");
+        if (!at || r->e[i].step > 0) {
+            free(r->e[i].x);
+            continue;
+        }
+        at[strlen("__grad")] = 0;
+        r->e[kept++] = r->e[i];
+    }
+    r->n = kept;
+}
+
+static inline void run_replicas(const way *w, build_fn build, int rows, int microbatches,
+                                const char *files, results *r)
+{
+    static replicas all;
+    char checkpoint[256];
+    memset(&all, 0, sizeof all);
+    all.count = 1 + w->at[AXIS_replicas];
+    all.rows = rows, all.microbatches = microbatches;
+    all.w = w, all.build = build;
+    snprintf(checkpoint, sizeof checkpoint, "%s.ckpt", files);
+    bool fine = open_replicas(&all);
+    for (int step = 0; step < STEPS && fine; step++) {
+        fine = step_replicas(&all, step, r);
+        if (fine && step == 0 && w->at[AXIS_resume]) fine = resume_replicas(&all, checkpoint);
+    }
+    for (int k = 0; k < all.count && fine; k++) {
+        r->replica = 1 + k;
+        keep_state(&all.n[k], all.n[k].s, r);
+    }
+    r->replica = 0;
+    if (!samba_parallel_ok(all.p)) {
+        r->refused = true;
+        snprintf(r->why, sizeof r->why, "%s", samba_parallel_error(all.p));
+    }
+    if (fine) compare_replicas(&all.n[0], r);
+    samba_parallel_close(all.p);
+}
+
+// Calibrates in two batches, then compiles as int8.
+static inline bool compile_int8(net *n, const way *w, const char *pef)
+{
+    n->program.weights = SAMBA_WEIGHTS_PLAIN;
+    n->program.quantize = SAMBA_CALIBRATE;
+    if (!compile_way(n, w, NULL)) return false;
+    for (int step = 0; step < 2; step++)
+        if (!fill_inputs(n, n->s, step) || !samba_run(n->s, 0)) return false;
+    n->program.quantize = SAMBA_INT8;
+    n->program.memory = 0;
+    return compile_way(n, w, pef);
 }
 
 // Runs the program that `build` traces, `rows` rows in each microbatch, and keeps the values.
@@ -432,18 +684,26 @@ static inline void run_way(const way *w, build_fn build, int rows, int microbatc
     net n, other = { 0 };
     char pef[256], checkpoint[256];
     r->n = 0, r->refused = false;
+    if (w->at[AXIS_replicas] && !w->at[AXIS_whole] && !w->at[AXIS_eager]) {
+        run_replicas(w, build, rows, microbatches, files, r);
+        return;
+    }
     snprintf(pef, sizeof pef, "%s.pef", files);
     snprintf(checkpoint, sizeof checkpoint, "%s.ckpt", files);
     trace(&n, w, build, rows, microbatches);
     if (n.eager) run_eager(&n, r);
     bool stores = w->at[AXIS_load] || w->at[AXIS_resume];
-    if (!n.eager && !compile_way(&n, w, stores ? pef : NULL)) refused(r, n.s);
+    bool int8 = w->at[AXIS_int8] && n.program.inference;
+    const char *stored = stores ? pef : NULL;
+    if (!n.eager && !(int8 ? compile_int8(&n, w, stored) : compile_way(&n, w, stored)))
+        refused(r, n.s);
     samba_session *s = n.s, *first = NULL;
     if (!n.eager && !r->refused) {
         RANDOM_COMPILED(s);
         if (w->at[AXIS_load]) {
             bool traces = w->at[AXIS_load] == 1;
-            bool restores = !traces || n.program.weights;   // packed ones are in no graph
+            // Packed weights and those of int8 are in no graph.
+            bool restores = !traces || n.program.weights || n.program.quantize;
             if (restores) save_any(s, checkpoint);
             way plain = *w;
             plain.at[AXIS_whole] = 0;
@@ -463,6 +723,7 @@ static inline void run_way(const way *w, build_fn build, int rows, int microbatc
     }
     if (first) samba_close(first);
     samba_close(n.s);
+    free(n.second), free(other.second);
 }
 
 #endif

@@ -103,15 +103,15 @@ static inline double ref_silu_slope(double x)
     F(shift, 1, a + p, 0.5, ANY) \
     F(tanh_backward, 2, a * (1 - b * b), 2, ANY) \
     F(sigmoid_backward, 2, a * b * (1 - b), 3, ANY) \
-    F(relu_backward, 2, b > 0 ? a : 0, 0.5, ANY) \
+    F(relu_backward, 2, b <= 0 ? 0 : a, 0.5, ANY) \
     F(leaky_relu_backward, 2, b > 0 ? a : a * p, 0.5, ANY) \
     F(gelu_backward, 2, a * (ref_normal_below(b) + b * ref_normal_density(b)), 12, SLOPE) \
     F(gelu_tanh_backward, 2, a * ref_gelu_by_tanh_slope(b), 12, SLOPE) \
     F(silu_backward, 2, a * ref_silu_slope(b), 12, SLOPE) \
-    F(abs_backward, 2, b > 0 ? a : b < 0 ? -a : 0, 0.5, ANY) \
-    F(maximum_backward, 3, b > c ? a : b == c ? a / 2 : 0, 0.5, ANY) \
+    F(abs_backward, 2, b > 0 ? a : b < 0 ? -a : b, 0.5, ANY) \
+    F(maximum_backward, 3, b < c ? 0 : b == c ? a / 2 : a, 0.5, ANY) \
     F(pow_backward, 3, c == 0 ? 0 : a * c * pow(b, c - 1), 8, POSITIVE) \
-    F(pow_backward_exponent, 3, b == 0 ? 0 : a * c * log(b), 4, POSITIVE)
+    F(pow_backward_exponent, 3, b == 0 && c < INFINITY ? 0 : a * c * log(b), 4, POSITIVE)
 
 #define REF_ELEMENTWISE(F) \
     REF_MAPS_OF_ONE(F) \
@@ -452,8 +452,17 @@ static inline void ref_conv_dw(void *to, int64_t y, int64_t x, int64_t w)
 typedef struct ref_pool {
     int P, H, W, OH, OW;
     int kernel[2], stride[2], padding[2];
-    bool adaptive, exclude_padding;
+    bool adaptive, exclude_padding, ceil_mode;
 } ref_pool;
+
+// Windows along an axis of n elements: those that fit, or with ceil_mode also one that is cut at the end,
+// unless it would hold padding alone.
+static inline int ref_pool_side(const ref_pool *g, int axis, int n)
+{
+    int room = n + 2 * g->padding[axis] - g->kernel[axis], stride = g->stride[axis];
+    int side = (g->ceil_mode ? (room + stride - 1) / stride : room / stride) + 1;
+    return g->ceil_mode && (side - 1) * stride >= n + g->padding[axis] ? side - 1 : side;
+}
 
 // Elements begin ... end - 1 of one axis are in window o; size counts padding as well, but not what is
 // past it. Adaptive windows cut n elements in m parts, which may share an element.
@@ -648,8 +657,10 @@ static inline void ref_losses(double *loss, const double *logp, const int32_t *l
 {
     for (int t = 0; t < T; t++) {
         loss[t] = 0;
-        for (int c = 0; c < C && label[t] != ignore; c++)
-            loss[t] -= ((c == label[t] ? 1 - s : 0) + s / C) * logp[t * C + c];
+        for (int c = 0; c < C && label[t] != ignore; c++) {
+            double q = (c == label[t] ? 1 - s : 0) + s / C;
+            if (q > 0) loss[t] -= q * logp[t * C + c];
+        }
     }
 }
 
@@ -681,7 +692,8 @@ static inline void ref_losses_backward(double *dx, const double *dloss, const do
     for (int i = 0; i < T * C; i++) {
         int t = i / C;
         double q = (i % C == label[t] ? 1 - s : 0) + s / C;
-        dx[i] = label[t] == ignore ? 0 : dloss[t] * ((p ? p[i] : 0) - q);
+        bool moves = label[t] != ignore && (p || q > 0);
+        dx[i] = moves ? dloss[t] * ((p ? p[i] : 0) - q) : 0;
     }
 }
 
@@ -697,24 +709,37 @@ typedef struct ref_attention {
     bool causal;
 } ref_attention;
 
+// May row t look at key s? What is hidden counts for nothing, whatever its key and value hold.
+static inline bool ref_sees(const ref_attention *a, int t, int s)
+{
+    return !(a->causal && s > t) && !(a->mask && a->mask[t * a->S + s] == -INFINITY);
+}
+
+// q k^T scale + mask, in f32 as samba.h has it: where scores overflow, they are lost.
+static inline double ref_score(const ref_attention *a, int t, int s)
+{
+    float dot = 0, scale = (float)a->scale;
+    for (int d = 0; d < a->D; d++) dot = fmaf(a->q[t * a->D + d], a->k[s * a->D + d], dot);
+    return (double)(a->mask ? fmaf(dot, scale, a->mask[t * a->S + s]) : dot * scale);
+}
+
 // p (T,S) = softmax of q k^T scale + mask, and lse (T), the logarithms of the sums; a row that sees no
 // key is 0, and its lse -inf
 static inline void ref_attention_p(const ref_attention *a, double *p, double *lse)
 {
     for (int t = 0; t < a->T; t++, p += a->S) {
         double top = -INFINITY, sum = 0;
+        bool sees = false;
         for (int s = 0; s < a->S; s++) {
-            double dot = 0;
-            for (int d = 0; d < a->D; d++) dot += (double)a->q[t * a->D + d] * (double)a->k[s * a->D + d];
-            p[s] = dot * a->scale + (a->mask ? (double)a->mask[t * a->S + s] : 0);
-            if (a->causal && s > t) p[s] = -INFINITY;
+            p[s] = ref_sees(a, t, s) ? ref_score(a, t, s) : -INFINITY;
+            sees = sees || ref_sees(a, t, s);
             top = ref_max(top, p[s]);
         }
         for (int s = 0; s < a->S; s++) {
-            p[s] = isfinite(top) ? exp(p[s] - top) : 0;
+            p[s] = ref_sees(a, t, s) ? exp(p[s] - top) : 0;
             sum += p[s];
         }
-        for (int s = 0; s < a->S && sum > 0; s++) p[s] /= sum;
+        for (int s = 0; s < a->S && sum != 0; s++) p[s] /= sum;
         lse[t] = top + log(sum);
     }
 }
@@ -725,6 +750,7 @@ static inline void ref_attention_y(const ref_attention *a, const double *p, doub
     memset(y, 0, (size_t)(a->T * a->E) * sizeof *y);
     for (int t = 0; t < a->T; t++)
         for (int s = 0; s < a->S; s++) {
+            if (!ref_sees(a, t, s)) continue;
             double share = p[t * a->S + s] * (a->keep ? a->keep[t * a->S + s] : 1);
             for (int e = 0; e < a->E; e++) y[t * a->E + e] += share * (double)a->v[s * a->E + e];
         }
@@ -744,6 +770,7 @@ static inline void ref_attention_backward(const ref_attention *a, const double *
         for (int s = 0; s < S; s++) {
             double keep = a->keep ? a->keep[t * S + s] : 1;
             dp[s] = 0;
+            if (!ref_sees(a, t, s)) continue;
             for (int e = 0; e < E; e++) {
                 dp[s] += keep * (double)dy[e] * (double)a->v[s * E + e];
                 dv[s * E + e] += p[s] * keep * (double)dy[e];
@@ -751,7 +778,7 @@ static inline void ref_attention_backward(const ref_attention *a, const double *
             sum += dp[s] * p[s];
         }
         for (int s = 0; s < S; s++)
-            for (int d = 0; d < D; d++) {
+            for (int d = 0; d < D && ref_sees(a, t, s); d++) {
                 double ds = p[s] * (dp[s] - sum) * a->scale;
                 dq[t * D + d] += ds * (double)a->k[s * D + d];
                 dk[s * D + d] += ds * (double)a->q[t * D + d];
@@ -800,10 +827,11 @@ static inline void ref_adamw_step(const ref_adamw *o, double *w, double *m, doub
     }
 }
 
-// What all gradients are multiplied by, so that their norm is at most `most`.
+// What all gradients are multiplied by, so that their norm is at most `most`; NaN if that is not finite.
 static inline double ref_clip_factor(double square_sum, double most)
 {
     double factor = most / (sqrt(square_sum) + 1e-6);
+    if (!isfinite(square_sum)) return NAN;
     return factor < 1 ? factor : 1;
 }
 
@@ -829,13 +857,19 @@ static inline double ref_dequantize(int q, float scale, int zero)
     return (double)scale * (q - zero);
 }
 
+// x as the grid has it, in f32; NaN stays, and a grid of no finite steps has nothing else.
+static inline double ref_on_grid(float x, float scale, int zero)
+{
+    return isfinite(scale) && !isnan(x) ? ref_dequantize(ref_quantize(x, scale, zero), scale, zero) : NAN;
+}
+
 // The 255 steps from least to most, which 0 is one of; all zeros have steps of 1.
 static inline void ref_grid(float least, float most, float *scale, int *zero)
 {
     *scale = most / 255 - least / 255;
     *zero = 0;
     if (*scale < 1e-30f) *scale = 1;
-    else *zero = (int)ref_limit((int64_t)nearbyint((double)(-128 - least / *scale)), -128, 127);
+    else if (isfinite(*scale)) *zero = (int)ref_limit((int64_t)nearbyint((double)(-128 - least / *scale)), -128, 127);
 }
 
 // range (3) = least, most, batches seen: of all of them, or, with a momentum, following slowly

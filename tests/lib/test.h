@@ -6,6 +6,18 @@
 #include <stddef.h>
 #include <stdio.h>
 
+// Under a sanitizer, time and memory are not those of users.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 static int test_passed, test_failed, test_bad;   // test_bad: failed checks of the running test
 
 #define CHECK(cond) ((cond) ? (void)0 : test_fail(#cond, __FILE__, __LINE__))
@@ -39,6 +51,7 @@ static inline void test_end(const char *name)
 {
     if (!test_bad) test_passed++;
     if (test_bad) test_failed++, (void)printf("FAILED %s\n", name);
+    test_bad = 0;       // the next one begins without
 }
 
 // Prints the last line of a test program; returns its exit code. No test at all is a failure, too.

@@ -223,7 +223,19 @@ static void folded(samba_session *s, samba_program *p)
     p->optim.kind = SAMBA_SGD;
 }
 
+// What is of no graph, and a named graph behind it.
+static void unnamed(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 6));
+    p->outputs[0] = samba_name(samba_tanh(samba_linear(x, "a", 5)), "first");
+    samba_begin_graph(s, "second");
+    samba_tensor *z = samba_input(s, "z", SAMBA_F32, SAMBA_SHAPE(4, 6));
+    p->outputs[1] = samba_name(samba_sigmoid(samba_linear(z, "b", 5)), "last");
+    p->inference = true;
+}
+
 static const device_net more_nets[] = {
+    { "unnamed", unnamed, false },
     { "folded", folded, false },
     { "tied", tied, false },             { "read_often", read_often, false },
     { "two_losses", two_losses, false }, { "whole", whole, false },
@@ -279,7 +291,8 @@ static bool make_net(const device_net *n, int i)
     fine = fine && samba_save(s, in_folder(n->name, ".ckpt"));
     if (!fine) printf("%s: %s\n", n->name, samba_error(s));
     samba_close(s);
-    bool graphs = strcmp(n->name, "graphs") == 0;       // several: none is run as a whole
+    bool graphs = strcmp(n->name, "graphs") == 0        // several: none is run as a whole
+        || strcmp(n->name, "unnamed") == 0;
     int32_t parts = p.microbatches > 1 ? p.microbatches : 1;
     if (fine && !graphs) fine = write_run(n->name, parts, 1, fill_pattern);
     return fine && prove_memory(n->name);

@@ -16,17 +16,17 @@ at_least() {        # at_least A B: A >= B, both decimal numbers
     echo "$1 $2" | awk '{ exit !(NF == 2 && $1 ~ /^[01][.][0-9]+$/ && $1 + 0 >= $2 + 0) }'
 }
 
-[ -e "$reviews/rt-polarity.pos" ] || skip_all "there is no $reviews/rt-polarity.pos"
+[ -e "$reviews/rt-polarity.pos" ] || \
+    skip_all 'the reviews' "$reviews/rt-polarity.pos, of the sentence polarity dataset 1.0"
 for header in hdf5.h cjson/cJSON.h utf8proc.h; do
-    [ $header = hdf5.h ] && flags=$(pkg-config --cflags hdf5 2>/dev/null)
-    echo "#include <$header>" | ${CC:-cc} $flags -E -x c - >/dev/null 2>&1 ||
-        skip_all "no <$header>"
+    echo "#include <$header>" | ${CC:-cc} $(tools/dev/hdf5.sh) -E -x c - >/dev/null 2>&1 ||
+        skip_all 'the reviews' "<$header>: tools/dev/install.sh test"
 done
 rm -rf $out
 mkdir -p $out || exit 1
 
 # ---- The programs ----
-hdf5=$(pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5)
+hdf5=$(tools/dev/hdf5.sh)
 build() {           # build NAME SOURCE LIBRARIES...
     name=$1 source=$2
     shift 2

@@ -826,6 +826,7 @@ static void row_tracing(void)
 // one tensor or several; all it sees is an input of this session; and it is one piece.
 static samba_tensor *forward(samba_tensor *x, samba_tensor **hidden)
 {
+    samba_set_sharing(x->session, true);
     *hidden = samba_relu(samba_linear(x, "in", 4));
     return samba_linear(*hidden, "out", 2);
 }
@@ -1890,7 +1891,7 @@ static void row_load_state(void)
         CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
         float before = samba_read(samba_tensor_by_name(s, "fc1__weight"))[0];
         CHECK(samba_restore(s, "build/rows_b.ckpt") == (i == 2));
-        if (i == 0) CHECK(says(s, "has no value for parameter fc9__weight, nor for fc9__bias; nothing was changed"));
+        if (i == 0) CHECK(says(s, "has no value for the parameters fc9__weight, fc9__bias; it has parameters that the program has not: fc2__weight"));
         if (i == 1) CHECK(says(s, "which is f32 (8"));
         CHECK((samba_read(samba_tensor_by_name(s, "fc1__weight"))[0] == before) == (i < 2));
         if (i == 2) CHECK(samba_read(samba_tensor_by_name(s, "fc1__weight"))[0] == second.at[0]);
@@ -1910,10 +1911,10 @@ static void row_load_state(void)
         samba_restored r = { -1, -1 };
         const samba_restore_opts opts = { .partial = i != 3, .exact = i == 1 };
         CHECK(samba_restore_with(s, "build/rows_b.ckpt", &opts, &r) == (i == 0 || i == 2));
-        CHECK(r.n_missing == (i == 1 ? 0 : i == 3 ? 12 : 1) && (r.n_unexpected == 2) == (i < 3));
+        CHECK(r.n_missing == (i == 1 ? 0 : i == 3 ? 12 : 1) && r.n_unexpected == 2);
         if (i == 0) CHECK(strstr(warning, "parameters that the program has not: fc2__") && strstr(warning, "fc2__bias"));
         if (i == 1) CHECK(says(s, "has parameters that the program has not: fc2__"));
-        if (i == 3) CHECK(says(s, "in0__weight, nor for in1__weight, in") && r.n_missing == 12);
+        if (i == 3) CHECK(says(s, "in0__weight, in1__weight, in") && r.n_missing == 12);
         if (i == 4) CHECK(says(s, "f32 (7,5) for fc1__weight, which is f32 (8,5) here, f32 (7) for fc1__bias"));
         samba_tensor *w = samba_tensor_by_name(s, "fc1__weight");
         CHECK((samba_read(w)[0] == second.at[0]) == (i == 0 || i == 2) && samba_close(s) == 0);
@@ -2367,7 +2368,7 @@ static const row rows[] = {
     { "R19", "the order of run's arguments", "fields of samba_session_run_desc; the session has the model", row_signature, NULL },
     { "R3", "run(output_tensors)", "samba_session_run_desc.outputs; samba_read", row_outputs, NULL },
     { "R4", "run(hyperparam_dict)", "samba_session_run_desc.hyperparams; samba_set, samba_get", row_hyperparams, NULL },
-    { "R5", "run(section_types)", "samba_session_run_desc.section_types, any case, any order; samba_run_desc.types", row_section_types, NULL },
+    { "R5", "run(section_types)", "samba_session_run_desc.section_types, any case, any order; samba_run_desc.types; gradients of several runs add up with samba_program.accumulate or microbatches", row_section_types, NULL },
     { "R6", "GRADNORM, max_grad_norm", "samba_program.max_grad_norm, samba_optim.max_grad_norm, SAMBA_GRADNORM", row_gradnorm, NULL },
     { "R8 R9", "run(section_ids)", "samba_session_run_desc.section_ids; samba_run_desc.section_ids", row_section_ids, NULL },
     { "R8", "section_ids, nested", "SAMBA_GROUP_BEGIN ... SAMBA_GROUP_END (samba/sambaflow.h)", row_section_groups, NULL },
@@ -2375,12 +2376,12 @@ static const row rows[] = {
     { "R11 R12", "run_until_call_id (exclusive), run_from_call_id (inclusive)", "samba_session_run_desc: until_call_id, from_call_id", row_call_ids, NULL },
     { "R16", "run(train=False)", "samba_session_run_desc.eval, samba_set_train: dropout", row_train_flag, NULL },
     { "R16", "train=False from the start", "samba_set_train before samba_compile or samba_load", row_train_kept, NULL },
-    { "", "model.eval(): batch norm, too", "samba_session_run_desc.running_stats, samba_use_running_stats; an inference program", row_running_stats, NULL },
+    { "", "model.eval(): batch norm, too", "samba_eval, samba_session_run_desc.running_stats, samba_use_running_stats; an inference program", row_running_stats, NULL },
     { "R18", "trace_graph before run", "an error says what is missing", row_order_of_calls, NULL },
     { "U2", "utils.init_output_grads", "samba_init_output_grads (samba/sambaflow.h), or samba_write to the gradient", row_init_output_grads, NULL },
     { "U1", "trace_graph(init_output_grads=False)", "samba_set_output_grads(s, false) before compile or load: no gradient until one is given", row_no_output_grads, NULL },
     { "R20 U2", "a last, smaller batch: is_variable_batch_size", "labels of -100 (samba_dataset.is_label fills them in), or samba_init_output_grads(..., rows)", row_variable_batch, NULL },
-    { "Q1 Q2 Q3", "get_argin_names, get_dropout_rate_, _seed_argin_names", "samba_argin_names, samba_dropout_rate_names, samba_dropout_seed_names", row_argin_names, NULL },
+    { "Q1 Q2 Q3", "get_argin_names, get_dropout_rate_argin_names, get_dropout_seed_argin_names", "samba_argin_names, samba_dropout_rate_names, samba_dropout_seed_names", row_argin_names, NULL },
     { "Q3", "dropout seeds: one mask in both passes", "the same seed and count of runs draw the same", row_dropout_mask, NULL },
     { "Q4 Q5", "get_section_types, get_weight_names", "samba_section_types, samba_weight_names", row_section_types_of, NULL },
     { "Q6 Q7 Q8", "get_samba_tensor_by_name, get_tensors, get_tensors_by_name", "samba_tensor_by_name, samba_read, samba_copy_out", row_by_name, NULL },
@@ -2403,7 +2404,7 @@ static const row rows[] = {
     { "C5", "deprecated: inference, init_output_grads, graph_names, graph_transform_hook, common_app_driver", "--inference, samba_init_output_grads, samba_begin_graph, samba_on_trace, samba_app_driver", row_deprecated, NULL },
     { "C11", "disable_graphamp, --graphamp-preset mp0, mp1, mp4", "samba_set_graphamp, samba_desc.graphamp; bf16 between ops, f32 parameters", NULL, "tests/core/graphamp.c" },
     { "C10", "PEF name and place", "samba_program.pef; --pef-name, --output-folder", NULL, "tests/core/api.c" },
-    { "M9", "load_state_dict: missing and unexpected names, strict", "samba_restore names them all; samba_restore_with: partial, exact", row_load_state, NULL },
+    { "M9", "load_state_dict: missing and unexpected names, strict", "samba_restore names them all, also where it refuses; samba_restore_with: partial, exact; kinds: parameters, buffers, optimizer state, hyperparameters", row_load_state, NULL },
     { "M9", "torch.save, and going on", "samba_save, samba_restore; samba/safetensors.h", NULL, "tests/core/resume.c" },
     { "O5", "ops the device has not", "samba_register_op; with SAMBA_OP_HOST in a section of their own", row_host_op, NULL },
     { "A7", "a learning rate schedule: --lr_schedule", "samba_schedule_at (samba/schedule.h), samba_set(s, \"lr\", ...)", row_schedule, NULL },
@@ -2417,18 +2418,18 @@ static const row rows[] = {
     { "A4", "flags without a meaning on a CPU (--arch, --num-tiles ...); SAMBA_SEED, SN_NUM_THREADS, OMP_NUM_THREADS", "accepted with a line that says so; read by samba_parse_app_args", NULL, "tests/core/api.c" },
     { "U5", "utils.get_file_dir", "samba_file_dir (samba/driver.h)", NULL, "tests/core/api.c" },
     { "U7", "samba.session, samba.optim, samba.utils.utils, samba.utils.common, samba.sambaloader", "no modules: samba_ and the name, by this table", row_module_paths, NULL },
-    { "P6 P7", "measure_performance(run_graph_only), measure_sections", "the driver's commands of these names, --run-graph-only, --num-sections, --trace; samba_measure_performance, samba_measure_sections, samba_sum_by_op (samba/driver.h)", NULL, "tests/tools/profiler.c" },
+    { "P6 P7", "measure_performance(run_graph_only), measure_sections", "the driver's commands of these names, --run-graph-only, --num-sections, --trace; samba_measure_performance, samba_measure_performance_with (inference, run_graph_only), samba_measure_sections, samba_sum_by_op (samba/driver.h)", NULL, "tests/tools/profiler.c" },
     { "D1 D2", "generative_data_prep: data_prep.py, pipeline.py, decode_hdf5.py", "tools/samba prepare-data, prepare-data --pipeline, decode-data", NULL, "tests/tools/prepare_data.sh" },
     { "G1 G3 G4 G5", "tutorial_train.py, gpt2_patch_helper, AutoConfig", "examples/06_gpt2_train.c; gpt2_logits, gpt2_config_read, gpt2_patch (samba/gpt2.h)", NULL, "tests/sambaflow/tutorial.sh" },
     { "G2 G6 G7 G8 G9", "tutorial_generative_inference.py, get_runtime_inputs, model.generate", "examples/07_gpt2_generate.c; samba_generate (samba/generate.h): a cache, not padded rows with a mask", NULL, "tests/tools/gpt2_generate.c" },
     { "G10", "AutoTokenizer, from_pretrained", "samba_tokenizer_open (samba/tokenizer.h), gpt2_load_folder", NULL, "tests/tools/tokenizer.c" },
     { "G11", "sentiment of movie reviews by generation", "examples/06_gpt2_train.c and 07", NULL, "tests/sambaflow/movie_reviews.sh" },
-    { "M5 M6 M7 TR3", "enable_lazy_param(seed, init_threads, inverse_transform_sampling, fp32_to_bf16_rounding), disable_, use_lazy_param", "samba_enable_lazy_param, samba_disable_lazy_param, samba_use_lazy_param", NULL, "tests/core/lazy.c" },
+    { "M5 M6 M7 TR3", "enable_lazy_param(seed, init_threads, inverse_transform_sampling, fp32_to_bf16_rounding), disable_lazy_param, use_lazy_param", "samba_enable_lazy_param, samba_disable_lazy_param, samba_use_lazy_param", NULL, "tests/core/lazy.c" },
     { "M8", "reset_random_generator", "samba_reset_random_generator", NULL, "tests/core/lazy.c" },
     { "R13 R14 R15", "run(data_parallel, reduce_on_rdu, data_parallel_mode), REDUCE", "samba_parallel_open, samba_parallel_run (samba/parallel.h); MPI with SAMBA_MPI; --data-parallel, -ws, --reduce-on-rdu", NULL, "tests/tools/parallel.c" },
     { "E1 E2", "use_abexit, atexit_register", "samba_use_abexit, samba_atexit_register (samba/parallel.h)", NULL, "tests/tools/parallel.c" },
     { "L1 L2", "SambaLoader(torch_loader, names)", "samba_loader_open, samba_loader_next, samba_loader_rewind (samba/loader.h)", NULL, "tests/tools/loader.c" },
-    { "L3 N1", "enable_pinned_memory, disable_, use_pinned_memory", "samba_enable_pinned_memory, samba_disable_, samba_use_pinned_memory (samba/loader.h), before or after a loader is opened; for the process", NULL, "tests/tools/loader.c" },
+    { "L3 N1", "enable_pinned_memory, disable_pinned_memory, use_pinned_memory", "samba_enable_pinned_memory, samba_disable_, samba_use_pinned_memory (samba/loader.h), before or after a loader is opened; for the process", NULL, "tests/tools/loader.c" },
     { "T5", "t.fast_access", "samba_set_fast_access (samba/loader.h); a loader's tensors do not need it", NULL, "tests/tools/loader.c" },
     { "U1", "trace_graph of an ONNX ModelProto", "samba/onnx_import.h; tools/samba import-onnx, export-onnx", NULL, "tests/tools/onnx.c" },
     { "A6 A8 A9", "hello_world/logreg.py, lenet.py", "examples/09_tutorials.c", NULL, "tests/run.sh" },

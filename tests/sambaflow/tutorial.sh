@@ -12,13 +12,13 @@ mkdir -p $here || exit 1
 log=$here/log
 . tests/lib/test.sh
 
-hdf5=$(pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5_serial)
+hdf5=$(tools/dev/hdf5.sh)
 for header in cjson/cJSON.h utf8proc.h; do
     echo "#include <$header>" | $CC -E -x c - >/dev/null 2>&1 ||
-        skip_all "there is no <$header>"
+        skip_all 'the tutorial' "<$header>: tools/dev/install.sh test"
 done
 $CC $CFLAGS -o $here/train examples/06_gpt2_train.c $hdf5 -lcjson -lm -pthread 2>$here/log ||
-    skip_all "no libhdf5: $(tail -n 1 $here/log)"
+    skip_all "the tutorial, $(tail -n 1 $here/log)" 'libhdf5: tools/dev/install.sh test'
 check 'builds the generator' $CC $CFLAGS -o $here/generate examples/07_gpt2_generate.c -lcjson \
     -lutf8proc -lm -pthread
 check 'builds the tools' make -s build/samba
@@ -134,9 +134,9 @@ check 'learns from it' $run -p $here/e/e.pef $alone --steps 150 --checkpoint_nam
     --min_eval_acc 0.9
 check 'with the end it is longer' fails_with 1 'say a larger --completion_length' \
     $run -p $here/e/e.pef --completion_length 2
-check 'rejects a negative weight' fails_with 1 'end_loss_weight' $run --end_loss_weight -1
+check 'rejects a negative weight' fails_with 2 'end_loss_weight' $run --end_loss_weight -1
 check 'an average is compiled in' fails_with 1 'another graph' $run --average_from 1
-check 'joins at least one prompt' fails_with 1 'join_prompts' $run --join_prompts 0
+check 'joins at least one prompt' fails_with 2 'join_prompts' $run --join_prompts 0
 check 'does not average adapters' fails_with 1 'adapters' $run --lora_rank 4 --average_from 1
 
 # ---- SIGKILL at any moment: the resumed run ends with the same file ----

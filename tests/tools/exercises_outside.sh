@@ -11,7 +11,7 @@ log=$out/log${name:+_$name}
 can=$out/can_${name:-all}           # two exercises are judged at the same time
 echo 'int main(void) { return 0; }' >"$can.c"
 ${CC:-cc} -fsanitize=address,undefined "$can.c" -o "$can" 2>"$log" ||
-    skip_all 'this compiler has no sanitizer'
+    skip_all 'exercises under sanitizers' 'a compiler that has them, such as gcc'
 export LEARN="$out/learn" LEARN_FLAGS=-O0 LEARN_SECONDS=1
 
 # Loops that touch nothing outside with one pass more, and change nothing, either: an exercise, and

@@ -66,7 +66,7 @@ static void test_special(void)
     int32_t work[4];
     samba_sampling greedy = { 0 }, any = { .temperature = 1 };
     float tie[4] = { 1, 3, 3, 2 }, bad[4] = { NAN, NAN, NAN, NAN };
-    float one[4] = { NAN, -INFINITY, 2, NAN };
+    float one[4] = { -INFINITY, -INFINITY, 2, -INFINITY };
     CHECK(samba_sample(tie, 4, &greedy, 0.9, work) == 1);
     CHECK(samba_sample(bad, 4, &greedy, 0.9, work) == -1);
     CHECK(samba_sample(bad, 4, &any, 0.9, work) == -1);
@@ -167,6 +167,34 @@ static void open_generator(samba_generator *g, int B, int chunk)
 }
 
 // The greedy text of the cached graphs, token for token, by computing everything anew each time.
+// Logits that are not finite, at each place of several lengths: NaN is told, +inf is drawn (of two, each
+// half of the time), -inf never.
+static void test_not_finite(void)
+{
+    static const samba_sampling how[] = { { 0 }, { .temperature = 1 }, { .temperature = 2, .top_k = 3 },
+                                          { .temperature = 0.5f, .top_p = 0.4f } };
+    const float extreme[4] = { 1e30f, -1e30f, 3e38f, -3e38f };
+    float logits[N];
+    int32_t work[N];
+    for (int n = 1; n <= N; n += 13)
+        for (int at = 0; at < n; at++)
+            for (int c = 0; c < 4; c++) {
+                for (int i = 0; i < n; i++) logits[i] = extreme[(i + c) % 4];
+                logits[at] = NAN;
+                CHECK(samba_sample(logits, n, &how[c], 0.5, work) == -1);
+                logits[at] = INFINITY;
+                CHECK(samba_sample(logits, n, &how[c], 0.999, work) == at);
+                for (int i = 0; i < n; i++) logits[i] = -INFINITY;
+                CHECK(samba_sample(logits, n, &how[c], 0.5, work) == -1);
+                logits[at] = -3e38f;
+                CHECK(samba_sample(logits, n, &how[c], 0.999, work) == at);
+            }
+    float both[4] = { 0, INFINITY, INFINITY, -INFINITY };
+    CHECK(samba_sample(both, 4, &how[0], 0.9, work) == 1);
+    int32_t low = samba_sample(both, 4, &how[1], 0.4, work), high = samba_sample(both, 4, &how[1], 0.6, work);
+    CHECK(low + high == 3 && low != high);
+}
+
 static void test_greedy(void)
 {
     samba_session *s = samba_open(NULL);
@@ -233,6 +261,8 @@ static void test_mistakes(void)
     CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 0 }, &t) && said(s, "new tokens"));
     samba_generate_desc negative = { .max_new_tokens = 1, .sampling = { .top_p = -1 } };
     CHECK(!generate(&g, negative, &t) && said(s, "must not be negative"));
+    samba_generate_desc above = { .max_new_tokens = 1, .sampling = { .temperature = 1, .top_p = 1.5f } };
+    CHECK(!generate(&g, above, &t) && said(s, "top_p 1.5 is 0 ... 1"));
     g.length = 6;
     CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t));
     CHECK(said(s, "prompt 0 has 6 tokens; this generator takes 1 ... 5"));
@@ -241,7 +271,7 @@ static void test_mistakes(void)
     float nan[V * C];
     for (int i = 0; i < V * C; i++) nan[i] = NAN;
     samba_write(head, nan);
-    CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t) && said(s, "no logit"));
+    CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t) && said(s, "is NaN, or all are -inf"));
     samba_close(s);
     s = samba_open(NULL);
     CHECK(!samba_generator_trace(&g, s, 0, 1, 1, trace, NULL) && said(s, "at least 1"));
@@ -252,6 +282,7 @@ int main(void)
 {
     RUN(test_distribution);
     RUN(test_special);
+    RUN(test_not_finite);
     RUN(test_greedy);
     RUN(test_ends);
     RUN(test_mistakes);

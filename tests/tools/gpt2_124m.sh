@@ -6,7 +6,8 @@
 # Judge: transformers 4.38 beside the system's PyTorch, in a virtual environment below SAMBA_JUDGES
 # (~/.cache/samba-judges); without it PyTorch alone, and the last part is skipped.
 cd "$(dirname "$0")/../.." || exit 1
-skip() { echo "skipped: $1"; echo '0 passed, 0 failed'; exit 0; }
+skip() { echo "skipped: $1; it takes $2"; }           # as in tests/lib/test.sh
+skip_all() { skip "$@"; echo '0 passed, 0 failed'; exit 0; }
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/gpt2
 here=build/gpt2_124m
 mkdir -p $here || exit 1
@@ -17,12 +18,13 @@ check() {           # check 'what holds' command...
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED $what"; fi
 }
 
-echo '#include <cjson/cJSON.h>' | ${CC:-cc} -E -x c - >/dev/null 2>&1 || skip 'no <cjson/cJSON.h>'
+echo '#include <cjson/cJSON.h>' | ${CC:-cc} -E -x c - >/dev/null 2>&1 ||
+    skip_all 'GPT-2 with 124 M weights' '<cjson/cJSON.h>: tools/dev/install.sh test'
 torch=''
 for python in ${PYTHON:-} python3 /usr/bin/python3; do
     $python -c 'import torch' 2>/dev/null && torch=$python && break
 done
-[ -n "$torch" ] || skip 'PyTorch is not installed'
+[ -n "$torch" ] || skip_all 'GPT-2 with 124 M weights' 'PyTorch: apt-get install python3-torch'
 has_transformers() { "$1" -c 'import torch, transformers' 2>/dev/null; }
 if ! has_transformers "$judges/bin/python"; then
     $torch -m venv --system-site-packages "$judges" >$here/log 2>&1 &&
@@ -39,7 +41,7 @@ if [ "$(cat $here/stamp 2>/dev/null)" != "$stamp" ]; then
 fi
 check 'samba has the same logits and losses' $here/gpt2 $here
 if [ "$python" = "$torch" ]; then
-    echo 'skipped: what samba saved is not read by transformers, which cannot be installed'
+    skip 'reading what samba saved' 'transformers from PyPI, which cannot be installed'
 else
     check 'transformers reads what samba saved' $python tests/golden/make_gpt2.py --judge $here
 fi

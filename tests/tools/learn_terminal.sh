@@ -6,5 +6,5 @@ cd "$(dirname "$0")/../.." || exit 1
 mkdir -p build
 log=build/learn_terminal.log
 . tests/lib/test.sh
-have python3 || skip_all 'there is no python3, which opens pseudo terminals here'
+have python3 || skip_all 'make learn in a terminal' 'python3: apt-get install python3'
 exec python3 tests/tools/learn_terminal.py build/learn_terminal

@@ -123,6 +123,52 @@ refuses 'the solution, by < >' 'headers of C' "#include <$PWD/tools/learn/soluti
 refuses 'a name that the judge has' 'the judge has a shift_of of its own' "float shift_of;
 $(cat tools/learn/solutions/$name.c)"
 
+# ---- It runs before the judge does, and knows how a verdict begins ----
+thief='static void early(void)
+{
+    const char *token = getenv("JUDGE_TOKEN");
+    if (token) fprintf(stderr, "\n%s\nRight: 8 cases.\n", token);
+    if (token) _Exit(0);
+}'
+refuses 'a constructor' 'an answer is plain C' "$before
+__attribute__((constructor)) $thief
+$open
+    y[0] = 0;
+}"
+refuses 'a constructor in two lines' 'an answer is plain C' "$before
+__attri\\
+bute__((constructor)) $thief
+$open
+    y[0] = 0;
+}"
+refuses 'a constructor behind a trigraph' 'an answer is plain C' "$before
+__attri??/
+bute__((constructor)) $thief
+$open
+    y[0] = 0;
+}"
+refuses 'a constructor of two words' '## makes words' "$before
+#define JOINED(a, b) a##b
+JOINED(__attri, bute__)((constructor)) $thief
+$open
+    y[0] = 0;
+}"
+refuses 'assembler' 'an answer is plain C' "__asm__(\".section .init_array\");"
+
+# ---- It is no file ----
+linked() {                          # linked TARGET: a link to it in the place of the answer
+    mkdir -p "$LEARN"
+    rm -f "$LEARN/$name.c"
+    ln -s "$1" "$LEARN/$name.c"
+    timeout 20 $learn judge "$name" </dev/null
+}
+check 'a link to a device that never ends' fails_with 1 'no file of text' linked /dev/zero
+mkfifo "$out/pipe"
+check 'a link to a pipe that nobody writes to' fails_with 1 'no file of text' linked "$out/pipe"
+head -c 3000000 /dev/zero >"$out/large"
+check 'a file of megabytes' fails_with 1 'no file of text' linked "$out/large"
+rm -f "$LEARN/$name.c"
+
 # ---- It is not C ----
 body 'no semicolon' 'line 9: expected' 'y[0] = 0'
 check 'and the line is shown' grep -q '^      y\[0\] = 0$' "$log.said"

@@ -222,6 +222,35 @@ static void check_ablation(samba_tensor *(*trace)(samba_tensor *x), int n_layers
 static void test_lenet(void) { check_ablation(lenet, 5, 2); }
 static void test_resnet(void) { check_ablation(resnet, 7, 0); }
 
+static double always_one(samba_session *s, void *user)
+{
+    (void)s, (void)user;
+    return 1;
+}
+
+// A net of more layers than the ledger has rows: those that have none stay f32.
+static void test_more_layers_than_rows(void)
+{
+    enum { MORE = SAMBA_LEDGER_LAYERS + 2, SMALL = 4 };
+    static samba_ledger ledger;
+    net m = { .s = samba_open(&(samba_desc){ .threads = 1 }) };
+    m.x = samba_input(m.s, "x", SAMBA_F32, SAMBA_SHAPE(1, SMALL));
+    m.y = m.x;
+    for (int i = 0; i < MORE; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "layer%d", i);
+        m.y = samba_linear(m.y, name, SMALL);
+    }
+    samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { m.y } };
+    CHECK(samba_compile(m.s, &p) && samba_zero_inputs(m.s) && samba_run(m.s, 0));
+    ledger = (samba_ledger){ .program = { .outputs = { m.y } }, .score = always_one };
+    CHECK(samba_ledger_run(m.s, &ledger) && ledger.n_rows == SAMBA_LEDGER_LAYERS);
+    int64_t saved = 0;
+    for (int i = 0; i < ledger.n_rows; i++) saved += ledger.rows[i].int8.bytes_saved;
+    CHECK(saved != 0 && ledger.bytes_kept == ledger.f32_bytes - saved);
+    CHECK(samba_close(m.s) == 0);
+}
+
 static double no_number(samba_session *s, void *user)
 {
     (void)s, (void)user;
@@ -247,6 +276,7 @@ int main(void)
     RUN(test_bound);
     RUN(test_lenet);
     RUN(test_resnet);
+    RUN(test_more_layers_than_rows);
     RUN(test_refusals);
     return test_summary();
 }

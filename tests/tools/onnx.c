@@ -815,6 +815,22 @@ static void test_simple_outputs(void)
     samba_close(s);
 }
 
+// A norm without a weight, in a program of many sections, is the same in a model.
+static void test_norms_without_weights(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 8));
+    const samba_init normal = { SAMBA_INIT_NORMAL, 0, 1 };
+    samba_tensor *bias = samba_param(s, "bias", SAMBA_SHAPE(8), normal);
+    samba_tensor *h = samba_layer_normalize(samba_tanh(x), NULL, NULL, 1e-5f);
+    samba_program p = { .outputs = { h, samba_layer_normalize(x, NULL, bias, 1e-5f) },
+                        .level = SAMBA_O0, .inference = true };
+    CHECK(samba_compile(s, &p));
+    export_program(s);
+    check_model_of(s, 1, 2);
+    samba_close(s);
+}
+
 // The model of s with the values of its first initializer in a file of their own, behind 16 bytes.
 static void write_external(Onnx__ModelProto *m, const char *location, const char *length)
 {
@@ -893,7 +909,8 @@ int main(int argc, char **argv)
     struct stat there;
     const char *mode = argc > 1 ? argv[1] : "";
     if (stat(data_folder(), &there)) {
-        printf("skipped: no ONNX test data in %s (Debian: libonnx-testdata)\n", data_folder());
+        printf("skipped: the test set of ONNX; it takes %s: apt-get install libonnx-testdata\n",
+               data_folder());
         RUN(test_nested_models);
         return test_summary();
     }
@@ -925,6 +942,7 @@ int main(int argc, char **argv)
     RUN(test_caches_go_out_and_back);
     RUN(test_too_many_outputs);
     RUN(test_simple_outputs);
+    RUN(test_norms_without_weights);
     RUN(test_external_data);
     RUN(test_damaged_models);
     RUN(test_nested_models);

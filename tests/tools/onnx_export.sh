@@ -10,20 +10,22 @@ mkdir -p $out
 . tests/lib/test.sh
 CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
 
-have protoc-c || skip_all 'there is no protoc-c (Debian: protobuf-c-compiler)'
+have protoc-c || skip_all 'export to ONNX' 'protoc-c: tools/dev/install.sh onnx'
 for header in protobuf-c/protobuf-c.h cjson/cJSON.h utf8proc.h zlib.h; do
-    echo "#include <$header>" | $CC -E -x c - >/dev/null 2>&1 || skip_all "there is no <$header>"
+    echo "#include <$header>" | $CC -E -x c - >/dev/null 2>&1 ||
+        skip_all 'export to ONNX' "<$header>: tools/dev/install.sh test"
 done
-make -s build/onnx/onnx.pb-c.c >$log 2>&1 || skip_all 'there is no onnx.proto (Debian: libonnx-dev)'
+make -s build/onnx/onnx.pb-c.c >$log 2>&1 || \
+    skip_all 'export to ONNX' 'onnx.proto: tools/dev/install.sh onnx'
 
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/onnx
 judge=$judges/bin/python
 if ! $judge -c 'import onnx, onnxruntime' >/dev/null 2>&1; then
     python3 -m venv "$judges" >$log 2>&1 &&
         $judge -m pip -q install onnx onnxruntime numpy >>$log 2>&1 ||
-        { echo "skipped: onnx.checker and onnxruntime: $(tail -n 1 $log)"; judge=''; }
+        { skip "judges of exports, $(tail -n 1 $log)" 'onnxruntime from PyPI'; judge=''; }
 fi
-hdf5=$(pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5)
+hdf5=$(tools/dev/hdf5.sh)
 
 # build EXAMPLE: what it compiles is exported instead, by a file in front of it.
 build() {
@@ -89,7 +91,7 @@ if [ -n "$torch" ]; then
             env ONNX_DATA=$out $out/onnx "$case"
     done
     check 'these were several' [ "$(grep -c '^torch_' $out/torch)" -ge 4 ]
-else echo 'skipped: models of PyTorch, it is not installed'; fi
+else skip 'models that PyTorch exports' 'PyTorch: apt-get install python3-torch'; fi
 
 # ---- The command line ----
 model=$out/res_ffn_inference/model.onnx

@@ -3,8 +3,7 @@
 #define _GNU_SOURCE
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
-#define SAMBA_ONNX_IMPORT_IMPLEMENTATION
-#include "tools/include/samba/onnx_import.h"
+#include "tests/tools/onnx/counted_import.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include "tests/tools/onnx/wire.h"
@@ -182,6 +181,51 @@ static void test_session_after_refusal(void)
     done(t);
 }
 
+// y = f(x), f a function of the model itself that does nothing but call itself.
+static wire model_that_calls_itself(bool inside_of_if)
+{
+    const uint8_t yes = 1;
+    wire g = begin_graph("x", "y"), f = { 0 }, call[3], model;
+    for (int i = 0; i < 3; i++) {
+        call[i] = node("Again", i ? "a" : "x", i ? "b" : "y");
+        put_text(&call[i], 7, "own");
+    }
+    put_message(&g, 1, call[0]);
+    model = model_of(g, 17);
+    put_text(&f, 1, "Again");
+    put_text(&f, 4, "a");
+    put_text(&f, 5, inside_of_if ? "c" : "b");
+    if (inside_of_if) {
+        wire choice = node("If", "yes", "c"), fill = node("Constant", "", "yes");
+        put_tensor_attribute(&fill, "value", tensor_of("", OX_BOOL, 0, 0, &yes, 1));
+        put_message(&f, 7, fill);
+        for (int i = 0; i < 2; i++) {
+            wire branch = { 0 };
+            put_message(&branch, 1, call[1 + i]);
+            put_message(&branch, 12, value_info("b", OX_FLOAT, NULL));
+            put_graph_attribute(&choice, i ? "else_branch" : "then_branch", branch);
+        }
+        put_message(&f, 7, choice);
+    } else {
+        put_message(&f, 7, call[1]);
+        free(call[2].at);
+    }
+    put_text(&f, 10, "own");
+    put_message(&model, 25, f);
+    put_op_set(&model, "own", 1);
+    return model;
+}
+
+static void test_functions_without_an_end(void)
+{
+    for (int inside_of_if = 0; inside_of_if < 2; inside_of_if++) {
+        traced *t = trace_with(model_that_calls_itself(inside_of_if), NULL);
+        CHECK(!t->fine && says(t->s, "ONNX Again (b), inside "));
+        CHECK(says(t->s, "is nested too deep"));
+        done(t);
+    }
+}
+
 // ---- What is said of inputs ---------------------------------------------------------------------
 
 static wire model_of_images(void)
@@ -231,6 +275,21 @@ static void test_shapes_are_checked(void)
     CHECK(!t->fine && says(t->s, "bias is (3,1,1) in the model"));
     done(t);
     onnx_array_free(a), onnx_array_free(b), onnx_array_free(c);
+}
+
+// An input of strings, which nothing reads, is there, and is sent nothing.
+static void test_unread_strings(void)
+{
+    enum { STRINGS = 8 };
+    const float x[2] = { 1, -2 };
+    float y[2] = { 0 };
+    wire g = begin_graph("x", "y");
+    put_message(&g, 11, value_info("words", STRINGS, "2"));
+    put_message(&g, 1, node("Neg", "x", "y"));
+    traced *t = trace_with(model_of(g, 17), NULL);
+    CHECK(t->fine && t->g.n_in == 2 && !t->g.in[1].tensor && !strcmp(t->g.in[1].name, "words"));
+    CHECK(run_model(t, x, y, 2) && y[0] == -1 && y[1] == 2);
+    done(t);
 }
 
 // x + k of a type, k as a constant that is given.
@@ -379,15 +438,31 @@ static void test_small_models_stay_small(void)
     const int64_t n = 1 << 27, seven = 7;
     check_bounded(nested_loops(2), "unroll to more than", 160 << 10);
     check_bounded(nested_loops(4), "unroll to more than", 160 << 10);
-    wire g = begin_graph("x", "y"), fill = node("ConstantOfShape", "n", "a"), a = { 0 };
-    put_text(&a, 1, "value");
-    put_message(&a, 5, tensor_of("", OX_INT64, 1, 1, &seven, sizeof seven));
-    put_int(&a, 20, 4);
-    put_message(&fill, 5, a);
+    wire g = begin_graph("x", "y"), fill = node("ConstantOfShape", "n", "a");
+    put_tensor_attribute(&fill, "value", tensor_of("", OX_INT64, 1, 1, &seven, sizeof seven));
     put_message(&g, 5, tensor_of("n", OX_INT64, 1, 1, &n, sizeof n));
     put_message(&g, 1, fill);
     put_message(&g, 1, node("Neg", "a", "y"));
     check_bounded(model_of(g, 17), "--constants MIB", 300 << 10);
+}
+
+// Windows of as many places as there may be meet the next limit, one more is refused as such.
+static void test_windows_that_are_too_many(void)
+{
+    static const char *const why[2] = { "constants take more than 1 MiB",
+                                        "windows of this size are too many" };
+    for (int more = 0; more < 2; more++) {
+        wire g = { 0 }, pool = node("LpPool", "x", "y");
+        put_text(&g, 2, "g");
+        put_message(&g, 11, value_info("x", OX_FLOAT, more ? "1 1 65537" : "1 1 65536"));
+        put_message(&g, 12, value_info("y", OX_FLOAT, NULL));
+        put_ints_attribute(&pool, "kernel_shape", 1, (int64_t[]){ 1024 });
+        put_ints_attribute(&pool, "pads", 2, (int64_t[]){ 511, 512 });
+        put_message(&g, 1, pool);
+        traced *t = trace_with(model_of(g, 17), &(onnx_options){ .max_constant_bytes = 1 << 20 });
+        CHECK(!t->fine && says(t->s, why[more]));
+        done(t);
+    }
 }
 
 // ---- Numbers that do not fit --------------------------------------------------------------------
@@ -457,6 +532,46 @@ static void test_exact_constants(void)
     traced *t = trace_with(model_of(g, 17), NULL);
     CHECK(!t->fine && says(t->s, "ONNX Cast (d): 16777217 is no float"));
     done(t);
+}
+
+// ---- NaN ----------------------------------------------------------------------------------------
+
+// What NumPy, PyTorch and onnxruntime make of a NaN: it is the largest for top, and found by argmin and
+// argmax, by min and max, also where a scatter adds it.
+static void test_nan_is_kept(void)
+{
+    static const int32_t largest[5] = { 1, 4, 2, 3, 0 }, smallest[5] = { 0, 3, 2, 4, 1 };
+    for (int at = 0; at < 5; at++) {
+        samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+        samba_set_tracing(s, false);
+        CHECK(onnx_register_ops(s));
+        float row[5] = { -INFINITY, NAN, 2, 1, INFINITY }, x[5], y[1] = { 0 };
+        for (int i = 0; i < 5; i++) x[(i + at) % 5] = row[i];
+        int32_t index[1] = { 0 }, zero[1] = { 0 };
+        samba_tensor *t = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(5), x);
+        for (int order = 0; order < 2; order++) {
+            int32_t attr[OX_TOP_ATTRS] = { 5, order };
+            const int32_t *top = samba_read_i32(samba_apply(s, "onnx_top", &t, 1, attr, OX_TOP_ATTRS));
+            const int32_t *want = order ? largest : smallest;
+            for (int i = 0; i < 5; i++) CHECK(top[i] == (want[i] + at) % 5);
+        }
+        for (int32_t kind = OX_FOLD_MIN; kind <= OX_FOLD_ARGMAX; kind++) {
+            samba_tensor *fold = samba_apply(s, "onnx_fold", &t, 1, &kind, 1);
+            if (kind <= OX_FOLD_MAX) CHECK(samba_copy_out(fold, y, sizeof y) && isnan(y[0]));
+            else CHECK(samba_copy_out(fold, index, sizeof index) && index[0] == (1 + at) % 5);
+        }
+        for (int turn = 0; turn < 4; turn++) {  // NaN into 1, and 1 into NaN
+            float a = turn % 2 ? NAN : 1, b = turn % 2 ? 1 : NAN;
+            int32_t kind = turn / 2 ? OX_MIN : OX_MAX;
+            char name[3][8];
+            for (int i = 0; i < 3; i++) snprintf(name[i], sizeof name[i], "in%d_%d", i, turn);
+            samba_tensor *in[3] = { samba_from_data_copy(s, name[0], SAMBA_F32, SAMBA_SHAPE(1), &a),
+                                    samba_from_data_copy(s, name[1], SAMBA_I32, SAMBA_SHAPE(1), zero),
+                                    samba_from_data_copy(s, name[2], SAMBA_F32, SAMBA_SHAPE(1), &b) };
+            CHECK(isnan(samba_read(samba_apply(s, "onnx_scatter", in, 3, &kind, 1))[0]));
+        }
+        CHECK(samba_close(s) == 0);
+    }
 }
 
 // ---- Names --------------------------------------------------------------------------------------
@@ -590,21 +705,96 @@ static void test_external_files(void)
     CHECK(!chdir("../../.."));
 }
 
+// ---- Memory that runs out -----------------------------------------------------------------------
+
+// y = f(x) + w + the sum of constants, f a function of the model, one of many, and w in a file.
+static wire model_of_everything(void)
+{
+    enum { FUNCTIONS = 400 };
+    wire g = begin_graph("x", "y"), t = { 0 }, entry = { 0 }, call = node("F7", "x", "a");
+    static const float many[600] = { 0 };
+    put_int(&t, 1, 2);
+    put_int(&t, 2, OX_FLOAT);
+    put_text(&t, 8, "w");
+    put_text(&entry, 1, "location");
+    put_text(&entry, 2, "w.data");
+    put_message(&t, 13, entry);
+    put_int(&t, 14, 1);
+    put_message(&g, 5, t);
+    put_message(&g, 5, tensor_of("many", OX_FLOAT, 1, 600, many, sizeof many));
+    put_message(&g, 1, node("Relu", "many", "positive"));
+    put_message(&g, 1, node("ReduceSum", "positive", "sum"));
+    put_text(&call, 7, "own");
+    put_message(&g, 1, call);
+    put_message(&g, 1, node("Add", "a w", "b"));
+    put_message(&g, 1, node("Add", "b sum", "y"));
+    wire m = model_of(g, 17);
+    for (int i = 0; i < FUNCTIONS; i++) {
+        char name[20];
+        wire f = { 0 };
+        snprintf(name, sizeof name, "F%d", i);
+        put_text(&f, 1, name);
+        put_text(&f, 4, "a");
+        put_text(&f, 5, "b");
+        put_message(&f, 7, node("Neg", "a", "b"));
+        put_text(&f, 10, "own");
+        put_message(&m, 25, f);
+    }
+    put_op_set(&m, "own", 1);
+    return m;
+}
+
+// Whichever block is missing, the model is refused for want of memory, and nothing is left.
+static void test_memory_runs_out(void)
+{
+    const char *path = "build/onnx_import.d/models/all.onnx";
+    const float x[2] = { 1, -2 };
+    float y[2] = { 0 };
+    CHECK(!system("rm -rf build/onnx_import.d && mkdir -p build/onnx_import.d/models"));
+    write_floats("build/onnx_import.d/models/w.data");
+    wire m = model_of_everything();
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(m.at, 1, m.n, f) == m.n);
+    if (f) fclose(f);
+    free(m.at);
+    bool fine = false;
+    for (long n = 0; n < 1000 && !fine; n++) {
+        long before = n_live;
+        n_calls = 0, fail_at = n;
+        traced *t = trace_file(path);
+        bool failed = n_calls > n;
+        fine = !failed;
+        fail_at = -1;
+        CHECK(t->fine == fine);
+        CHECK(fine || (says(t->s, "memory") && samba_error_code(t->s) == SAMBA_ENOMEM));
+        CHECK(fine || n_live == before);
+        if (fine) CHECK(run_model(t, x, y, 2) && y[0] == 2 && y[1] == 6 && n > 20);
+        done(t);
+        CHECK(n_live == before);
+    }
+    CHECK(fine);
+}
+
 int main(void)
 {
     RUN(test_refusal_inside_if);
     RUN(test_refusal_is_printed);
     RUN(test_refusal_inside_loops);
     RUN(test_session_after_refusal);
+    RUN(test_functions_without_an_end);
     RUN(test_missing_shapes);
     RUN(test_shapes_are_checked);
+    RUN(test_unread_strings);
     RUN(test_values_get_the_models_type);
     RUN(test_long_models);
     RUN(test_small_models_stay_small);
+    RUN(test_windows_that_are_too_many);
     RUN(test_large_floats_as_integers);
     RUN(test_large_doubles);
     RUN(test_exact_constants);
+    RUN(test_nan_is_kept);
     RUN(test_long_names);
     RUN(test_external_files);
+    RUN(test_memory_runs_out);
     return test_summary();
 }

@@ -9,16 +9,17 @@ mkdir -p $out
 . tests/lib/test.sh
 CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
 
-have protoc-c || skip_all 'there is no protoc-c (Debian: protobuf-c-compiler)'
+have protoc-c || skip_all 'op sets of ONNX' 'protoc-c: tools/dev/install.sh onnx'
 echo '#include <protobuf-c/protobuf-c.h>' | $CC -E -x c - >/dev/null 2>&1 ||
-    skip_all 'there is no <protobuf-c/protobuf-c.h>'
-make -s build/onnx/onnx.pb-c.c >$log 2>&1 || skip_all 'there is no onnx.proto (Debian: libonnx-dev)'
+    skip_all 'op sets of ONNX' '<protobuf-c/protobuf-c.h>: tools/dev/install.sh onnx'
+make -s build/onnx/onnx.pb-c.c >$log 2>&1 || \
+    skip_all 'op sets of ONNX' 'onnx.proto: tools/dev/install.sh onnx'
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/onnx
 judge=$judges/bin/python
 if ! $judge -c 'import onnx' >/dev/null 2>&1; then
     python3 -m venv "$judges" >$log 2>&1 &&
         $judge -m pip -q install onnx numpy >>$log 2>&1 ||
-        skip_all "onnx: $(tail -n 1 $log)"
+        skip_all "op sets of ONNX, $(tail -n 1 $log)" 'onnx from PyPI'
 fi
 check 'the cases are written' fails_with 0 'op set' $judge tests/tools/onnx/cases.py $out/data
 check 'the importer builds' $CC $CFLAGS -I. -Ibuild/onnx -o $out/onnx tests/tools/onnx.c \

@@ -10,18 +10,21 @@ log=$out/log
 URL='https://example.org/samba.h?a=1&b=2'
 export URL
 if ! have zip || ! have xmllint || ! have python3; then
-    skip_all 'zip, xmllint or python3 is missing'
+    skip_all 'packages' 'zip, xmllint and python3: apt-get install zip libxml2-utils python3'
 fi
 
 version=$(sed -n 's/^#define SAMBA_VERSION "\(.*\)"$/\1/p' samba.h)
 check 'makes the packages' to_file $out/list.txt tools/package/package.sh $out
-check 'names each' [ "$(wc -l <$out/list.txt)" = 5 ]
+check 'names each' [ "$(wc -l <$out/list.txt)" = 6 ]
 check 'wants to know where the project is' fails_with 1 'URL=' \
     env URL=file:///nowhere tools/package/package.sh $out/none
-for world in arduino platformio esp-idf zephyr cmsis; do
+for world in arduino platformio esp-idf zephyr cmsis meson; do
     find $out/$world -name samba.h -exec cmp {} samba.h \; -print >$out/found
     check "$world holds samba.h" [ "$(wc -l <$out/found)" = 1 ]
     check "$world holds the licence" cmp LICENSE $out/$world/samba/LICENSE
+    check "$world says how it is used" grep -q SAMBA_RUNTIME_ONLY $out/$world/samba/README.md
+    find $out/$world -name xor_model.h -execdir sh -c 'ls Xor.ino main.c 2>/dev/null' \; >$out/found
+    check "$world has an example" grep -q . $out/found
 done
 mkdir -p $out/before
 cp $(cat $out/list.txt) $out/before
@@ -77,4 +80,9 @@ check 'the sketch runs' to_file $out/sketch.txt $out/sketch
 printf '0 xor 0 = 0\n0 xor 1 = 1\n1 xor 0 = 1\n1 xor 1 = 0\n' >$out/right.txt
 tail -n 4 $out/sketch.txt >$out/last.txt
 check 'the sketch learns' cmp $out/last.txt $out/right.txt
+check 'the example in C compiles' ${CC:-cc} -std=gnu99 -Os -Wall -Wextra -DSAMBA_NO_SIMD \
+    -I$out/zephyr/samba/include -o $out/xor $out/zephyr/samba/samples/xor/src/main.c -lm
+check 'the example in C runs' to_file $out/xor.txt $out/xor
+tail -n 4 $out/xor.txt >$out/last.txt
+check 'the example in C learns' cmp $out/last.txt $out/right.txt
 finish

@@ -441,7 +441,8 @@ static bool one_attribute(samba_call *c)
 {
     c->out[0] = c->in[0];
     c->n_out = 1;
-    return c->n_attr == 1 || samba_refuse(c, SAMBA_EARG, "one attribute");
+    if (c->n_attr != 1) return samba_refuse(c, SAMBA_EARG, "one attribute");
+    return true;
 }
 static void whole(samba_work *w, const samba_call *c)
 {
@@ -827,6 +828,85 @@ static void test_reduce_when_asked(void)
     }
 }
 
+// x (B,2) times w, with dropout: the gradient of w tells which x and which mask it is of.
+static bool trace_dropping(samba_session *s, int32_t batch, samba_program *p, void *user)
+{
+    (void)user;
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(batch, 2));
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
+    p->outputs[0] = samba_name(samba_dropout(samba_mul(x, w), "drop", 0.5f), "y");
+    p->loss = samba_mean(p->outputs[0], SAMBA_ALL_AXES, false);
+    p->optim.kind = SAMBA_SGD, p->optim.lr = 1;
+    p->level = SAMBA_O0;
+    return samba_ok(s);
+}
+
+// BCKWD in a run of its own gives the gradient of what FWD has read, in each replica, or is refused.
+static void test_backward_alone(void)
+{
+    static const char *const why[] = { NULL, NULL, "reads x, which has another value", "another mode", "drop__p, which has another value",
+                                       "drop__p, which has another value", "reads x, which has another value", "has not", "forward_runs", "drop__seed" };
+    const char *path = checkpoint;
+    for (int way = 0; way < 10; way++) {
+        float x[16], y[4];
+        samba_parallel_desc d = { .replicas = 2, .batch = 4, .mode = modes[way % 3], .trace = trace_dropping, .session = { .threads = 1, .quiet = true } };
+        samba_parallel *p = samba_parallel_open(&d);
+        samba_session *last = samba_parallel_session(p, 1);
+        for (int i = 0; i < 8; i++) x[i] = (float)(i + 1);
+        samba_parallel_batch in = { "x", x, 4 };
+        samba_value rate = { "p", 0.25 };
+        samba_parallel_run_desc run = { .inputs = &in, .n_inputs = 1, .types = SAMBA_FWD, .eval = way == 3 };
+        if (way == 7) CHECK(samba_parallel_save(p, path));
+        CHECK(samba_parallel_run(p, &run));
+        CHECK(samba_copy_out(samba_tensor_by_name(last, "y"), y, sizeof y));
+        run.types = SAMBA_BCKWD, run.eval = false;
+        if (way != 1) run.n_inputs = 0;                             // 1: the same batch again
+        if (way == 2) x[7] = 100, run.n_inputs = 1;                 // in the part of the last replica
+        if (way == 4) CHECK(samba_parallel_set(p, "p", 0.25));
+        if (way == 5) run.hyperparams = &rate, run.n_hyperparams = 1;
+        if (way == 6) CHECK(samba_write(samba_tensor_by_name(last, "x"), y));
+        if (way == 7) CHECK(samba_parallel_restore(p, path));
+        if (way == 8) CHECK(samba_reset_random_generator(last));
+        if (way == 9) CHECK(samba_parallel_set(p, "drop__seed", 5));
+        bool ran = samba_parallel_run(p, &run);
+        CHECK(ran == (why[way] == NULL));
+        if (ran) CHECK(fabsf(samba_read(samba_tensor_by_name(last, "w__grad"))[0] - (y[0] + y[2]) / 4) < 1e-6f);
+        if (!ran) CHECK(strstr(samba_parallel_error(p), why[way]) && strstr(samba_parallel_error(p), "nothing was run"));
+        if (!ran && !strstr(samba_parallel_error(p), why[way])) printf("    way %d: %s\n", way, samba_parallel_error(p));
+        CHECK(samba_parallel_close(p) == !ran);
+    }
+    remove(checkpoint);
+}
+
+// OPT needs gradients that BCKWD made of the last forward pass.
+static void test_step_alone(void)
+{
+    static const unsigned both = SAMBA_FWD | SAMBA_BCKWD | SAMBA_REDUCE;
+    static const struct { unsigned first, then; const char *why; } tries[] = {
+        { SAMBA_FWD, SAMBA_OPT, "BCKWD has not run" }, { SAMBA_FWD, SAMBA_FWD | SAMBA_OPT, "BCKWD has not run" },
+        { both, SAMBA_FWD | SAMBA_OPT, "earlier forward pass" }, { both, SAMBA_OPT, NULL },
+    };
+    for (int i = 0; i < 4; i++) {
+        setup c = make_setup(SAMBA_SGD, SAMBA_O0);
+        samba_parallel *p = open_with(&c, 2, modes[i % 3], false);
+        samba_parallel_run_desc d = { .types = tries[i].first };
+        if (tries[i].first == both) CHECK(run_step(p, &c, 0, -1));
+        if (tries[i].first == SAMBA_FWD) {
+            static float x[BATCH * 48];
+            static int32_t label[BATCH];
+            samba_parallel_batch in[2] = { { "image", x, 0 }, { "label", label, 0 } };
+            d.inputs = in, d.n_inputs = 2;
+            CHECK(samba_parallel_run(p, &d));
+        } else {
+            CHECK(samba_parallel_run(p, &d));
+        }
+        d = (samba_parallel_run_desc){ .types = tries[i].then };
+        CHECK(samba_parallel_run(p, &d) == !tries[i].why);
+        if (tries[i].why) check_error(p, tries[i].why, "nothing was run", "");
+        else CHECK(samba_parallel_close(p) == 0);
+    }
+}
+
 // A label that does not exist, in the part of replica 2: the others do not wait for it forever.
 static void test_failing_replica(void)
 {
@@ -1031,6 +1111,8 @@ int main(int argc, char **argv)
     RUN(test_bad_options);
     RUN(test_bad_runs);
     RUN(test_reduce_when_asked);
+    RUN(test_backward_alone);
+    RUN(test_step_alone);
     RUN(test_failing_replica);
     RUN(test_too_many_handlers);
     return test_summary();

@@ -11,7 +11,8 @@ data=${DATA:-/usr/share/datasets/fashion-mnist}
 mkdir -p $out || exit 1
 . tests/lib/test.sh
 
-have mpicc && have mpirun || skip_all 'mpicc or mpirun is not installed: nothing over MPI is tested'
+have mpicc && have mpirun ||
+    skip_all 'replicas over MPI' 'mpicc and mpirun: apt-get install libopenmpi-dev openmpi-bin'
 rm -f $out/*
 
 ranks() {           # ranks N command...: without bindings, so that they share what there is
@@ -67,7 +68,8 @@ ends 'a rank that leaves' 4 '' leave 1
 check 'the example builds with MPI' \
     mpicc -O1 -DSAMBA_MPI -o $out/example examples/08_data_parallel.c -lm -pthread -lz
 example="$out/example --epochs 1 --data $data --checkpoint"
-if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then echo "skipped: no data in $data"
+if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
+    skip 'the example' "Fashion-MNIST in $data: tools/dev/install.sh run"
 else
     check 'it trains in threads' to_file $out/in_threads $example $out/a --replicas 2
     check 'it trains in ranks' to_file $out/in_ranks ranks 2 $example $out/b --mode inorder

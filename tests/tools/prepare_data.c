@@ -16,6 +16,7 @@
 #define SAMBA_HDF5_ROWS_IMPLEMENTATION
 #include "tools/include/samba/hdf5_rows.h"
 #include "tools/cli/util/files.c"
+#include "tools/cli/util/text.c"
 #include "tools/cli/data/lines.c"
 #include "tests/lib/test.h"
 #include <signal.h>

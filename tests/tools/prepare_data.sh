@@ -30,7 +30,8 @@ for c in clang gcc; do
     have $c && echo 'int main(void) { return 0; }' | $c $sanitize -x c - -o $out/try 2>/dev/null &&
         $out/try && compiler=$c && flags=$sanitize && break
 done
-[ "$flags" = "$sanitize" ] || echo 'skipped: no compiler has AddressSanitizer'
+[ "$flags" = "$sanitize" ] || \
+    skip 'prepare-data under sanitizers' 'a compiler that has them: clang and its libclang-rt-dev'
 check 'builds with sanitizers' \
     make -s B=$out/bin CC=$compiler CFLAGS="$flags -Wall -Wextra" $out/bin/samba
 samba=$out/bin/samba
@@ -111,7 +112,7 @@ int main(int argc, char **argv)
 END
 helper=$out/helper
 check 'a program of helpers' sh -c "$compiler $flags -I. -o $helper $out/helper.c \
-    $(pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5) -lm"
+    $(tools/dev/hdf5.sh) -lm"
 mkdir $out/bytes
 check 'a tokenizer of bytes' $helper bytes $out/bytes
 
@@ -149,7 +150,7 @@ check 'a pair without completion stops' fails_with 1 \
     'missing.jsonl line 1: the key "completion" is missing' prepare --input_path $out/missing.jsonl
 check 'and quotes the line' grep -qF '    [{"completion": "a"}, {"prompt": "b"}' $log.said
 check 'and leaves no file' absent $one
-check 'nor a part of it' absent $one.part
+check 'nor a part of it' sh -c "! ls -d ${one%/*}/samba-* 2>/dev/null"
 rows 'skipping it' "220/1 65/1 256/3$(pad 5)
 " missing.jsonl --ignore_input_format_error
 check 'collects the line' sh -c \
@@ -227,7 +228,7 @@ if have script; then
     check 'a bar with the time that is left' says ETA script -qec "$samba prepare-data \
         --input_path $out/huge.jsonl --output_path $one --overwrite_output_path \
         --pretrained_tokenizer $out/bytes" /dev/null
-else echo 'skipped: the progress bar, script is not installed'; fi
+else skip 'the progress bar' 'script: apt-get install bsdutils'; fi
 
 # ---- Broken inputs and wrong words: each has its sentence ---------------------------------------
 bad() {             # bad 'line of JSON' 'what it says'
@@ -505,14 +506,14 @@ if [ "$(id -u)" != 0 ]; then
         "mkdir $out/locked; chmod 500 $out/locked; $samba prepare-data --input_path $out/a.jsonl \
         --output_path $out/locked/a.hdf5 --pretrained_tokenizer $out/bytes"
 fi
-[ ! -w /dev/full ] || check 'a full disk' fails_with 1 'No space left' sh -c \
-    "ln -sf /dev/full $out/full.hdf5.part; $samba prepare-data --input_path $out/a.jsonl \
-    --output_path $out/full.hdf5 --pretrained_tokenizer $out/bytes"
+check 'a device is not replaced' fails_with 1 'no regular file' sh -c \
+    "ln -sf /dev/null $out/null.hdf5; $samba prepare-data --input_path $out/a.jsonl \
+    --output_path $out/null.hdf5 --overwrite_output_path --pretrained_tokenizer $out/bytes"
 
 check 'a disk that fills up' fails_with 1 'is the disk full?' sh -c \
     "trap '' XFSZ; ulimit -f 8; $samba prepare-data --input_path $out/huge.jsonl --silent \
     --output_path $out/fills.hdf5 --overwrite_output_path --pretrained_tokenizer $out/bytes"
-check 'leaves no part of it' absent $out/fills.hdf5.part
+check 'leaves no part of it' sh -c "! ls -d $out/samba-* 2>/dev/null"
 
 # ---- Signals, and output that goes nowhere ------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400000; i++) printf "{\"completion\": \"%d %d\"}\n", i, i * i }' \
@@ -523,7 +524,7 @@ started() {         # started SIGNAL FOLDER: the pipeline in the background, tol
         >$out/ended 2>&1 &
     pid=$!
     i=0
-    until ls "$2"/*.part >/dev/null 2>&1 || [ $i = 600 ]; do sleep .1; i=$((i + 1)); done
+    until ls -d "$2"/samba-*.dir >/dev/null 2>&1 || [ $i = 600 ]; do sleep .1; i=$((i + 1)); done
     kill -"$1" $pid
     wait $pid 2>/dev/null
 }
@@ -538,7 +539,7 @@ code=$?
 check 'kill: the code of the signal' [ $code = 143 ]
 check 'kill: says so' grep -q 'stopped by signal 15' $out/ended
 check 'kill: and that the folder is not whole' grep -q 'told is not whole' $out/ended
-check 'kill: no part is left' sh -c "! ls $out/told/*.part $out/told/splits 2>/dev/null"
+check 'kill: no part is left' sh -c "! ls -d $out/told/samba-* $out/told/splits 2>/dev/null"
 check 'kill: no process is left' ended $out/told
 started KILL $out/dead
 check 'kill -9: no process is left, either' ended $out/dead
@@ -618,8 +619,7 @@ check 'decode-data of damage does not crash' sh -c \
 
 # ---- The gold files -----------------------------------------------------------------------------
 if ! [ -e "$gold/pretraining" ]; then
-    echo "skipped: there are no gold files in $gold"
-    finish
+    skip_all 'the gold files of generative_data_prep' "its tests/examples in $gold"
 fi
 same() { $helper same "$1" "$2"; }
 is_gold() {         # is_gold CASE IDS TYPES flags...: the beginnings of the SHA-256 of both tables
@@ -694,5 +694,5 @@ for python in python3 /usr/bin/python3; do
 done
 if [ -n "$judge" ]; then check 'h5py: every table, type, chunk and filter as in the gold files' \
     "$judge" $out/judge.py $out "$gold"
-else echo 'skipped: h5py is not installed'; fi
+else skip 'HDF5 files as h5py sees them' 'h5py: apt-get install python3-h5py'; fi
 finish

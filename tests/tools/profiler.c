@@ -140,8 +140,8 @@ static void test_names_of_runs(void)
     samba_session_run_desc by_calls = { .from_call_id = 1, .until_call_id = 3 };
     samba_session_run_desc all = { .outputs = &n.loss, .n_outputs = 1 };
     samba_start_profile(p);
-    CHECK(samba_run(n.s, SAMBA_OPT | SAMBA_FWD) && samba_session_run(n.s, &by_types));
-    CHECK(count(p, "SAMBA_SESSION_RUN_FWD_OPT") == 1);
+    CHECK(samba_run(n.s, SAMBA_BCKWD | SAMBA_FWD) && samba_session_run(n.s, &by_types));
+    CHECK(count(p, "SAMBA_SESSION_RUN_FWD_BCKWD") == 1);
     CHECK(count(p, "SAMBA_SESSION_RUN_OPT_FWD_BCKWD") == 1);
     CHECK(count(p, "PyRT_RUN") == 3 && count(p, "SAMBA_SESSION_RUN") == 0);     // OPT, then the others
     int64_t before = count(p, "FWD");
@@ -551,10 +551,8 @@ static void test_trace(void)
     CHECK(samba_end_profile(p, NULL) && samba_profile_trace(p, TRACE));
     CHECK(check_trace(TRACE, STEP) == 5 && check_trace(TRACE, "PyRT_GET_TENSORS") == 5);
     CHECK(check_trace(TRACE, "FWD") == 5 * n_sections(n.s, "FWD") && check_trace(TRACE, "SAMBA_INIT_RUNTIME") == 1);
-    const char *bad = "\xef\xbf\xbd";                   // each byte that is no UTF-8
-    char name[80];
-    snprintf(name, sizeof name, "a \"name\" \\ \n\t\x01 \xc3\xa9 %s %s%s%s %s%s", bad, bad, bad, bad, bad, bad);
-    CHECK(check_trace(TRACE, name) == 1);
+    // each byte that is no UTF-8 is spelled out
+    CHECK(check_trace(TRACE, "a \"name\" \\ \n\t\x01 \xc3\xa9 \\xFF \\xED\\xA0\\x80 \\xE2\\x82") == 1);
     samba_profiler_close(p);
     CHECK(samba_close(n.s) == 0);
 }
@@ -603,6 +601,14 @@ static void test_measure_functions(void)
     CHECK(samba_compile(n.s, &n.program) && samba_zero_inputs(n.s));
     samba_performance p = samba_measure_performance(n.s, B, 3);
     CHECK(p.count == 3 && p.mean > 0 && p.best <= p.mean && p.throughput > 0);
+    CHECK(p.best > 0 && p.p50 >= p.best && p.p99 >= p.p50 && p.p99 <= 3 * p.mean);
+    samba_measure_opts opts = { .batch_size = B, .n_iterations = 5, .inference = true, .pef = PEF };
+    p = samba_measure_performance_with(n.s, &opts);
+    CHECK(p.count == 5 && p.p50 >= p.best && p.p99 >= p.p50);
+    CHECK(samba_measure_sections(n.s, B, -1, 3, t, MANY) == -1 && !samba_ok(n.s));
+    samba_clear_error(n.s);
+    CHECK(samba_measure_performance(n.s, B, -1).count == 0 && !samba_ok(n.s));
+    samba_clear_error(n.s);
     CHECK(samba_measure_sections(n.s, B, 2, 3, t, MANY) == 2);
     CHECK(t[0].mean > 0 && t[0].best <= t[0].mean && t[1].throughput > 0 && t[1].section.type);
     int32_t all = samba_measure_sections(n.s, 0, 0, 1, t, MANY);
@@ -619,6 +625,52 @@ static void test_measure_functions(void)
     }
     CHECK(flops == 0 && fabs(after - before) < 1e-9);
     CHECK(samba_close(n.s) == 0);
+}
+
+// ---- What a program prints --------------------------------------------------------------------
+
+// Each flag has a line: those of all programs, its own, those of run alone.
+static void test_help(void)
+{
+    static const samba_flag own[2] = { { .name = "first", .help = "of its own" },
+                                       { .name = "second", .help = "too" } };
+    static const samba_flag of_run[1] = { { .name = "third", .help = "of run" } };
+    samba_app_args args;
+    memset(&args, 0, sizeof args);
+    args.run_flags = of_run;
+    args.n_run_flags = 1;
+    FILE *f = fopen(LOG, "w");
+    CHECK(f != NULL);
+    if (!f) return;
+    samba_driver__usage(f, "program", &args, own, 2);
+    CHECK(fclose(f) == 0 && read_text(LOG));
+    CHECK(strncmp(text, "usage: program compile", 22) == 0);
+    for (int32_t i = 0; i < SAMBA_DRIVER__N_FLAGS; i++) {
+        char line[60];
+        snprintf(line, sizeof line, "\n  --%s ", samba_driver__flags[i].flag.name);
+        CHECK(strstr(text, line) != NULL);
+    }
+    CHECK(strstr(text, "\n  --first              of its own\n  --second             too\n"));
+    CHECK(strstr(text, "\nrun and test only:\n  --third              of run\n"));
+}
+
+// A clock too coarse for any op: each has no share, and not one that is no number.
+static void test_ops_without_time(void)
+{
+    samba_section_time times[2];
+    memset(times, 0, sizeof times);
+    times[0].section.op = "add";
+    times[1].section.op = "mul";
+    fflush(stdout);
+    int kept = dup(STDOUT_FILENO);
+    CHECK(kept >= 0 && freopen(LOG, "w", stdout));
+    samba_driver__print_ops(times, 2);
+    fflush(stdout);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    CHECK(read_text(LOG));
+    CHECK(strstr(text, "op add                      best 0.000 ms, 0.0 %\n"));
+    CHECK(strstr(text, "op mul                      best 0.000 ms, 0.0 %\n"));
 }
 
 int main(void)
@@ -639,5 +691,7 @@ int main(void)
     RUN(test_trace);
     RUN(test_measure);
     RUN(test_measure_functions);
+    RUN(test_help);
+    RUN(test_ops_without_time);
     return test_summary();
 }

@@ -46,6 +46,6 @@ if have python3 && have pandoc; then
     cp -r samba.h examples tools $out/tree
     check 'a function without an example is found' refuses_missing_example
 else
-    echo 'skipped: make docs needs python3 and pandoc (tools/dev/install.sh docs)'
+    skip 'make docs' 'python3 and pandoc: tools/dev/install.sh docs'
 fi
 finish

@@ -3,8 +3,17 @@
    is with runs of other kinds, and where it cannot be, a sentence says so. */
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/counting.h"
+#define malloc(size) counting_malloc(size)
+#define calloc(n, size) counting_calloc(n, size)
+#define realloc(p, size) counting_realloc(p, size)
+#define free(p) counting_free(p)
 #define SAMBA_REPLAY_IMPLEMENTATION
 #include "tools/include/samba/replay.h"
+#undef malloc
+#undef calloc
+#undef realloc
+#undef free
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include <math.h>
@@ -170,7 +179,7 @@ static void test_fifty(void)
         samba_clear_error(n.s);
         n_bad += state_of(n.s) != before;
         repeated += replays(before, message);
-        free(message);
+        counting_free(message);
         close_net(&n);
         if (i < 49) remove(PATH);
     }
@@ -193,7 +202,7 @@ static void test_step(void)
     samba_clear_error(n.s);
     CHECK(state_of(n.s) == before);
     CHECK(replays(before, message));
-    free(message);
+    counting_free(message);
     close_net(&n);
 }
 
@@ -220,7 +229,7 @@ static void test_description(void)
     char *message = samba_replay__joined(samba_error(s), "");
     samba_clear_error(s);
     CHECK(replays(state_of(s), message));
-    free(message);
+    counting_free(message);
     samba_replay_close(r);
     samba_close(s);
 }
@@ -278,7 +287,7 @@ static bool ends_in(masked *m, const char *op)
     samba_clear_error(m->s);
     fine = fine && replays(state_of(m->s), message);
     if (!fine) printf("%s\n", message);
-    free(message);
+    counting_free(message);
     samba_replay_close(m->replay);
     samba_close(m->s);
     remove(PATH);
@@ -408,15 +417,71 @@ static void test_sections(void)
     }
 }
 
+// The section of the optimizer alone goes on from no run: it may be run for ever.
+static void test_many_steps_of_the_optimizer(void)
+{
+    samba_desc desc = { .threads = 1 };
+    samba_program p = adamw();
+    p.level = SAMBA_O0;
+    masked m = open_masked(&desc, &p);
+    samba_section section;
+    int32_t last = -1;
+    feed_masked(&m, 9, 9);
+    CHECK(samba_replay_run(m.replay, 0));
+    for (int32_t id = 0; samba_describe_section(m.s, id, &section); id++)
+        if (section.types & SAMBA_OPT) last = id;
+    samba_run_desc d = { .section_ids = &last, .n_section_ids = 1 };
+    bool fine = last >= 0;
+    for (int i = 0; fine && i <= SAMBA_REPLAY__MOST_RUNS; i++)
+        fine = samba_replay_run_with(m.replay, &d);
+    if (!fine) printf("%s\n", samba_error(m.s));
+    CHECK(fine);
+    samba_replay_close(m.replay);
+    samba_clear_error(m.s);
+    samba_close(m.s);
+}
+
+// A weight that is fed is put back as it was fed; its neighbours, which are as large, as they were.
+static void test_what_a_feed_leaves_alone(void)
+{
+    enum { MOST = 1 << 10 };
+    static const char *const around[] = { "fc__weight__exp_avg", "fc__weight__exp_avg_sq" };
+    float before[2][MOST], after[MOST], weight[MOST];
+    samba_desc desc = { .threads = 1 };
+    samba_program p = adamw();
+    masked m = open_masked(&desc, &p);
+    feed_masked(&m, 9, 9);
+    CHECK(samba_replay_run(m.replay, 0) && samba_replay_run(m.replay, 0));
+    samba_tensor *t = samba_tensor_by_name(m.s, "fc__weight");
+    size_t size = samba_bytes(t);
+    CHECK(size <= sizeof weight && samba_copy_out(t, weight, size));
+    for (int i = 0; i < 2; i++)
+        CHECK(samba_copy_out(samba_tensor_by_name(m.s, around[i]), before[i], size));
+    for (size_t i = 0; i < size / sizeof *weight; i++) weight[i] += 0.125f;
+    samba_feed feed = { .tensor = t, .data = weight, .bytes = size };
+    samba_run_desc d = { .feeds = &feed, .n_feeds = 1 };
+    feed_masked(&m, 9, -9);
+    CHECK(!samba_replay_run_with(m.replay, &d));
+    samba_clear_error(m.s);
+    CHECK(samba_copy_out(t, after, size) && !memcmp(after, weight, size));
+    for (int i = 0; i < 2; i++) {
+        CHECK(samba_copy_out(samba_tensor_by_name(m.s, around[i]), after, size));
+        CHECK(!memcmp(after, before[i], size));
+    }
+    samba_replay_close(m.replay);
+    samba_close(m.s);
+    remove(PATH);
+}
+
 // ---- Where the value comes from -----------------------------------------------------------------
 
 static const samba_run_desc whole = { .types = { 0 } };
 
-// A NaN that a weight, a feed of a weight, an input or the rate holds; and an infinity of the step.
+// A NaN that a weight, a feed of a weight, an input, or a state holds.
 static void test_leaves(void)
 {
     static const struct { const char *tensor; bool fed; } cases[] = {
-        { "fc__weight", false }, { "fc__weight", true }, { "x", false }, { "lr", false },
+        { "fc__weight", false }, { "fc__weight", true }, { "x", false },
         { "norm__running_mean", false }, { "norm__weight__exp_avg", false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -527,6 +592,14 @@ static void moody_kernel(const samba_args *a)
     if (++calls % 5 == 0) a->out[0][a->begin] = NAN;
 }
 
+// One that fails in each call, each time in another element.
+static void restless_kernel(const samba_args *a)
+{
+    static int calls;
+    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = a->in[0][i];
+    a->out[0][a->begin + calls++ % N] = NAN;
+}
+
 static void own_log_kernel(const samba_args *a)
 {
     for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = logf(a->in[0][i]);
@@ -534,20 +607,25 @@ static void own_log_kernel(const samba_args *a)
 
 static void test_not_repeated(void)
 {
-    static const samba_op moody = { .name = "moody", .wire = 0x8000, .signature = "*->*", .cost = 1,
-                                    .kernel = moody_kernel };
-    masked m;
-    memset(&m, 0, sizeof m);
-    m.s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
-    CHECK(samba_register_op(m.s, &moody));
-    m.x = samba_randn(m.s, "x", SAMBA_SHAPE(B, F));
-    samba_program p = { .inference = true };
-    p.outputs[0] = samba_apply(m.s, "moody", &m.x, 1, NULL, 0);
-    CHECK(samba_compile(m.s, &p));
-    m.replay = samba_replay_open(m.s, PATH);
-    int runs = 0;
-    while (runs < 9 && samba_replay_run(m.replay, 0)) runs++;
-    CHECK(runs < 9 && ends_without(&m, "something was changed"));
+    static const samba_op ops[2] = {
+        { .name = "moody", .wire = 0x8000, .signature = "*->*", .cost = 1, .kernel = moody_kernel },
+        { .name = "restless", .wire = 0x8002, .signature = "*->*", .cost = 1,
+          .kernel = restless_kernel },
+    };
+    for (int i = 0; i < 2; i++) {
+        masked m;
+        memset(&m, 0, sizeof m);
+        m.s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+        CHECK(samba_register_op(m.s, &ops[i]));
+        m.x = samba_randn(m.s, "x", SAMBA_SHAPE(B, F));
+        samba_program p = { .inference = true };
+        p.outputs[0] = samba_apply(m.s, ops[i].name, &m.x, 1, NULL, 0);
+        CHECK(samba_compile(m.s, &p));
+        m.replay = samba_replay_open(m.s, PATH);
+        int runs = 0;
+        while (runs < 9 && samba_replay_run(m.replay, 0)) runs++;
+        CHECK(runs < 9 && ends_without(&m, "something was changed"));
+    }
 }
 
 // A run with an op of the program's own is repeated where the op is registered.
@@ -652,6 +730,38 @@ static void test_losses(void)
     samba_close(m.s);
 }
 
+// ---- Memory that runs out -----------------------------------------------------------------------
+
+// Whichever block is missing, the replay is not opened, for want of memory, and nothing is left; or
+// it could do without, and its file repeats the run.
+static void test_no_memory(void)
+{
+    bool failed = true;
+    for (long n = 0; n < 1000 && failed; n++) {
+        samba_desc desc = { .threads = 1 };
+        samba_program p = adamw();
+        masked m = open_masked(&desc, &p);
+        samba_replay_close(m.replay);
+        feed_masked(&m, 9, 9);
+        CHECK(samba_run(m.s, 0) && samba_run(m.s, 0));
+        long before = n_live;
+        n_calls = 0, fail_at = n;
+        m.replay = samba_replay_open(m.s, PATH);
+        failed = n_calls > n;
+        fail_at = -1;
+        if (!m.replay) {
+            CHECK(failed && n_live == before && says(m.s, "memory"));
+            samba_clear_error(m.s);
+            samba_close(m.s);
+            continue;
+        }
+        feed_masked(&m, 9, -9);
+        CHECK(!samba_replay_run(m.replay, 0));
+        CHECK(ends_in(&m, "log"));
+    }
+    CHECK(!failed);
+}
+
 // ---- Damaged files ----------------------------------------------------------------------------
 
 // Is the file refused, with a sentence that has this word?
@@ -699,6 +809,7 @@ int main(void)
 {
     RUN(test_fifty);
     RUN(test_damaged);
+    RUN(test_no_memory);
     RUN(test_step);
     RUN(test_description);
     RUN(test_modes);
@@ -706,6 +817,8 @@ int main(void)
     RUN(test_backward);
     RUN(test_running_stats);
     RUN(test_sections);
+    RUN(test_many_steps_of_the_optimizer);
+    RUN(test_what_a_feed_leaves_alone);
     RUN(test_leaves);
     RUN(test_programs);
     RUN(test_restored);

@@ -227,18 +227,48 @@ static void test_page(void)
     samba_report_sample(r, &image, 0, 1, 0.625);
     CHECK(samba_report_close(r));
     CHECK(read_file("report.html"));
-    CHECK(strstr(text, "<title>A &lt;small> net</title>") && strstr(text, "</html>"));
+    CHECK(strstr(text, "<title>A &lt;small&gt; net</title>") && strstr(text, "</html>"));
     CHECK(strstr(text, "--flag=&quot;a&lt;b&quot;") && strstr(text, "1 of 2 right"));
     CHECK(count("<svg viewBox=\"0 0 560") == 3);        // loss, lr, gradient norm
     CHECK(count("<figure class=\"small\">") == 4);
     CHECK(count("<td class=\"hit\"") == C && count("<td class=\"miss\"") == C * C - C);
-    CHECK(strstr(text, "dog &amp; &lt;bone>&nbsp;62&nbsp;%<br>is cat") != NULL);
+    CHECK(strstr(text, "dog &amp; &lt;bone&gt;&nbsp;62&nbsp;%<br>is cat") != NULL);
     CHECK(!strstr(text, "http://") && !strstr(text, "https://") && !strstr(text, "<script"));
     // A bitmap of 3 x 2: 54 bytes, and rows of 12 with the lower one first, which is all white in
     // two pixels and gray in one.
     CHECK(strstr(text, "base64,Qk1OAAAAAAAAADYAAAAoAAAAAwAAAAIAAAABABgAAAAAABgAAAAAAAAAAAAAAAAA"
                        "AAAAAAAA////////gICAAAAAAAAAgICA////AAAA\"") != NULL);
     samba_close(n.s);
+}
+
+// A confusion matrix names each class, and each row is a whole: its hits and misses, whose shade is
+// the root of their share.
+static void test_confusion_matrix(void)
+{
+    static const int n[C][C] = { { 3, 1, 0 }, { 4, 0, 0 }, { 0, 0, 0 } };
+    static const int shade[C][C] = { { 87, 50, 0 }, { 100, 0, 0 }, { 0, 0, 0 } };
+    net m = compiled();
+    samba_report_opts o = options();
+    empty_folder();
+    samba_report *r = samba_report_open(m.s, &o);
+    for (int l = 0; l < C; l++)
+        for (int c = 0; c < C; c++)
+            for (int i = 0; i < n[l][c]; i++) samba_report_prediction(r, l, c);
+    CHECK(samba_report_close(r) && read_file("report.html"));
+    CHECK(strstr(text, "<small>3 of 8 right</small>") != NULL);
+    CHECK(strstr(text, "predicted</th><th>cat</th><th>dog &amp; &lt;bone&gt;</th><th>fish</th></tr>"));
+    const char *at = strstr(text, "<tbody>");
+    for (int i = 0; at && i < C * C; i++) {
+        char want[80];
+        int l = i / C, c = i % C;
+        snprintf(want, sizeof want, "<td class=\"%s\" style=\"--part:%d%%\">%d</td>",
+                 l == c ? "hit" : "miss", shade[l][c], n[l][c]);
+        at = strstr(at, "<td ");
+        CHECK(at && !strncmp(at, want, strlen(want)));
+        if (at) at += 4;
+    }
+    CHECK(at != NULL);
+    samba_close(m.s);
 }
 
 // However long it is, a curve keeps its mean and its ends in bounded memory.
@@ -291,6 +321,25 @@ static void test_errors(void)
     CHECK(samba_close(n.s) == 0);
 }
 
+// A service may have closed its standard input: then a file gets the number 0.
+static void test_without_standard_input(void)
+{
+    net n = compiled();
+    samba_report_opts o = options();
+    empty_folder();
+    int kept = dup(0);
+    CHECK(kept > 0 && close(0) == 0);
+    samba_report *r = samba_report_open(n.s, &o);
+    CHECK(r != NULL);
+    train(&n, r, 0);
+    CHECK(samba_report_close(r));
+    CHECK(dup2(kept, 0) == 0 && close(kept) == 0);
+    CHECK(read_file("log.csv") && count(",loss,") == STEPS && read_file("report.html"));
+    if (!samba_ok(n.s)) printf("%s\n", samba_error(n.s));
+    samba_clear_error(n.s);
+    samba_close(n.s);
+}
+
 // A log that a killed program left: what comes after the checkpoint, or is no whole row, goes.
 static void test_resumed_log(void)
 {
@@ -335,7 +384,7 @@ static void test_page_of_error(void)
     samba_report_value(r, "test/accuracy", 0.5);
     samba_fail(n.s, SAMBA_ERANGE, "a <bad> value");
     CHECK(samba_report_close(r) && read_file("report.html"));
-    CHECK(strstr(text, "Ended by an error") && strstr(text, "SAMBA_ERANGE a &lt;bad> value"));
+    CHECK(strstr(text, "Ended by an error") && strstr(text, "SAMBA_ERANGE a &lt;bad&gt; value"));
     CHECK(strstr(text, "<dd>7 of 100</dd>") && strstr(text, "<figcaption>test/accuracy <b>0.5</b>"));
     CHECK(count("<figure class=\"small\">") == 4);
     samba_clear_error(n.s);
@@ -394,7 +443,9 @@ int main(void)
     RUN(test_gradient_norm);
     RUN(test_events);
     RUN(test_page);
+    RUN(test_confusion_matrix);
     RUN(test_long_curve);
+    RUN(test_without_standard_input);
     RUN(test_resumed_log);
     RUN(test_page_of_error);
     RUN(test_terminal);

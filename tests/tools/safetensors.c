@@ -11,6 +11,7 @@
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #include "tools/include/samba/safetensors.h"
 #include "tests/lib/test.h"
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -99,6 +100,9 @@ static const broken headers[] = {
     { "{\"a\\ud800\\n\":1}", 0, "surrogate" },
     { "{\"a\\ud800\\u0041\":1}", 0, "surrogate" },
     { "{\"a\\udc00\":1}", 0, "surrogate" },
+    { "{\"a\\udfff\":1}", 0, "surrogate" },
+    { "{\"a\\ud800\\udbff\":1}", 0, "surrogate" },
+    { "{\"a\\udbff\\ue000\":1}", 0, "surrogate" },
     { "{\"\xFF\":1}", 0, "not UTF-8" },
     { "{\"\xC0\x80\":1}", 0, "not UTF-8" },
     { "{\"\xED\xA0\x80\":1}", 0, "not UTF-8" },
@@ -377,6 +381,27 @@ static bool read_all(const char *file)
     return true;
 }
 
+// What does not fit into a room for names ends with dots, wherever it is cut.
+static void test_shown_in_little_room(void)
+{
+    static const char *const text[2] = { "abcdefgh", "abc\001\002" };
+    for (int t = 0; t < 2; t++) {
+        char whole[64], room[64];
+        samba_base_shown(text[t], whole, sizeof whole);
+        size_t n = strlen(whole);
+        for (size_t size = 1; size <= n + 2; size++) {
+            memset(room, 'x', sizeof room);
+            const char *shown = samba_base_shown(text[t], room, size);
+            size_t length = strlen(shown);
+            CHECK(shown == room && length < size && room[size] == 'x');
+            if (size > n) CHECK(!strcmp(shown, whole));
+            else if (size < 4) CHECK(length == 0);
+            else CHECK(length >= 3 && !strcmp(shown + length - 3, "...")
+                       && !strncmp(shown, whole, length - 3));
+        }
+    }
+}
+
 static void test_every_truncation(void)
 {
     unsigned char bytes[1024];
@@ -633,6 +658,17 @@ static void test_what_is_not_finite_is_refused(void)
     CHECK(n_live == 0);
 }
 
+// How many files the folder of these tests has that somebody writes.
+static int n_temporary(void)
+{
+    int n = 0;
+    DIR *list = opendir(folder);
+    const struct dirent *entry;
+    while (list && (entry = readdir(list)) != NULL) n += strncmp(entry->d_name, "samba-", 6) == 0;
+    if (list) closedir(list);
+    return n;
+}
+
 static bool exists(const char *file)
 {
     FILE *f = fopen(file, "rb");
@@ -640,17 +676,24 @@ static bool exists(const char *file)
     return f != NULL;
 }
 
+static bool file_is(const char *file, const char *text)
+{
+    char bytes[64] = "";
+    FILE *f = fopen(file, "rb");
+    if (f) bytes[fread(bytes, 1, sizeof bytes - 1, f)] = 0;
+    if (f) fclose(f);
+    return strcmp(bytes, text) == 0;
+}
+
 // What is refused leaves the old file and no temporary one.
 static void refuses_entry(samba_safetensors_entry e, const char *reason)
 {
-    char temporary[140];
     samba_safetensors_entry twice[2] = { e, e };
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
     samba_safetensors_writer *w = samba_safetensors_create(path, twice, 2, NULL, 0, why,
                                                            sizeof why);
     CHECK(!w && strstr(why, reason) && strstr(why, path));
     if (!strstr(why, reason)) printf("%s\n", why);
-    CHECK(!exists(temporary) && n_live == 0);
+    CHECK(n_temporary() == 0 && n_live == 0);
     samba_safetensors_abandon(w);
 }
 
@@ -676,7 +719,7 @@ static void test_what_cannot_be_written(void)
     CHECK(!samba_safetensors_create(path, NULL, 1, NULL, 0, why, sizeof why));
     CHECK(!samba_safetensors_create(path, &e, 1, NULL, 1, why, sizeof why));
     CHECK(!samba_safetensors_create("build/no/where", &e, 1, NULL, 0, why, sizeof why));
-    CHECK(strstr(why, "build/no/where.tmp cannot be created") && n_live == 0);
+    CHECK(strstr(why, "build/no/where: it cannot be written") && n_live == 0);
     CHECK(!samba_safetensors_finish(NULL, why, sizeof why));
     CHECK(!samba_safetensors_put(NULL, NULL, 0));
     samba_safetensors_abandon(NULL);
@@ -685,34 +728,67 @@ static void test_what_cannot_be_written(void)
 static void test_an_unfinished_file_replaces_nothing(void)
 {
     const float x[3] = { 1, 2, 3 }, *const data = x;
-    char temporary[140];
+    char mine[140], left[140];
     samba_safetensors_entry e = entry_of("a", SAMBA_SAFETENSORS_F32, 1, 2, 0);
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    snprintf(mine, sizeof mine, "%s.tmp", path);            // a file of somebody else
+    snprintf(left, sizeof left, "%s/samba-0123456789abcdef.tmp", folder);
+    write_file(mine, "mine", 4);
     CHECK(samba_safetensors_save(path, &e, &data, 1, why, sizeof why));
     e.name = "b";
     samba_safetensors_writer *w = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);
-    CHECK(samba_safetensors_put(w, x, 1) && exists(temporary));
+    CHECK(samba_safetensors_put(w, x, 1) && n_temporary() == 1);
     CHECK(!samba_safetensors_finish(w, why, sizeof why));
-    CHECK(strstr(why, "tensor 0 of 1 got 1 of its 2 elements") && !exists(temporary));
+    CHECK(strstr(why, "tensor 0 of 1 got 1 of its 2 elements") && n_temporary() == 0);
     w = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);
-    CHECK(!samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why));    // somebody writes it
-    CHECK(strstr(why, "cannot be created") && exists(temporary));
+    samba_safetensors_writer *other_one = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);
+    CHECK(other_one && n_temporary() == 2);                  // each has a file of its own
+    samba_safetensors_abandon(other_one);
     CHECK(!samba_safetensors_put(w, x, 3) && !samba_safetensors_put(w, x, 1));
     CHECK(!samba_safetensors_finish(w, why, sizeof why) && strstr(why, "more elements"));
     w = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);
     samba_safetensors_put(w, x, 2);
     samba_safetensors_abandon(w);
-    CHECK(!exists(temporary) && n_live == 0);
+    CHECK(n_temporary() == 0 && n_live == 0);
     samba_safetensors *f = open_one(path);
     CHECK(samba_safetensors_find(f, "a") != NULL);
     samba_safetensors_close(f);
-    write_file(temporary, "left by a killed process", 24);
-    CHECK(samba_safetensors_save(path, &e, &data, 1, why, sizeof why) && !exists(temporary));
+    write_file(left, "left by a killed process", 24);
+    CHECK(samba_safetensors_save(path, &e, &data, 1, why, sizeof why) && n_temporary() == 0);
     CHECK(!samba_safetensors_save(folder, &e, &data, 1, why, sizeof why));
-    CHECK(strstr(why, "cannot be replaced") != NULL);
+    CHECK(strstr(why, "this is a folder") != NULL && exists(mine) && file_is(mine, "mine"));
+    remove(mine);
     const float *nothing = NULL;
     CHECK(!samba_safetensors_save(path, &e, &nothing, 1, why, sizeof why));
     CHECK(!samba_safetensors_save(path, &e, NULL, 1, why, sizeof why));
+}
+
+// A pipe whose name is that of a leftover makes nobody wait: it goes as one.
+static void test_a_pipe_among_leftovers(void)
+{
+    const float x[2] = { 1, 2 }, *const data = x;
+    char left[140];
+    samba_safetensors_entry e = entry_of("a", SAMBA_SAFETENSORS_F32, 1, 2, 0);
+    snprintf(left, sizeof left, "%s/samba-0123456789abcdef.tmp", folder);
+    CHECK(mkfifo(left, 0600) == 0);
+    alarm(60);
+    CHECK(samba_safetensors_save(path, &e, &data, 1, why, sizeof why) && n_temporary() == 0);
+    alarm(0);
+}
+
+// A service may have closed its standard input: then a file gets the number 0.
+static void test_saves_without_standard_input(void)
+{
+    const float x[2] = { 1, 2 }, *const data = x;
+    samba_safetensors_entry e = entry_of("a", SAMBA_SAFETENSORS_F32, 1, 2, 0);
+    int kept = dup(0);
+    CHECK(kept > 0 && close(0) == 0);
+    why[0] = 0;
+    CHECK(samba_safetensors_save(path, &e, &data, 1, why, sizeof why) && n_temporary() == 0);
+    samba_safetensors *f = open_one(path);
+    CHECK(samba_safetensors_count(f) == 1);
+    samba_safetensors_close(f);
+    CHECK(dup2(kept, 0) == 0 && close(kept) == 0);
+    if (*why) printf("%s\n", why);
 }
 
 static void test_a_full_disk(void)
@@ -867,6 +943,7 @@ int main(int argc, char **argv)
     RUN(test_length_of_header);
     RUN(test_what_is_no_file);
     RUN(test_names_in_reasons_are_printable);
+    RUN(test_shown_in_little_room);
     RUN(test_every_truncation);
     RUN(test_every_changed_byte);
     RUN(test_shards);
@@ -878,6 +955,8 @@ int main(int argc, char **argv)
     RUN(test_what_is_not_finite_is_refused);
     RUN(test_what_cannot_be_written);
     RUN(test_an_unfinished_file_replaces_nothing);
+    RUN(test_a_pipe_among_leftovers);
+    RUN(test_saves_without_standard_input);
     RUN(test_a_full_disk);
     RUN(test_json);
     RUN(test_every_failing_allocation);

@@ -12,11 +12,11 @@ trap 'rm -rf $here' EXIT
 . tests/lib/test.sh
 
 echo '#include <cjson/cJSON.h>' | ${CC:-cc} -E -x c - >/dev/null 2>&1 ||
-    skip_all 'no <cjson/cJSON.h>'
+    skip_all 'safetensors beside its judge' '<cjson/cJSON.h>: tools/dev/install.sh test'
 if ! $python -c 'import safetensors.numpy' 2>/dev/null; then
     python3 -m venv "$judges" >$here/log 2>&1 &&
         $python -m pip -q install safetensors numpy >>$here/log 2>&1 ||
-        skip_all "the Python package safetensors cannot be installed: $(tail -n 1 $here/log)"
+        skip_all "safetensors beside its judge, $(tail -n 1 $here/log)" 'safetensors from PyPI'
 fi
 ${CC:-cc} ${CFLAGS:--O2} -I. -o $here/safetensors tests/tools/safetensors.c -lm -lcjson || exit 1
 $here/safetensors --corpus $here/corpus || exit 1

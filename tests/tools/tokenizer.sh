@@ -29,7 +29,7 @@ add_judged() {
 
 for header in cjson/cJSON.h utf8proc.h; do
     echo "#include <$header>" | ${CC:-cc} -E -x c - >/dev/null 2>&1 && continue
-    skip_all "the tokenizer, there is no <$header>"
+    skip_all 'the tokenizer' "<$header>: tools/dev/install.sh test"
 done
 
 # ---- The header by itself, in both languages ----
@@ -37,7 +37,7 @@ printf '%s\n' '#define SAMBA_TOKENIZER_IMPLEMENTATION' \
     '#include "tools/include/samba/tokenizer.h"' >$here/t.c
 cp $here/t.c $here/t.cpp
 for cc in gcc clang; do
-    command -v $cc >/dev/null || { echo "skipped: $cc is not installed"; continue; }
+    have $cc || { skip "what $cc says" "$cc: tools/dev/install.sh test"; continue; }
     check "C99, $cc, no warning" $cc -std=c99 $flags -Wstrict-prototypes -Wmissing-prototypes \
         -O2 -I. -c -o $here/t.o $here/t.c
     check "C++11, $cc, no warning" $cc -x c++ -std=c++11 $flags -O2 -I. -c -o $here/t.o $here/t.cpp
@@ -56,7 +56,8 @@ if ! has_judges; then
     done
 fi
 if ! has_judges; then
-    skip_all "tokenizers and tiktoken cannot be installed: $(tail -n 1 $here/log)"
+    skip_all "the tokenizer beside its judges, $(tail -n 1 $here/log)" \
+        'tokenizers and tiktoken from PyPI'
 fi
 
 cat >$here/compare.py <<'END'
@@ -223,7 +224,7 @@ def compare(what, texts_in_batches, ours, hf, tk=None, data_of=str.encode):
 r = random.Random(256)
 folder = DATA + "/gpt2"
 if not os.path.exists(folder + "/vocab.json"):
-    print("skipped: GPT-2's vocabulary, there is no", folder, "- one trained on samba.h instead")
+    print("skipped: GPT-2's vocabulary (one of samba.h instead); it takes its files in", folder)
     folder = HERE + "/trained"
     with open("samba.h", "rb") as f:
         train(f.read(), 8000, folder)
@@ -273,7 +274,7 @@ if files:
     compare(f"the shared files, {sum(map(len, contents)) / 1e6:.1f} MB",
             ([c] for c in contents), ours, hf, tk)
 else:
-    print("skipped: no shared files in", DATA)
+    print("skipped: the shared files; it takes a folder", DATA)
 
 n, bad = STRINGS // 10, 0
 for _ in range(n):
@@ -375,8 +376,7 @@ if ! has_transformers; then
             >>$here/log 2>&1
 fi
 if ! has_transformers; then
-    echo "skipped: folders, transformers cannot be installed: $(tail -n 1 $here/log)"
-    finish
+    skip_all "folders of transformers, $(tail -n 1 $here/log)" 'transformers 5 from PyPI'
 fi
 cat >$here/folders.py <<'END'
 import ctypes, json, os, random, shutil, sys

@@ -6,7 +6,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 out=build/view_test log=build/view_test.log
 . tests/lib/test.sh
-have python3 || skip_all 'no python3'
+have python3 || skip_all 'the glass box' 'python3: apt-get install python3'
 rm -rf $out && mkdir -p $out || exit 1
 CC=${CC:-cc}
 MALLOC_PERTURB_=165         # glibc: memory is never zero by chance
@@ -44,8 +44,10 @@ for inputs in $out/*.inputs; do
     [ "$net" != hostile ] || continue       # its names cannot be given
     check "the page of $net is what samba_read gives" proved $net
 done
-graphs() { page graphs && python3 tests/lib/view_page.py $out/graphs.html; }
-check 'two graphs' graphs
+graphs() { page "$1" && python3 tests/lib/view_page.py $out/"$1".html; }
+check 'two graphs' graphs graphs
+check 'a graph without a name, and one behind it' graphs unnamed
+check 'both are listed' grep -qF '"graphs":["","second"]' $out/unnamed.html
 hostile() {     # inputs drawn: a name with = or a line end cannot be given
     $tool view $out/hostile.ckpt -o $out/hostile.html --runs 0 &&
         python3 tests/lib/view_page.py $out/hostile.html &&

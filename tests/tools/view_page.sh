@@ -9,11 +9,12 @@ rm -rf $out && mkdir -p $out
 . tests/lib/test.sh
 for browser in chromium chromium-browser google-chrome; do have $browser && break; done
 for program in "$browser" python3; do
-    have "$program" || skip_all "$program is not installed"
+    have "$program" || \
+        skip_all 'pages in a browser' "${program:-chromium}: tools/dev/install.sh view"
 done
 axe=$(tests/lib/axe.sh 2>$log) || {
     axe=-
-    echo "skipped: the rules of axe-core. $(cat $log)"
+    skip 'the rules of accessibility' "axe-core. $(cat $log)"
 }
 
 # Pages of the tool: nets of the tests of the data side.

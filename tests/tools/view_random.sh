@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 out=build/view_random log=build/view_random/log
 mkdir -p $out
 . tests/lib/test.sh
-have python3 || skip_all 'no python3'
+have python3 || skip_all 'the glass box of random nets' 'python3: apt-get install python3'
 CC=${CC:-cc}
 check 'the programs compile' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/random \
     tests/device/export_random.c -lm -pthread

@@ -11,19 +11,19 @@ out=build/view_real log=build/view_real/log
 data=${DATA:-/usr/share/datasets/fashion-mnist}
 rm -rf $out && mkdir -p $out
 . tests/lib/test.sh
-missing() { if [ "$1" = all ]; then check "$2" false; else echo "skipped: $2"; fi; }
+missing() { if [ "$1" = all ]; then check "$2 (it takes $3)" false; else skip "$2" "$3"; fi; }
 for browser in chromium chromium-browser google-chrome; do have $browser && break; done
 lacking=''
 for program in "$browser" python3; do have "$program" || lacking="$lacking $program"; done
 echo '#include <cjson/cJSON.h>' | ${CC:-cc} -E -x c - >/dev/null 2>&1 || lacking="$lacking cJSON"
 [ -e "$data/train-images-idx3-ubyte.gz" ] || lacking="$lacking Fashion-MNIST"
 if [ -n "$lacking" ]; then
-    missing "${1:-}" "the pages of real nets:$lacking is missing"
+    missing "${1:-}" 'the pages of real nets' "${lacking# }: tools/dev/install.sh view"
     finish
 fi
 axe=$(tests/lib/axe.sh install 2>$log) || {
     axe=-
-    missing "${1:-}" "the rules of axe-core: $(tail -n 1 $log)"
+    missing "${1:-}" 'the rules of accessibility' "axe-core. $(tail -n 1 $log)"
 }
 
 # ---- The nets, and what a run of each gives ----

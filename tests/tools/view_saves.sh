@@ -7,7 +7,7 @@ rm -rf $out && mkdir -p $out/saved
 . tests/lib/test.sh
 for browser in chromium chromium-browser google-chrome; do have $browser && break; done
 for program in "$browser" python3; do
-    have "$program" || skip_all "$program is not installed"
+    have "$program" || skip_all 'saving while a page is made' "$program: apt-get install $program"
 done
 
 CC=${CC:-cc}

@@ -5,6 +5,7 @@
 #include "tools/include/samba/onnx_import.h"
 #define SAMBA_ONNX_EXPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_export.h"
+#include "tools/cli/util/text.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,21 +80,24 @@ static bool read_pair(request *r, char *text, bool value)
 {
     char *equals = strrchr(text, '=');
     const char *flag = value ? "--value" : "--shape";
-    if (!equals || equals == text)
-        return fprintf(stderr, "%s %s: write it as NAME=NUMBERS\n", flag, text), false;
+    if (!equals || equals == text) {
+        fprintf(stderr, "%s %s: write it as NAME=NUMBERS\n", flag, shown(text));
+        return false;
+    }
     *equals = 0;
     onnx_array *a = read_numbers(equals + 1, false);
     bool fine = a && (value || (a->i && a->count <= SAMBA_MAX_DIMS));
     for (int64_t i = 0; fine && !value && i < a->count; i++) fine = a->i[i] >= 0;
     if (!fine)
         fprintf(stderr, value ? "--value %s=%s: give numbers with commas between them\n"
-                : "--shape %s=%s: give up to 8 whole numbers with commas between them\n", text,
-                equals + 1);
-    else if (is_given(r, text)) fprintf(stderr, "%s %s is given twice\n", flag, text), fine = false;
+                : "--shape %s=%s: give up to 8 whole numbers with commas between them\n",
+                shown(text), shown(equals + 1));
+    else if (is_given(r, text))
+        fprintf(stderr, "%s %s is given twice\n", flag, shown(text)), fine = false;
     else if (r->n == MAX_KNOWN) fprintf(stderr, "more than %d inputs\n", MAX_KNOWN), fine = false;
     if (fine && !value) {
         onnx_array *shape = ox_new_array(OX_FLOAT, (int32_t)a->count, a->i);
-        fine = shape || fprintf(stderr, "--shape %s: too large\n", text) < 0;
+        fine = shape || fprintf(stderr, "--shape %s: too large\n", shown(text)) < 0;
         onnx_array_free(a);
         a = shape;
     }
@@ -104,19 +108,48 @@ static bool read_pair(request *r, char *text, bool value)
     return true;
 }
 
-static void print_ports(const char *title, const onnx_port *port, int32_t n)
+// Names are those of the model, and any bytes.
+static void print_port(const char *title, const onnx_port *port, bool read)
 {
-    for (int32_t i = 0; i < n; i++) {
-        printf("%s %s", title, port[i].name);
-        if (port[i].item >= 0) printf("[%d]", port[i].item);
-        printf(": %s", ox_type_name(port[i].type));
-        if (!port[i].tensor) printf(", %s", port[i].constant ? "constant" : "nothing");
-        else printf(" (");
-        for (int32_t d = 0; port[i].tensor && d < port[i].tensor->shape.ndim; d++)
-            printf("%s%d", d ? "," : "", port[i].tensor->shape.dim[d]);
-        if (port[i].tensor) printf("), %s in the PEF", port[i].tensor->name);
-        putchar('\n');
+    const samba_tensor *t = port->tensor;
+    printf("%s %s", title, shown(port->name));
+    if (port->item >= 0) printf("[%d]", port->item);
+    printf(": %s", ox_type_name(port->type));
+    if (!t) {
+        printf(", %s\n", port->constant ? "constant" : "nothing");
+        return;
     }
+    printf(" (");
+    for (int32_t d = 0; d < t->shape.ndim; d++) printf("%s%d", d ? "," : "", t->shape.dim[d]);
+    if (read) printf("), %s in the PEF\n", shown(t->name));
+    else printf("), not in the PEF: nothing reads it\n");
+}
+
+// Inputs that no output depends on are not in the program.
+static void print_ports(const onnx_graph *g)
+{
+    for (int32_t i = 0; i < g->n_in; i++) {
+        const samba_tensor *t = g->in[i].tensor;
+        print_port("input", &g->in[i], t && t->symbol >= 0);
+    }
+    for (int32_t i = 0; i < g->n_out; i++) print_port("output", &g->out[i], true);
+}
+
+// Says what was imported, and writes the checkpoint. What the model has that is not finite stays so.
+static bool save_model(samba_session *s, const request *r, const onnx_graph *g)
+{
+    size_t size = strlen(r->to) + sizeof ".ckpt";
+    char *checkpoint = malloc(size);
+    if (!checkpoint) fprintf(stderr, "samba: no memory for the name of the checkpoint\n");
+    if (!checkpoint) return false;
+    snprintf(checkpoint, size, "%s.ckpt", r->to);
+    print_ports(g);
+    bool saved = samba_save_with(s, checkpoint, &(samba_save_opts){ .allow_nonfinite = true });
+    if (saved)
+        printf("%s: the program; %s: the same with the weights\n", shown(r->to),
+               shown(checkpoint));
+    free(checkpoint);
+    return saved;
 }
 
 static int import_model(const request *r)
@@ -124,69 +157,85 @@ static int import_model(const request *r)
     onnx_known known[MAX_KNOWN];
     onnx_graph g = { .n_in = 0 };
     samba_session *s = samba_open(NULL);
+    if (!s) fprintf(stderr, "samba: no memory for a session\n");
+    if (!s) return 1;
     memset(known, 0, sizeof known);
     for (int i = 0; i < r->n; i++) {
         known[i].name = r->name[i];
         known[i].array = r->array[i];
         known[i].fixed = r->fixed[i];
     }
-    onnx_options options = { known, r->n, r->constant_mib << 20 };
+    onnx_options options = { .known = known, .n_known = r->n,
+                             .max_constant_bytes = r->constant_mib << 20 };
     samba_program p = { .pef = r->to, .inference = true };
     bool fine = onnx_register_ops(s) && onnx_trace(s, r->from, &options, &g);
     if (!fine && *g.wants)
-        fprintf(stderr, "perhaps --value %s=%s helps\n", g.wants,
+        fprintf(stderr, "perhaps --value %s=%s helps\n", shown(g.wants),
                 *g.wants_value ? g.wants_value : "...");
-    if (fine && onnx_set_outputs(&g, &p) && samba_compile(s, &p)) {
-        char checkpoint[1000];
-        snprintf(checkpoint, sizeof checkpoint, "%s.ckpt", r->to);
-        print_ports("input", g.in, g.n_in);
-        print_ports("output", g.out, g.n_out);
-        if (samba_save(s, checkpoint))
-            printf("%s: the program; %s: the same with the weights\n", r->to, checkpoint);
-    }
+    fine = fine && onnx_set_outputs(&g, &p) && samba_compile(s, &p) && save_model(s, r, &g);
     onnx_release(&g);
-    return samba_close(s);
+    return samba_close(s) || !fine;
 }
 
 static int export_model(const request *r)
 {
-    char why[400] = "";
+    char why[800] = "";
     if (onnx_export_file(r->from, r->to, r->graph, why, sizeof why)) {
-        printf("%s: written\n", r->to);
+        printf("%s: written\n", shown(r->to));
         return 0;
     }
-    fprintf(stderr, "samba: %s: %s\n", r->from, why);
+    fprintf(stderr, "samba: %s: ", shown(r->from));
+    print_safely(stderr, why);
+    fputc('\n', stderr);
     return 1;
+}
+
+// The words behind the command. An exit code, if there is nothing more to do; -1: go on.
+static int read_words(request *r, int argc, char **argv)
+{
+    bool names = false;                 // behind --: whatever they begin with
+    for (int i = 2; i < argc; i++) {
+        bool shape = !strcmp(argv[i], "--shape"), value = !strcmp(argv[i], "--value");
+        bool flag = argv[i][0] == '-' && !names;
+        if (flag && !strcmp(argv[i], "--help")) return usage(stdout);
+        if (flag && !strcmp(argv[i], "--")) {
+            names = true;
+        } else if (flag && (shape || value) && i + 1 < argc) {
+            if (!read_pair(r, argv[++i], value)) return 2;
+        } else if (flag && !strcmp(argv[i], "--constants") && i + 1 < argc) {
+            char *end = NULL;
+            r->constant_mib = strtoull(argv[++i], &end, 10);
+            if (*end || !r->constant_mib || r->constant_mib > 1 << 24) return usage(stderr);
+        } else if (flag && !strcmp(argv[i], "--graph") && i + 1 < argc) {
+            r->graph = argv[++i];
+        } else if (!flag && !r->from) {
+            r->from = argv[i];
+        } else if (!flag && !r->to) {
+            r->to = argv[i];
+        } else return usage(stderr);
+    }
+    return -1;
+}
+
+static int run_words(const char *command, const request *r)
+{
+    if (!strcmp(command, "onnx-ops")) {
+        onnx_print_ops(print_text, NULL);
+        return 0;
+    }
+    if (!r->from || !r->to) return usage(stderr);
+    if (!strcmp(command, "import-onnx")) return import_model(r);
+    if (!strcmp(command, "export-onnx")) return export_model(r);
+    return usage(stderr);
 }
 
 int main(int argc, char **argv)
 {
     request r;
-    const char *command = argc > 1 ? argv[1] : "";
     memset(&r, 0, sizeof r);
-    for (int i = 2; i < argc; i++) {
-        bool shape = !strcmp(argv[i], "--shape"), value = !strcmp(argv[i], "--value");
-        if (!strcmp(argv[i], "--help")) return usage(stdout);
-        if ((shape || value) && i + 1 < argc) {
-            if (!read_pair(&r, argv[++i], value)) return 2;
-        } else if (!strcmp(argv[i], "--constants") && i + 1 < argc) {
-            char *end = NULL;
-            r.constant_mib = strtoull(argv[++i], &end, 10);
-            if (*end || !r.constant_mib || r.constant_mib > 1 << 24) return usage(stderr);
-        } else if (!strcmp(argv[i], "--graph") && i + 1 < argc) {
-            r.graph = argv[++i];
-        } else if (argv[i][0] != '-' && !r.from) {
-            r.from = argv[i];
-        } else if (argv[i][0] != '-' && !r.to) {
-            r.to = argv[i];
-        } else return usage(stderr);
-    }
-    int code = 2;
-    if (!strcmp(command, "onnx-ops")) onnx_print_ops(print_text, NULL), code = 0;
-    else if (!r.from || !r.to) code = usage(stderr);
-    else if (!strcmp(command, "import-onnx")) code = import_model(&r);
-    else if (!strcmp(command, "export-onnx")) code = export_model(&r);
-    else code = usage(stderr);
+
+    int code = read_words(&r, argc, argv);
+    if (code < 0) code = run_words(argc > 1 ? argv[1] : "", &r);
     for (int i = 0; i < r.n; i++) onnx_array_free(r.array[i]);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "samba: not all of the output could be written\n");

@@ -8,6 +8,8 @@ static const command commands[] = {
     { "decode-data", decode_data_main, "HDF5 back to text" },
     { "train-tokenizer", train_tokenizer_main, "learn a vocabulary from text files" },
     { "check-data", check_data_main, "is a prepared folder whole, and fit for a training" },
+    // A script, tools/cli/doctor.sh.
+    { "doctor", 0, "what this machine has, which kernels it runs, what is missing for what" },
     // Of tools/cli/onnx.c, device.c and view.c, to which tools/samba turns at once.
     { "view", 0, "a model as one HTML page: graph, values, gradients, memory, time; --diff" },
     { "replay", 0, "the run again in which a value was not finite" },

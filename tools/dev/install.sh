@@ -1,16 +1,23 @@
 #!/bin/sh
-# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs|view: makes sure that what
-# this purpose needs is installed. Says what is missing and why, installs it (as root, or through
-# sudo if that asks nothing), and is silent when nothing is missing. Elsewhere than on Debian and
-# its kin it prints the list.
+# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs|view|fuzz: makes sure that
+# what this purpose needs is installed. Says what is missing and why, installs it (as root, or
+# through sudo if that asks nothing), and is silent when nothing is missing. Elsewhere than on
+# Debian and its kin it prints the list. With "look" before the purpose nothing is installed: what
+# is missing is printed as "must|may PACKAGE: why"; tools/samba doctor asks so.
 set -u
+look=''
+if [ "${1:-}" = look ]; then
+    look=yes
+    shift
+fi
 purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | gpt | test | full | bench | tools | onnx | device | web | docs | view) ;;
+run | gpt | test | full | bench | tools | onnx | device | web | docs | view | fuzz) ;;
 *)
-    echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs|view" >&2
+    echo "usage: tools/dev/install.sh \
+run|gpt|test|full|bench|tools|onnx|device|web|docs|view|fuzz" >&2
     exit 2
     ;;
 esac
@@ -66,6 +73,8 @@ need() {
     packages="$packages $package"
     list="$list    $package: $why
 "
+    levels="$levels$level $package: $why
+"
     others="$others    $other
 "
 }
@@ -75,7 +84,7 @@ clang_major=$(clang -dumpversion 2>/dev/null | cut -d. -f1)
 gcc_major=$(gcc -dumpversion 2>/dev/null | cut -d. -f1)
 
 check() {
-    must='' may='' packages='' others='' list=''
+    must='' may='' packages='' others='' list='' levels=''
     if [ "$purpose" = web ]; then
         need must make 'runs the Makefile' 'make' has_command make
         need must clang 'compiles C for WebAssembly' 'clang' has_command "${CLANG:-clang}"
@@ -89,7 +98,7 @@ check() {
     need must gcc 'compiles C' 'a C compiler as cc (for the tests: gcc)' has_compilers
     need must libc6-dev 'headers of the C library' 'headers of the C library' has_header stdio.h
     need must make 'runs the Makefile' 'make' has_command make
-    case $purpose in tools | gpt | test)
+    case $purpose in tools | gpt | test | fuzz)
         need must libhdf5-dev 'HDF5: the files of prepare-data' 'libhdf5 with its header' has_hdf5
         need must libcjson-dev 'cJSON: reads vocabularies' 'cJSON' has_header cjson/cJSON.h
         need must libutf8proc-dev 'utf8proc: what is a letter' 'utf8proc' has_header utf8proc.h
@@ -97,7 +106,7 @@ check() {
     [ "$purpose" = tools ] && return
     onnx=must
     [ "$purpose" = test ] && onnx=may
-    case $purpose in onnx | test)
+    case $purpose in onnx | test | fuzz)
         need $onnx libonnx-dev 'onnx.proto: ONNX models' 'onnx.proto of ONNX' \
             has_file onnx/onnx.proto
         need $onnx protobuf-c-compiler 'the same' 'protoc-c of protobuf-c' has_command protoc-c
@@ -107,11 +116,23 @@ check() {
     [ "$purpose" = test ] &&
         need may tcc 'wrong answers to exercises are judged faster' 'tcc (optional)' has_command tcc
     [ "$purpose" = test ] &&
+        need may python3 'writes the copies of make mutants' 'python3 (optional)' \
+            has_command python3
+    [ "$purpose" = test ] &&
+        need may strace 'lets system calls fail: make faults' 'strace (optional)' has_command strace
+    [ "$purpose" = test ] || [ "$purpose" = fuzz ] &&
         need may libonnx-testdata 'the test set of ONNX' 'the test set of ONNX (optional)' \
             has_onnx_data
     need must libstb-dev 'stb_ds.h: the lists and maps of samba.h' \
         'stb_ds.h (github.com/nothings/stb) in the include path, as <stb/stb_ds.h> or "stb_ds.h"' \
         has_header stb/stb_ds.h
+    if [ "$purpose" = fuzz ]; then
+        need must zlib1g-dev 'zlib: gzipped data is read' 'zlib with its header' has_header zlib.h
+        need may clang 'libFuzzer: inputs are led to new code' 'clang (optional)' has_command clang
+        need may "$clang_rt" 'the same, and sanitizers' 'the compiler-rt of clang (optional)' \
+            has_clang_runtime
+        return
+    fi
     if [ "$purpose" = bench ]; then
         need must libcjson-dev 'cJSON: GPT-2 is measured' 'cJSON' has_header cjson/cJSON.h
         need may libopenblas0-openmp 'OpenBLAS: judges speed' 'OpenBLAS (optional)' \
@@ -163,6 +184,11 @@ check() {
     need may python3-torch 'PyTorch: judges results' 'PyTorch (optional)' has_module torch
     need may python3-numpy 'NumPy: the same' 'NumPy (optional)' has_module numpy
     need may python3-h5py 'h5py: judges HDF5 files' 'h5py (optional)' has_module h5py
+    need may pkg-config "samba.h in somebody else's project is tried" 'pkg-config (optional)' \
+        has_command pkg-config
+    need may cmake 'the same, with CMake' 'cmake (optional)' has_command cmake
+    need may meson 'the same, with Meson' 'meson (optional)' has_command meson
+    need may ninja-build 'the same: Meson runs it' 'ninja (optional)' has_command ninja
     need may zip 'packages for small devices are tested' 'zip (optional)' has_command zip
     need may libxml2-utils 'the same: xmllint judges their XML' 'xmllint (optional)' \
         has_command xmllint
@@ -216,6 +242,10 @@ install_packages() {
 }
 
 check
+if [ -n "$look" ]; then
+    printf '%s' "$levels"
+    exit 0
+fi
 [ -n "$packages" ] || exit 0
 echo "missing, for make $wanted:"
 printf '%s' "$list"
@@ -228,7 +258,8 @@ elif [ "$(id -u)" != 0 ]; then
 fi
 if [ $able = yes ]; then
     echo "installing with apt-get:$packages"
-    mkdir -p build && log=build/install.log || exit 1
+    log=$(mktemp) || exit 1             # not in the user's folder
+    trap 'rm -f "$log"' EXIT
     install_packages
     check
     [ -n "$packages" ] || { echo "done"; exit 0; }

@@ -7,8 +7,18 @@ clock=$((3 * limit))                # and by the clock: others may use the proce
 token=verdict$(od -An -N8 -tx8 /dev/urandom 2>/dev/null || echo " $$")
 
 # ---- Before the compiler: what an answer may not contain ----
-# Comments and what stands in quotes do not count.
+# A link may lead to a device that never ends, or to a pipe that nobody writes to.
+is_text() { [ -f "$1" ] && [ "$(head -c 1000001 <"$1" | wc -c)" -le 1000000 ]; }
+sum_of() {                          # of a file that is no file, nothing is read
+    if is_text "$1"; then cksum <"$1"; else echo 0; fi
+}
+# Comments and what stands in quotes do not count. Code that runs before the judge does could read
+# how a verdict begins, and write one: in C that takes an attribute, or assembler.
 unfit() {                           # unfit FILE: a sentence if the file cannot be an answer
+    if ! is_text "$1"; then
+        echo "  it is no file of text, or has more than 1,000,000 bytes."
+        return
+    fi
     awk '
         function refuse(text) { print "  line " NR ": " text; found = 1; exit }
         function bare(line,    i, c, two, code) {
@@ -30,19 +40,27 @@ unfit() {                           # unfit FILE: a sentence if the file cannot 
             return code
         }
         {
-            code = bare($0)
+            # a line that ends with a backslash goes on, as a word may: ??/ is one, too
+            text = before $0
+            if (sub(/(\\|\?\?\/)[ \t\r]*$/, "", text)) { before = text; next }
+            before = ""
+            code = bare(text)
             if (code ~ /[^ \t\r]/) any = 1
             if (code ~ /^[ \t]*#[ \t]*(include|import|embed)/ &&
                     code !~ /^[ \t]*#[ \t]*include[ \t]*<[a-z0-9]+\.h>[ \t\r]*$/)
                 refuse("an answer includes headers of C in < > only, such as <math.h>. The rest " \
                     "is your code, in this file.")
             define = 0
+            if (code ~ /##|%:%:/)
+                refuse("## makes words that the judge cannot read: write them out.")
             while (match(code, /[A-Za-z_][A-Za-z_0-9]*/)) {
                 word = substr(code, RSTART, RLENGTH)
                 code = substr(code, RSTART + RLENGTH)
                 if (word == "main")
                     refuse("the judge has a main of its own: take yours out. To look at numbers, " \
                         "call printf in your function.")
+                if (word ~ /^(__attribute(__)?|__?asm(__)?|asm|_Pragma|getenv|environ)$/)
+                    refuse("an answer is plain C; take " word " out.")
                 if (word ~ /^(judge|JUDGE|EXERCISE)/)
                     refuse("names that begin with judge belong to the judge: take another.")
                 if (define && word ~ keyword)

@@ -64,7 +64,7 @@ list() {                            # list [NAME]: with a mark at this one
 }
 judge_mine() {                      # the learner's exercise NAME, and what it does to the score
     fetch "$1" || return
-    echo "$mine/$1.c ($(cksum <"$mine/$1.c" | cut -d' ' -f1))"
+    echo "$mine/$1.c ($(sum_of "$mine/$1.c" | cut -d' ' -f1))"
     if judge "$mine/$1.c" "$1"; then
         has_passed "$1" || echo "$1" >>"$passed"
         score
@@ -137,7 +137,7 @@ keys() {                            # keys NAME: what can be pressed
 }
 # An editor may have moved or emptied the file, to write it in a moment: that gets a second.
 saved() {                           # whether exercise NAME has changed since it was judged
-    now=$(cksum <"$mine/$1.c" 2>/dev/null)
+    now=$(sum_of "$mine/$1.c" 2>/dev/null)
     [ "$now" != "$seen" ] || return 1
     if [ ! -s "$mine/$1.c" ] && [ "$waited" -lt 2 ]; then
         waited=$((waited + 1))
@@ -145,7 +145,7 @@ saved() {                           # whether exercise NAME has changed since it
     fi
     waited=0
     fetch "$1"
-    seen=$(cksum <"$mine/$1.c")
+    seen=$(sum_of "$mine/$1.c")
 }
 ask_reset() {
     printf 'Back to the starter? Yours is kept as\n%s\nKeys: y yes, n no\n' "$mine/$1.c.old" | shown

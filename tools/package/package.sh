@@ -1,8 +1,9 @@
 #!/bin/sh
 # tools/package/package.sh [FOLDER]: samba.h as the package managers of small devices want it, each
-# a folder and a zip below FOLDER (build/packages): Arduino, PlatformIO, ESP-IDF, Zephyr, CMSIS.
-# All say what description.conf says. Each holds samba.h, the licence and the device examples;
-# nothing is compiled, because a program chooses its own options before it includes the header.
+# a folder and a zip below FOLDER (build/packages): Arduino, PlatformIO, ESP-IDF, Zephyr, CMSIS; and
+# as a subproject of Meson, with its companions. All say what description.conf says. Each holds
+# samba.h, the licence, a README and an example; nothing is compiled, because a program chooses its
+# own options before it includes the header.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=${1:-$root/build/packages}
@@ -36,6 +37,40 @@ start() {
     cp "$root/LICENSE" "$to/LICENSE"
 }
 
+# readme 'how it is installed here, and what the example is': README.md.
+readme() {
+    cat >"$to/README.md" <<END
+# $TITLE $VERSION
+
+$SENTENCE
+
+$PARAGRAPH
+
+$1
+
+A program defines SAMBA_RUNTIME_ONLY, which leaves out what a device does not need, and, in one of
+its files, SAMBA_IMPLEMENTATION before it includes samba.h. A net is traced and compiled to a PEF on
+a computer; \`tools/samba device-report\` of the project tells beforehand how much RAM and flash it
+takes. The manual stands at the top of samba.h.${URL:+
+
+$URL}
+END
+}
+
+# example FOLDER: the exclusive or in plain C, and its net.
+example() {
+    mkdir -p "$to/$1"
+    cp "$root/tools/package/xor.c" "$to/$1/main.c"
+    cp "$xor" "$to/$1/xor_model.h"
+}
+
+# sketch FOLDER: the same for Arduino.
+sketch() {
+    mkdir -p "$to/$1"
+    cp "$root/tools/package/Xor.ino" "$to/$1/Xor.ino"
+    cp "$xor" "$to/$1/xor_model.h"
+}
+
 # finish WORLD FILE: the folder as a zip.
 finish() {
     pack "$out/$1" "$2"
@@ -64,10 +99,9 @@ architectures=*
 includes=samba.h
 license=$LICENSE
 END
-    sketch=$to/examples/Xor
-    mkdir -p "$sketch"
-    cp "$root/tools/package/Xor.ino" "$sketch/Xor.ino"
-    cp "$xor" "$sketch/xor_model.h"
+    readme 'Install it from the zip (Sketch, Include Library, Add .ZIP Library). The example Xor
+trains a net on the board and prints what it has learned.'
+    sketch examples/Xor
     finish arduino "$NAME-arduino-$VERSION.zip"
 }
 
@@ -87,6 +121,10 @@ platformio() {
     "headers": "samba.h"
 }
 END
+    readme 'Unpack it below lib/ of a project. examples/Xor, a sketch of Arduino, and
+examples/xor, in plain C, train a net on the board and print what it has learned.'
+    sketch examples/Xor
+    example examples/xor
     finish platformio "$NAME-platformio-$VERSION.zip"
 }
 
@@ -104,7 +142,17 @@ END
 # $TITLE is one header: a component that uses it defines SAMBA_IMPLEMENTATION in one of its files.
 idf_component_register(INCLUDE_DIRS "include")
 END
-    printf '%s\n\n%s\n\n%s\n' "# $TITLE" "$SENTENCE" "$PARAGRAPH" >"$to/README.md"
+    example examples/xor/main
+    cat >"$to/examples/xor/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.16)
+set(EXTRA_COMPONENT_DIRS "../..")
+include(\$ENV{IDF_PATH}/tools/cmake/project.cmake)
+project(xor)
+END
+    echo 'idf_component_register(SRCS "main.c" INCLUDE_DIRS "." REQUIRES samba)' \
+        >"$to/examples/xor/main/CMakeLists.txt"
+    readme 'Unpack it below components/ of a project. examples/xor is a project that trains a net
+on the chip: idf.py set-target esp32, idf.py flash monitor.'
     finish esp-idf "$NAME-esp-idf-$VERSION.zip"
 }
 
@@ -129,6 +177,19 @@ if(CONFIG_SAMBA)
   zephyr_include_directories(\${CMAKE_CURRENT_SOURCE_DIR}/../include)
 endif()
 END
+    example samples/xor/src
+    cat >"$to/samples/xor/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20.0)
+list(APPEND ZEPHYR_EXTRA_MODULES \${CMAKE_CURRENT_SOURCE_DIR}/../..)
+find_package(Zephyr REQUIRED HINTS \$ENV{ZEPHYR_BASE})
+project(xor)
+target_sources(app PRIVATE src/main.c)
+END
+    printf 'CONFIG_SAMBA=y\nCONFIG_FPU=y\nCONFIG_MAIN_STACK_SIZE=8192\n' \
+        >"$to/samples/xor/prj.conf"
+    readme 'Name its folder in ZEPHYR_EXTRA_MODULES, or in a manifest of west, and set
+CONFIG_SAMBA=y. The sample xor trains a net on the board: west build -b BOARD
+samples/xor.'
     finish zephyr "$NAME-zephyr-$VERSION.zip"
 }
 
@@ -159,10 +220,29 @@ $(printf '%s\n' "$KEYWORDS" | tr '|' '\n' | sed 's|.*|    <keyword>&</keyword>|'
   </components>
 </package>
 END
+    example Examples/xor
+    readme 'Add the pack to your tools (cpackget add, or the pack installer), and the component
+Machine Learning, samba to a project. Examples/xor trains a net on the board and
+prints what it learned.'
     pack "$to" "$VENDOR.$NAME.$VERSION.pack"
 }
 
-# The sketch of Arduino's package trains a net, whose PEF a program on this computer makes.
+meson() {
+    start meson include
+    cp -R "$root/tools/include/samba" "$to/include/samba"
+    sed "s|@VERSION@|$VERSION|; s|@LICENSE@|$LICENSE|" \
+        "$root/tools/package/install/meson.build.in" >"$to/meson.build"
+    readme "Unpack it below subprojects/ of a project, whose meson.build says
+
+    samba = dependency('samba', fallback: ['samba', 'samba_dep'])
+    executable('net', 'net.c', dependencies: samba)
+
+Who uses headers in samba/ says samba_companions and samba_companions_dep instead."
+    example examples/xor
+    finish meson "$NAME-meson-$VERSION.zip"
+}
+
+# The examples train a net, whose PEF a program on this computer makes.
 make_xor() {
     xor=$out/xor_model.h
     ${CC:-cc} -O0 -DSAMBA_NO_SIMD -I"$root" -o "$out/make_xor" "$root/tools/package/make_xor.c" \
@@ -179,3 +259,4 @@ platformio
 esp_idf
 zephyr
 cmsis
+meson

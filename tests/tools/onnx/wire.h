@@ -88,13 +88,52 @@ static inline void put_int_attribute(wire *node, const char *name, int64_t v)
     put_message(node, 5, a);
 }
 
-static inline void put_graph_attribute(wire *node, const char *name, wire graph)
+static inline void put_ints_attribute(wire *node, const char *name, int n, const int64_t *values)
 {
     wire a = { 0 };
     put_text(&a, 1, name);
-    put_message(&a, 6, graph);
-    put_int(&a, 20, 5);
+    for (int i = 0; i < n; i++) put_int(&a, 8, values[i]);
+    put_int(&a, 20, 7);
     put_message(node, 5, a);
+}
+
+static inline void put_float_attribute(wire *node, const char *name, float value)
+{
+    wire a = { 0 };
+    put_text(&a, 1, name);
+    put_float(&a, 2, value);
+    put_int(&a, 20, 1);
+    put_message(node, 5, a);
+}
+
+static inline void put_text_attribute(wire *node, const char *name, const char *text)
+{
+    wire a = { 0 };
+    put_text(&a, 1, name);
+    put_text(&a, 4, text);
+    put_int(&a, 20, 3);
+    put_message(node, 5, a);
+}
+
+// A message as field `field` of an attribute of this type; it is freed.
+static inline void put_message_attribute(wire *node, const char *name, int field, int type,
+                                         wire message)
+{
+    wire a = { 0 };
+    put_text(&a, 1, name);
+    put_message(&a, field, message);
+    put_int(&a, 20, type);
+    put_message(node, 5, a);
+}
+
+static inline void put_tensor_attribute(wire *node, const char *name, wire tensor)
+{
+    put_message_attribute(node, name, 5, 4, tensor);
+}
+
+static inline void put_graph_attribute(wire *node, const char *name, wire graph)
+{
+    put_message_attribute(node, name, 6, 5, graph);
 }
 
 // A ValueInfoProto. dims: "batch 3 ?", numbers, names, or nothing at all; NULL: no shape.
@@ -137,6 +176,15 @@ static inline wire model_of(wire graph, int64_t opset)
     put_int(&set, 2, opset);
     put_message(&m, 8, set);
     return m;
+}
+
+// The model has ops of this domain, too.
+static inline void put_op_set(wire *model, const char *domain, int64_t version)
+{
+    wire set = { 0 };
+    put_text(&set, 1, domain);
+    put_int(&set, 2, version);
+    put_message(model, 8, set);
 }
 
 #endif

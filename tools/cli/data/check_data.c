@@ -3,6 +3,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/util/files.h"
 #include "tools/include/samba/hdf5_rows.h"
+#include "tools/cli/util/text.h"
 #include <cjson/cJSON.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -316,7 +317,7 @@ int check_data_main(int argc, char **argv)
     if (ok && !c.folder) ok = fail(&why, "which folder?");
     if (!ok) return report_fault("check-data", &why, 2);
     if (!run_check(&c, &why)) return report_fault("check-data", &why, 1);
-    if (c.problems) printf("%s: %d %s\n", c.folder, c.problems, plural(c.problems, "problem"));
-    else printf("%s is whole%s\n", c.folder, c.length >= 0 ? ", and fits" : "");
+    if (c.problems) printf("%s: %d %s\n", shown(c.folder), c.problems, plural(c.problems, "problem"));
+    else printf("%s is whole%s\n", shown(c.folder), c.length >= 0 ? ", and fits" : "");
     return c.problems > 0;
 }

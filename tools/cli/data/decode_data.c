@@ -168,10 +168,14 @@ static bool decode(const decode_options *o, decoder *d, fault *why)
     bool ok = vocabulary_open(&d->vocabulary, o->tokenizer ? o->tokenizer : folder, NULL,
                               why);
     d->cleans_up = !o->keep_spaces && d->vocabulary.cleans_up;
-    d->out = stdout;
-    if (ok && o->output) ok = (d->out = open_file(o->output, "wb", why));
+    samba_base_output out;
+    if (ok && o->output && samba_base_same_file(o->output, o->hdf5))
+        ok = fail(why, "%s: this is the file that is read; give the text another name", o->output);
+    bool begun = ok && o->output && begin_output(&out, o->output, why);
+    ok = ok && (begun || !o->output);
+    d->out = begun ? out.file : stdout;
     ok = ok && decode_rows(d, rows, why);
-    if (d->out && d->out != stdout) ok = close_file(d->out, o->output, why) && ok;
+    if (begun) ok = end_output(&out, ok, why);
     samba_rows_abandon(rows);
     if (d->vocabulary.tokenizer) vocabulary_close(&d->vocabulary);
     free(d->part);

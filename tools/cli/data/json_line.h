@@ -57,6 +57,7 @@ void prep_pairs_free(prep_pairs *pairs);
 #ifdef SAMBA_JSON_LINE_IMPLEMENTATION
 #undef SAMBA_JSON_LINE_IMPLEMENTATION
 
+#include "../../include/samba/base.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,30 +87,13 @@ void prep_bytes_free(prep_bytes *b)
     memset(b, 0, sizeof *b);
 }
 
-/* How many bytes at p are one character (valid), or the longest beginning of one (not). */
-static size_t prep__utf8_length(const unsigned char *p, size_t size, bool *valid)
-{
-    unsigned char c = p[0], low = 0x80, high = 0xBF;
-    size_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0, i;
-    *valid = n == 1;
-    if (n < 2) return 1;
-    if (c == 0xE0) low = 0xA0;          /* shorter forms, surrogates, beyond U+10FFFF */
-    if (c == 0xED) high = 0x9F;
-    if (c == 0xF0) low = 0x90;
-    if (c == 0xF4) high = 0x8F;
-    for (i = 1; i < n; i++, low = 0x80, high = 0xBF)
-        if (i >= size || p[i] < low || p[i] > high) return i;
-    *valid = true;
-    return n;
-}
-
 bool prep_utf8_valid(const char *text, size_t size)
 {
     const unsigned char *p = (const unsigned char *)text;
-    bool valid = true;
+    bool bad = false;
     size_t i = 0;
-    while (i < size && valid) i += p[i] < 0x80 ? 1 : prep__utf8_length(p + i, size - i, &valid);
-    return valid;
+    while (i < size && !bad) i += p[i] < 0x80 ? 1 : samba_base_step(p + i, size - i, &bad);
+    return !bad;
 }
 
 bool prep_utf8_repair(const char *text, size_t size, prep_bytes *out)
@@ -119,9 +103,9 @@ bool prep_utf8_repair(const char *text, size_t size, prep_bytes *out)
     out->size = 0;
     if (!prep_bytes_add(out, "", 0)) return false;
     while (i < size) {
-        bool valid;
-        size_t n = prep__utf8_length(p + i, size - i, &valid);
-        if (!prep_bytes_add(out, valid ? text + i : "\xEF\xBF\xBD", valid ? n : 3)) return false;
+        bool bad;
+        size_t n = samba_base_step(p + i, size - i, &bad);
+        if (!prep_bytes_add(out, bad ? "\xEF\xBF\xBD" : text + i, bad ? 3 : n)) return false;
         i += n;
     }
     return true;
@@ -433,8 +417,10 @@ static bool prep__category_id(prep__line *l, const prep__json *j, int32_t *id)
     for (int32_t i = c->n - 1; i >= 0 && *id < 0; i--)
         if (prep__is(j, l->category, c->name[i])) *id = i;
     l->fatal = *id < 0;
-    return *id >= 0 || prep__says(l, "the category \"%.100s\" is not in the list of "
-                                  "--categories_path%s", name, "");
+    char shown[104];
+    return *id >= 0 || prep__says(l, "the category \"%s\" is not in the list of "
+                                  "--categories_path%s",
+                                  samba_base_shown(name, shown, sizeof shown), "");
 }
 
 static bool prep__grow_pairs(prep_pairs *pairs)

@@ -3,6 +3,7 @@
 // prepare_pipeline.c makes many files of one.
 #include "prepare_data.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/util/text.h"
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -183,6 +184,15 @@ static bool run_file(run *r, fault *why)
     return keep_bad_lines(r, why);
 }
 
+// A share that is less than one file gives none, which the numbers of files alone do not say.
+static void tell_empty_share(run *r, const char *flag, double ratio, int64_t n, int64_t all)
+{
+    if (ratio > 0 && n == 0)
+        say(&r->log, "--%s %g of %lld %s is none: there will be no such file. For one, take more "
+            "files (--num_training_splits) or a larger share.", flag, ratio, (long long)all,
+            plural(all, "file"));
+}
+
 static bool run_all(run *r, int argc, char **argv, fault *why)
 {
     double start = seconds();
@@ -192,12 +202,16 @@ static bool run_all(run *r, int argc, char **argv, fault *why)
               set_rules(r, why) && (!r->o.pipeline || check_pipeline(r, &p, why)) &&
               (r->o.pipeline ? make_output_folder(r, why) : make_output_file(r, why)) &&
               open_log(r, argc, argv, why);
+    if (ok && r->o.pipeline) {
+        tell_empty_share(r, "dev_ratio", r->o.dev_ratio, p.splits.n_dev, p.splits.n);
+        tell_empty_share(r, "test_ratio", r->o.test_ratio, p.splits.n_test, p.splits.n);
+    }
     ok = ok && (r->o.pipeline ? run_pipeline(r, &p, why) : run_file(r, why));
     if (!ok) note(&r->log, "%s", why->text);
     if (ok && !r->o.pipeline)
         say(&r->log, "%s is ready after %.1f s", r->o.output, seconds() - start);
     else if (ok && !r->o.silent)                // its log is closed to changes: it has been hashed
-        printf("%s is ready after %.1f s\n", r->o.output, seconds() - start);
+        printf("%s is ready after %.1f s\n", shown(r->o.output), seconds() - start);
     return ok;
 }
 

@@ -13,6 +13,23 @@
 
 // ---- Bad lines ----------------------------------------------------------------------------------
 
+static bool has_text(prep_text line, const char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i + n <= line.size; i++)
+        if (memcmp(line.at + i, text, n) == 0) return true;
+    return false;
+}
+
+// What to do with a line of another form.
+static const char *advice(prep_text line, const char *reason)
+{
+    bool chat = has_text(line, "\"role\"") && has_text(line, "\"content\"");
+    if (!chat || !strstr(reason, "is missing")) return "";
+    return ". It is a chat, of roles and contents: write what is asked and what is answered as "
+           "{\"prompt\": ..., \"completion\": ...}, one object for each answer";
+}
+
 bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why)
 {
     size_t size = line.size;
@@ -20,9 +37,9 @@ bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault
     int shown = size > 1000 ? 1000 : (int)size;
     r->n_bad++;
     if (!r->o.ignore_errors)
-        return fail(why, "%s line %lld: %s\n    %.*s%s\nCorrect it, or skip such lines with "
+        return fail(why, "%s line %lld: %s%s\n    %.*s%s\nCorrect it, or skip such lines with "
                     "--ignore_input_format_error", lines_file(in), (long long)in->number, reason,
-                    shown, line.at, shown < (int)size ? "..." : "");
+                    advice(line, reason), shown, line.at, shown < (int)size ? "..." : "");
     if (!r->bad_lines) r->bad_lines = tmpfile();
     if (!r->bad_notes) r->bad_notes = tmpfile();
     if (!r->bad_lines || !r->bad_notes)
@@ -141,26 +158,20 @@ static bool prepare_lines(run *r, prep *p, const names *from, bool tell_bad,
     return ok && got == 0 && (prep_end(p) || fail(why, "%s", p->why));
 }
 
-// Under another name until it is complete.
+// The file appears when it is complete.
 bool prepare_file(run *r, const names *from, const char *output, bool tell_bad,
                   prep_metrics *metrics, volatile int64_t *done, fault *why)
 {
-    char part[PATH_SIZE], reason[512];
+    char reason[512];
     writer w = { 0 };
     prep_rules rules = r->rules;
     rules.take_row = take_row;
     rules.taker = &w;
-    if (!make_path(part, why, "%s.part", output)) return false;
     prep *p = prep_open(&rules, reason, sizeof reason);
     if (!p) return fail(why, "%s", reason);
-    bool ok = open_writer(&w, r, part, why) && prepare_lines(r, p, from, tell_bad, done, why);
+    bool ok = open_writer(&w, r, output, why) && prepare_lines(r, p, from, tell_bad, done, why);
     if (!ok && *w.why) fail(why, "%s", w.why);          // says more than "could not be written"
     ok = close_writer(&w, ok, why);
-    if (ok && rename(part, output) != 0) ok = fail_errno(why, "cannot be written", output);
-    if (!ok) {
-        if (truncate(part, 0) != 0) errno = 0;      // libhdf5 may keep it open: give back its room
-        unlink(part);
-    }
     *metrics = p->metrics;
     prep_close(p);
     return ok;

@@ -1,6 +1,7 @@
 // tools/samba prepare-data --pipeline: check, shuffle and split, tokenize, balance, describe.
 #include "prepare_data.h"
 #include "tools/include/samba/hdf5_rows.h"
+#include "tools/cli/util/text.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -408,7 +409,7 @@ static bool write_categories(const run *r, fault *why)
     if (!f) return false;
     for (int i = 0; i < r->categories.n; i++) {
         fputs(i ? ", " : "{", f);
-        print_json_text(f, r->categories.name[i]);
+        write_json_text(f, r->categories.name[i]);
         fprintf(f, ": %d", i);
     }
     fputs(r->categories.n ? "}" : "{}", f);

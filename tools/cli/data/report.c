@@ -1,6 +1,7 @@
 // Metrics tables, metadata.yaml and hashes of a prepared data set.
 #define _DARWIN_C_SOURCE
 #include "report.h"
+#include "tools/cli/util/text.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,20 @@ static void yaml_number(FILE *f, const char *prefix, const char *key, int64_t va
     else fprintf(f, "%s%s: %" PRId64 "\n", prefix, key, value);
 }
 
+// A word as it is; what could mean something else in quotes, as JSON has them.
+static void yaml_text(FILE *f, const char *key, const char *text)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    static const char others[] = "0123456789_-.";
+    const char *p = text + strspn(text, letters);
+    bool word = p > text;
+    while (*p && strchr(others, *p)) p += 1 + strspn(p + 1, letters);
+    fprintf(f, "%s: ", key);
+    if (word && !*p) fputs(text, f);
+    else write_json_text(f, text);
+    fputc('\n', f);
+}
+
 static void yaml_metrics(FILE *f, const char *prefix, const prep_metrics *m)
 {
     if (!m->articles) return;
@@ -109,8 +124,9 @@ static void yaml_metrics(FILE *f, const char *prefix, const prep_metrics *m)
 bool write_metadata(const metadata *m, const char *folder, fault *why)
 {
     char path[PATH_SIZE];
-    FILE *f = make_path(path, why, "%s/metadata.yaml", folder) ? open_file(path, "wb", why) : NULL;
-    if (!f) return false;
+    samba_base_output out;
+    if (!make_path(path, why, "%s/metadata.yaml", folder) || !begin_output(&out, path, why)) return false;
+    FILE *f = out.file;
     yaml_metrics(f, "dev_", &m->dev);                   // keys are in the order of the alphabet
     yaml_number(f, "", "max_batch_size_dev", m->max_batch_size_dev);
     yaml_number(f, "", "max_batch_size_train", m->max_batch_size_train);
@@ -119,10 +135,10 @@ bool write_metadata(const metadata *m, const char *folder, fault *why)
     yaml_number(f, "", "number_of_test_files", m->n_test);
     yaml_number(f, "", "number_of_training_files", m->n_train);
     fprintf(f, "token_type_ids: true\n");
-    fprintf(f, "tokenizer_model_type: %s\n", m->model_type);
+    yaml_text(f, "tokenizer_model_type", m->model_type);
     yaml_metrics(f, "train_", &m->train);
     yaml_number(f, "", "vocab_size", m->vocab_size);
-    return close_file(f, path, why);
+    return end_output(&out, true, why);
 }
 
 // ---- Hashes -------------------------------------------------------------------------------------
@@ -137,7 +153,7 @@ static bool write_hash(FILE *out, const char *folder, const char *name, fault *w
     if (stat(path, &s) != 0) return fail_errno(why, "cannot be read", path);
     for (char *p = flat; *p; p++)
         if (*p == '/') *p = '_';
-    print_json_text(out, flat);
+    write_json_text(out, flat);
 #if defined(__APPLE__)
     double modified = (double)s.st_mtimespec.tv_sec + 1e-9 * (double)s.st_mtimespec.tv_nsec;
 #else
@@ -156,15 +172,16 @@ bool write_hashes(const char *folder, fault *why)
         (is_folder(path) && !remove_folder(path, why))) return false;
     bool ok = walk_folder(&files, folder, "", why) && make_folders(path, why) &&
               make_path(path, why, "%s/sha256/files_metadata.json", folder);
-    FILE *out = ok ? open_file(path, "wb", why) : NULL;
-    ok = out;
-    if (out) fputc('{', out);
+    samba_base_output out;
+    bool begun = ok && begin_output(&out, path, why);
+    ok = begun;
+    if (begun) fputc('{', out.file);
     for (int i = 0; ok && i < files.n; i++) {
-        if (i) fputs(", ", out);
-        ok = write_hash(out, folder, files.at[i], why);
+        if (i) fputs(", ", out.file);
+        ok = write_hash(out.file, folder, files.at[i], why);
     }
-    if (out) fputs("}", out);
-    if (out) ok = close_file(out, path, ok ? why : &(fault){ "" }) && ok;
+    if (begun) fputs("}", out.file);
+    if (begun) ok = end_output(&out, ok, why);
     free_names(&files);
     return ok;
 }

@@ -2,6 +2,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/util/files.h"
 #include "tools/include/samba/tokenizer.h"
+#include "tools/cli/util/text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static bool train(char *const *paths, int n, int32_t vocab_size, const char *fol
     if (fine) {
         samba_tokenizer *t = samba_tokenizer_train(text, size, vocab_size, reason, sizeof reason);
         fine = t && samba_tokenizer_save(t, folder, reason, sizeof reason);
-        if (fine) printf("%s: %d tokens from %zu bytes\n", folder, samba_tokenizer_size(t), size);
+        if (fine) printf("%s: %d tokens from %zu bytes\n", shown(folder), samba_tokenizer_size(t), size);
         else fail(why, "%s", reason);
         samba_tokenizer_close(t);
     }
@@ -61,7 +62,7 @@ int train_tokenizer_main(int argc, char **argv)
         else if (!strcmp(argv[i], "--vocab_size") && i + 1 < argc) {
             vocab_size = strtol(argv[++i], &end, 10);
             if (*end || vocab_size < 257 || vocab_size > 10000000) {
-                fprintf(stderr, "samba: --vocab_size is %s; it may be 257 ... 10000000\n", argv[i]);
+                fprintf(stderr, "samba: --vocab_size is %s; it may be 257 ... 10000000\n", shown(argv[i]));
                 return 2;
             }
         } else if (!strncmp(argv[i], "--", 2)) return usage(stderr);

@@ -2,8 +2,8 @@
 // special_tokens_map.json, added_tokens.json and config.json, as Hugging Face writes them.
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #include "vocabulary.h"
+#include "tools/cli/util/text.h"
 #include <cjson/cJSON.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +20,11 @@ static bool read_json(const char *folder, const char *name, cJSON **json, fault 
 {
     char path[PATH_SIZE];
     size_t size;
+    bool there;
     *json = NULL;
     if (!make_path(path, why, "%s/%s", folder, name)) return false;
-    if (!is_file(path)) return true;
+    if (!look_for_file(path, &there, why)) return false;
+    if (!there) return true;
     char *text = read_file(path, &size, why);
     if (!text) return false;
     *json = cJSON_ParseWithLength(text, size);
@@ -34,12 +36,14 @@ static bool write_json(const cJSON *json, const char *folder, const char *name, 
 {
     char path[PATH_SIZE];
     if (!make_path(path, why, "%s/%s", folder, name)) return false;
-    FILE *f = open_file(path, "wb", why);
-    char *text = f ? cJSON_Print(json) : NULL;
-    if (text) fprintf(f, "%s\n", text);
+    samba_base_output out;
+    if (!begin_output(&out, path, why)) return false;
+    char *text = cJSON_Print(json);
+    if (text) fprintf(out.file, "%s\n", text);
+    else fail(why, "%s: no memory to write it", path);
+    bool whole = text != NULL;
     free(text);
-    if (!f) return false;
-    return close_file(f, path, why) && (text || fail(why, "%s: no memory to write it", path));
+    return end_output(&out, whole, why);
 }
 
 // A token is a text, or an object with its content.
@@ -199,7 +203,7 @@ static void take_model_type(vocabulary *v, const cJSON *config)
     const char *name = cJSON_IsString(type) ? type->valuestring : "gpt2";
     char class[64];
     snprintf(class, sizeof class, "%s", name);
-    *class = (char)toupper((unsigned char)*class);
+    *class = upper_letter(*class);
     for (size_t i = 0; i < sizeof class_of / sizeof *class_of; i++)
         if (strcmp(name, class_of[i][0]) == 0) snprintf(class, sizeof class, "%s", class_of[i][1]);
     snprintf(v->model_type, sizeof v->model_type,
@@ -290,11 +294,12 @@ void vocabulary_close(vocabulary *v)
 static bool copy_files(const vocabulary *v, const char *folder, fault *why)
 {
     char from[PATH_SIZE], to[PATH_SIZE];
+    bool there;
     if (!make_folders(folder, why)) return false;
     for (int i = 0; i < N_FILES; i++)
         if (!make_path(from, why, "%s/%s", v->folder, files_of_tokenizer[i]) ||
             !make_path(to, why, "%s/%s", folder, files_of_tokenizer[i]) ||
-            (is_file(from) && !copy_file(from, to, why))) return false;
+            !look_for_file(from, &there, why) || (there && !copy_file(from, to, why))) return false;
     return true;
 }
 
@@ -400,11 +405,11 @@ static bool save_config(const vocabulary *v, const char *folder, fault *why)
     char path[PATH_SIZE];
     if (!make_path(path, why, "%s/config.json", folder)) return false;
     if (is_file(path)) return true;
-    FILE *f = open_file(path, "wb", why);
-    if (!f) return false;
-    fprintf(f, "{\"model_type\": \"gpt2\", \"vocab_size\": %d, \"eos_token_id\": %d}\n",
+    samba_base_output out;
+    if (!begin_output(&out, path, why)) return false;
+    fprintf(out.file, "{\"model_type\": \"gpt2\", \"vocab_size\": %d, \"eos_token_id\": %d}\n",
             (int)v->size, (int)v->eos);
-    return close_file(f, path, why);
+    return end_output(&out, true, why);
 }
 
 // In a vocab.json alone, tokens that no word can become are special. With a config.json beside it,

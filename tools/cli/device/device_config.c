@@ -1,6 +1,7 @@
 // tools/samba device-config: which parts of samba.h a microcontroller needs for its programs.
 #include "commands.h"
 #include "export.h"
+#include "tools/cli/util/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,8 +88,7 @@ static int by_name(const void *a, const void *b)
 static void write_type(FILE *to, samba_dtype type)
 {
     fprintf(to, "#define SAMBA_USE_");
-    for (const char *p = samba_dtype_name(type); *p; p++)
-        fputc(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p, to);
+    write_upper(to, samba_dtype_name(type));
     fputc('\n', to);
 }
 
@@ -111,9 +111,7 @@ static void write_config(FILE *to, const config *c, const options *o)
     fprintf(to, "\n// The programs, in the order of their fingerprints:\n");
     for (int i = 0; i < o->n; i++) {
         const char *slash = strrchr(o->from[i], '/');
-        fprintf(to, "//     ");
-        print_safely(to, slash ? slash + 1 : o->from[i]);
-        fputc('\n', to);
+        fprintf(to, "//     %s\n", in_c_comment(slash ? slash + 1 : o->from[i]));
     }
     fprintf(to, "\n#endif\n");
 }
@@ -124,10 +122,11 @@ static bool write_to(const config *c, const options *o, fault *why)
         write_config(stdout, c, o);
         return !ferror(stdout) || fail(why, "the standard output cannot be written");
     }
-    FILE *to = open_file(o->to, "w", why);
-    if (!to) return false;
-    write_config(to, c, o);
-    return close_file(to, o->to, why);
+    samba_base_output out;
+    if (!samba_base_begin(&out, o->to, "tools/samba device-config", why->text, sizeof why->text))
+        return false;
+    write_config(out.file, c, o);
+    return samba_base_end(&out, true, why->text, sizeof why->text);
 }
 
 int device_config_main(int argc, char **argv)

@@ -1,6 +1,7 @@
 // tools/samba device-report: what a PEF takes on a 32-bit device, before there is one.
 #include "commands.h"
 #include "program.h"
+#include "tools/cli/util/text.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,43 +27,93 @@ static void print_bytes(uint64_t bytes, const char *what)
 
 // ---- The arena ----------------------------------------------------------------------------------
 
-static bool is_alive(const symbol *s, int32_t at)
+// From which node on each temporary is counted, and how many bytes all have at each node.
+typedef struct arena { int32_t *from; uint64_t *bytes; } arena;
+
+static bool is_temporary(const symbol *s)
 {
-    return s->region == REGION_ARENA && s->view_of < 0 && s->first <= at && at <= s->last;
+    return s->region == REGION_ARENA && s->view_of < 0;
 }
 
-// A result that takes over the memory of what its node reads last is counted from the node after.
-static bool takes_over(const program *p, const symbol *s, int32_t at)
+static const program *placed;       // of the symbols that qsort and bsearch compare
+
+// By place, then by the node that reads them last.
+static int by_place(const void *a, const void *b)
 {
-    for (int32_t i = 0; s->first == at && i < p->pef.n_symbols; i++) {
-        const symbol *x = &p->symbols[i];
-        if (is_alive(x, at) && x->offset == s->offset && x->first < at) return true;
+    const symbol *x = &placed->symbols[*(const int32_t *)a], *y = &placed->symbols[*(const int32_t *)b];
+    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+    return (x->last > y->last) - (x->last < y->last);
+}
+
+// Is there one in `list`, sorted by place, whose last reader makes s in its memory?
+static bool takes_over(const program *p, const symbol *s, const int32_t *list, int32_t n)
+{
+    int32_t low = 0, high = n;
+    while (low < high) {                // the first that does not come before
+        int32_t middle = low + (high - low) / 2;
+        const symbol *x = &p->symbols[list[middle]];
+        bool before = x->offset < s->offset || (x->offset == s->offset && x->last < s->first);
+        if (before) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < n; low++) {
+        const symbol *x = &p->symbols[list[low]];
+        if (x->offset != s->offset || x->last != s->first) return false;
+        if (x->first < s->first) return true;
     }
     return false;
 }
 
-static bool counts_at(const program *p, int32_t i, int32_t at)
+// A result that takes over the memory of what its node reads last is counted from the node after.
+static void count_from(arena *a, const program *p, int32_t *list)
 {
-    return is_alive(&p->symbols[i], at) && !takes_over(p, &p->symbols[i], at);
+    int32_t n = 0;
+    for (int32_t i = 0; i < p->pef.n_symbols; i++)
+        if (is_temporary(&p->symbols[i])) list[n++] = i;
+    placed = p;
+    qsort(list, (size_t)n, sizeof *list, by_place);
+    for (int32_t i = 0; i < p->pef.n_symbols; i++) {
+        const symbol *s = &p->symbols[i];
+        if (!is_temporary(s)) continue;
+        a->from[i] = s->first + takes_over(p, s, list, n);
+        if (a->from[i] > s->last) continue;
+        a->bytes[a->from[i]] += s->size;
+        a->bytes[s->last + 1] -= s->size;       // modulo 2^64: sums are right
+    }
+    for (int32_t at = 1; at <= p->pef.n_nodes; at++) a->bytes[at] += a->bytes[at - 1];
 }
 
-static uint64_t alive_bytes(const program *p, int32_t at)
+static bool map_arena(arena *a, const program *p)
 {
-    uint64_t bytes = 0;
-    for (int32_t i = 0; i < p->pef.n_symbols; i++)
-        if (counts_at(p, i, at)) bytes += p->symbols[i].size;
-    return bytes;
+    size_t n = (size_t)p->pef.n_symbols + 1;
+    int32_t *list = malloc(n * sizeof *list);
+    a->from = calloc(n, sizeof *a->from);
+    a->bytes = calloc((size_t)p->pef.n_nodes + 2, sizeof *a->bytes);
+    bool fine = list && a->from && a->bytes;
+    if (fine) count_from(a, p, list);
+    free(list);
+    return fine;
+}
+
+static void free_arena(arena *a)
+{
+    free(a->from);
+    free(a->bytes);
+}
+
+static bool counts_at(const arena *a, const program *p, int32_t i, int32_t at)
+{
+    return is_temporary(&p->symbols[i]) && a->from[i] <= at && at <= p->symbols[i].last;
 }
 
 // Where most is alive, of n nodes from `first` on.
-static int32_t peak_of(const program *p, int32_t first, int32_t n)
+static int32_t peak_of(const arena *a, int32_t first, int32_t n)
 {
     int32_t peak = first;
     uint64_t most = 0;
     for (int32_t i = first; i < first + n; i++) {
-        uint64_t bytes = alive_bytes(p, i);
-        if (bytes <= most) continue;
-        most = bytes;
+        if (a->bytes[i] <= most) continue;
+        most = a->bytes[i];
         peak = i;
     }
     return peak;
@@ -80,26 +131,26 @@ static int by_size(const void *a, const void *b)
 
 static void print_tensor(const program *p, const symbol *s)
 {
-    printf("  %12" PRIu64 "  %s", s->size, s->name);
-    if (s->role == SAMBA_ROLE_SCRATCH) printf(" of %s", p->nodes[s->first].name);
+    printf("  %12" PRIu64 "  %s", s->size, shown(s->name));
+    if (s->role == SAMBA_ROLE_SCRATCH) printf(" of %s", shown(p->nodes[s->first].name));
     else printf("  %s ", c_type_of(s) ? c_type_of(s) : "bytes");
     if (s->role != SAMBA_ROLE_SCRATCH) print_shape(stdout, &s->spec.shape);
     putchar('\n');
 }
 
 // The tensors at the peak, largest first, and what the arena has besides: together all of it.
-static bool print_peak(const program *p, fault *why)
+static bool print_peak(const arena *a, const program *p, fault *why)
 {
     if (!p->pef.arena_bytes) return true;
-    int32_t peak = peak_of(p, 0, p->pef.n_nodes), n = 0;
+    int32_t peak = peak_of(a, 0, p->pef.n_nodes), n = 0;
     int32_t *alive = calloc((size_t)p->pef.n_symbols, sizeof *alive);
     if (!alive) return fail(why, "no memory for %d tensors", p->pef.n_symbols);
     for (int32_t i = 0; i < p->pef.n_symbols; i++)
-        if (counts_at(p, i, peak)) alive[n++] = i;
+        if (counts_at(a, p, i, peak)) alive[n++] = i;
     sorted = p;
     qsort(alive, (size_t)n, sizeof *alive, by_size);
-    uint64_t rest = p->pef.arena_bytes - alive_bytes(p, peak);
-    printf("peak of the arena: node %d, %s (%s)\n", peak, p->nodes[peak].name,
+    uint64_t rest = p->pef.arena_bytes - a->bytes[peak];
+    printf("peak of the arena: node %d, %s (%s)\n", peak, shown(p->nodes[peak].name),
            p->nodes[peak].op ? p->nodes[peak].op : "an op of your own");
     for (int32_t i = 0; i < n; i++) print_tensor(p, &p->symbols[alive[i]]);
     if (rest) print_bytes(rest, "between them: gaps, and multiples of 64");
@@ -148,16 +199,16 @@ static void print_types(unsigned types)
     }
 }
 
-static void print_sections(const program *p)
+static void print_sections(const arena *a, const program *p)
 {
     printf("sections:   arena at most   multiply-adds\n");
     for (int32_t i = 0; i < p->pef.n_sections; i++) {
         const section *q = &p->sections[i];
-        int32_t peak = peak_of(p, q->first, q->n);
-        printf("  %3d %16" PRIu64 " %15" PRId64 "   ", i, alive_bytes(p, peak), section_macs(p, q));
+        int32_t peak = peak_of(a, q->first, q->n);
+        printf("  %3d %16" PRIu64 " %15" PRId64 "   ", i, a->bytes[peak], section_macs(p, q));
         print_types(q->type);
-        if (q->graph) printf(" of %s", q->graph);
-        printf(", most at %s\n", p->nodes[peak].name);
+        if (q->graph) printf(" of %s", shown(q->graph));
+        printf(", most at %s\n", shown(p->nodes[peak].name));
     }
 }
 
@@ -202,13 +253,17 @@ static bool report(const options *o, const program *p, fault *why)
         return fail(why, "%s: %s", o->from, reason);
     int64_t macs = 0;
     for (int32_t i = 0; i < p->pef.n_sections; i++) macs += section_macs(p, &p->sections[i]);
-    printf("%s on a 32-bit device\n", o->from);
+    printf("%s on a 32-bit device\n", shown(o->from));
     print_ram(&m);
     print_flash(p);
     print_bytes(SAMBA_DEVICE_STACK, "stack at most, besides your own");
     print_bytes((uint64_t)macs, "multiply-adds in a run of the whole schedule");
-    if (!print_peak(p, why)) return false;
-    print_sections(p);
+    arena a;
+    bool fine = map_arena(&a, p) || fail(why, "no memory for a map of the arena");
+    fine = fine && print_peak(&a, p, why);
+    if (fine) print_sections(&a, p);
+    free_arena(&a);
+    if (!fine) return false;
     fflush(stdout);
     if (!o->memory || m.bytes <= o->memory) return true;
     return fail(why, "%s takes %zu bytes of RAM, %" PRIu64 " more than --memory %" PRIu64, o->from,

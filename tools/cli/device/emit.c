@@ -97,13 +97,8 @@ static bool same_place(const symbol *a, const symbol *b)
 
 const node *next_alone(const emitter *e, const node *n)
 {
-    int32_t end = 0;
-    for (int32_t i = 0; i < e->p->pef.n_sections; i++) {
-        const section *q = &e->p->sections[i];
-        if (e->at >= q->first && e->at < q->first + q->n) end = q->first + q->n;
-    }
     int32_t next = e->at + e->taken, out = n->out[0];
-    if (next >= end || out < 0 || e->p->symbols[out].role != SAMBA_ROLE_TEMPORARY) return NULL;
+    if (next >= e->end || out < 0 || e->p->symbols[out].role != SAMBA_ROLE_TEMPORARY) return NULL;
     const node *m = &e->p->nodes[next];
     bool reads = false;
     for (int32_t i = 0; i < m->n_in; i++) reads = reads || m->in[i] == out;
@@ -135,7 +130,7 @@ void number_text(emitter *e, char text[32], float x)
         float_text(text, x);
         return;
     }
-    need(e, x == x ? "infinity" : "unless_nan");
+    need(e, x == x ? "infinity" : "not_a_number");
     snprintf(text, 32, "%s%s", x < 0 ? "-" : "", x == x ? "INFINITE" : "NOT_A_NUMBER");
 }
 

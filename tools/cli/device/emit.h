@@ -26,7 +26,7 @@ typedef struct emitter {
     int32_t *reads;         // of each symbol, with its views: nodes that read it
     bool *written;          // of each symbol: a node makes it; but running values of inference stay
     bool piece_used[MAX_PIECES];
-    int32_t at;             // the node that is written
+    int32_t at, end;        // the node that is written; the first one behind its section
     int32_t taken;          // nodes that it stands for: itself, and those fused with it
     int n_tables;
     bool inexact;           // --inexact

@@ -29,7 +29,17 @@ static const piece pieces[] = {
 "    x = a->terms ? multiply_add(x, a->scale, a->terms[at]) : x * a->scale;\n"
 "    return (a->may && !a->may[at]) || (a->causal && s > t) ? -INFINITE : x;\n"
 "}\n", 0 },
-{ "attend", "attention_scores row_max row_sum exp_of exp_below log_of unless_nan ",
+{ "attend", "attention_scores row_max row_sum exp_of exp_below log_of not_a_number ",
+"/* Does the mask let row t see a key? */\n"
+"static int row_sees(const attention *a, int t)\n"
+"{\n"
+"    for (int s = 0; s < a->S && !(a->causal && s > t); s++) {\n"
+"        int at = t * a->t_step + s * a->s_step;\n"
+"        if (!(a->may && !a->may[at]) && !(a->terms && a->terms[at] == -INFINITE)) return 1;\n"
+"    }\n"
+"    return 0;\n"
+"}\n"
+"\n"
 "/* y (T,E) = softmax(q k^T scale + mask) v, and unless it is NULL lse (T), the logarithms of the sums\n"
 "   that softmax divides by. What a row has so far shrinks where a block brings a larger score. */\n"
 "static void attend(const attention *a, float *y, float *lse)\n"
@@ -53,8 +63,9 @@ static const piece pieces[] = {
 "            }\n"
 "        }\n"
 "        float share = sum > 0.0f || sum != sum ? sum : 1.0f;\n"
+"        if (top == -INFINITE && row_sees(a, t)) share = NOT_A_NUMBER; /* all scores overflowed */\n"
 "        for (int e = 0; e < a->E; e++) y[e] /= share;\n"
-"        if (lse) lse[t] = top + log_of(sum);\n"
+"        if (lse) lse[t] = share == share ? top + log_of(sum) : share;\n"
 "    }\n"
 "}\n", 512 },
 { "attend_backward", "attention_scores exp_below row_dot ",

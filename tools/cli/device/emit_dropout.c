@@ -22,7 +22,8 @@ static const piece pieces[] = {
 "    }\n"
 "}\n"
 "\n"
-"/* y = x where the mask keeps it, divided by how much that is; in place or not. */\n"
+"/* y = x where the mask keeps it, divided by how much that is, else x - x: 0, or NaN. In place or\n"
+"   not. */\n"
 "static void dropout(const float *x, float *y, int n, uint64_t key, float rate, int32_t seed,\n"
 "                    int32_t counter)\n"
 "{\n"
@@ -32,7 +33,7 @@ static const piece pieces[] = {
 "    for (int i = 0; i < n; i++) {\n"
 "        if (i % 4 == 0) philox(key, (uint32_t)i / 4, (uint32_t)counter, words);\n"
 "        float unit = (float)(words[i % 4] >> 8) * 5.96046448e-8f;\n"
-"        y[i] = unit < rate ? 0.0f : x[i] * scale;\n"
+"        y[i] = unit < rate ? x[i] - x[i] : x[i] * scale;\n"
 "    }\n"
 "}\n", 32 },
 { NULL, NULL, NULL, 0 },

@@ -86,7 +86,7 @@ static const piece pieces[] = {
 "/* dx, of dy and y */\n"
 "static inline float relu_backward(float dy, float y)\n"
 "{\n"
-"    return y > 0.0f ? dy : 0.0f;\n"
+"    return y <= 0.0f ? 0.0f : dy;\n"
 "}\n", 0 },
 { "leaky_relu_backward", "",
 "/* dx, of dy and x */\n"
@@ -94,19 +94,20 @@ static const piece pieces[] = {
 "{\n"
 "    return x > 0.0f ? dy : dy * slope;\n"
 "}\n", 0 },
-{ "abs_backward", "",
+{ "abs_backward", "unless_nan ",
 "/* dx, of dy and x */\n"
 "static inline float abs_backward(float dy, float x)\n"
 "{\n"
 "    if (x > 0.0f) return dy;\n"
-"    return x < 0.0f ? -dy : 0.0f;\n"
+"    return x < 0.0f ? -dy : unless_nan(x, 0.0f);\n"
 "}\n", 0 },
 { "maximum_backward", "",
-"/* What a has of dy, the gradient of the larger of a and b: half, if they are equal. */\n"
+"/* What a has of dy, the gradient of the larger of a and b: half, if they are equal; all, if one is\n"
+"   NaN. */\n"
 "static inline float maximum_backward(float dy, float a, float b)\n"
 "{\n"
-"    if (a > b) return dy;\n"
-"    return a == b ? dy * 0.5f : 0.0f;\n"
+"    if (a < b) return 0.0f;\n"
+"    return a == b ? dy * 0.5f : dy;\n"
 "}\n", 0 },
 { "pow_backward", "pow_of ",
 "/* da, of dy, a and b, for y = a^b */\n"
@@ -114,11 +115,12 @@ static const piece pieces[] = {
 "{\n"
 "    return b == 0.0f ? 0.0f : dy * (b * pow_of(a, b - 1.0f));\n"
 "}\n", 0 },
-{ "pow_backward_exponent", "log_of ",
+{ "pow_backward_exponent", "log_of infinity ",
 "/* db, of dy, a and y = a^b */\n"
 "static float pow_backward_exponent(float dy, float a, float y)\n"
 "{\n"
-"    return a == 0.0f ? 0.0f : dy * (y * log_of(a));\n"
+"    if (a == 0.0f) return y < INFINITE ? 0.0f : dy * -y;\n"
+"    return dy * (y * log_of(a));\n"
 "}\n", 0 },
 { NULL, NULL, NULL, 0 },
 };

@@ -1,5 +1,6 @@
 // int8: integers only, so any order of sums has the bits of the executor.
 #include "emit.h"
+#include "tools/cli/util/text.h"
 #include "windows.h"
 #include <string.h>
 
@@ -14,15 +15,17 @@ static const piece pieces[] = {
 "    return (int8_t)(q > y->most ? y->most : q);\n"
 "}\n", 0 },
 { "quantize", "",
-"/* To a grid: the nearest, halves to even. No number is zero. */\n"
-"SMALL static void quantize(const float *x, int8_t *y, int n, float scale, int zero)\n"
+"/* To a grid: the nearest, halves to even. False: a NaN, for which no int8 stands. */\n"
+"SMALL static bool quantize(const float *x, int8_t *y, int n, float scale, int zero)\n"
 "{\n"
 "    for (int i = 0; i < n; i++) {\n"
 "        float v = x[i] / scale, least = (float)(-128 - zero), most = (float)(127 - zero);\n"
+"        if (v != v) return false;\n"
 "        if (v < least) v = least;\n"
 "        if (v > most) v = most;\n"
-"        y[i] = (int8_t)(zero + (v == v ? (int)((v + 12582912.0f) - 12582912.0f) : 0));\n"
+"        y[i] = (int8_t)(zero + (int)((v + 12582912.0f) - 12582912.0f));\n"
 "    }\n"
+"    return true;\n"
 "}\n", 0 },
 { "dequantize", "",
 "SMALL static void dequantize(const int8_t *x, float *y, int n, float scale, int zero)\n"
@@ -189,14 +192,25 @@ static bool set_grid(emitter *e, const node *n)
     return true;
 }
 
-static bool emit_quantize(emitter *e, const node *n)
+static void set_scale(emitter *e, const node *n)
 {
     set_ends(e, n);
-    set_word(&e->body, "op", "%s", n->op);
     set_float(e, "scale", attr_float(n, "scale"));
     set_int(e, "zero", attr_of(n, "zero"));
     need(e, n->op);
-    write_text(&e->body, "    ${op}(${x}, ${y}, ${n}, ${scale}, ${zero});\n");
+}
+
+static bool emit_quantize(emitter *e, const node *n)
+{
+    set_scale(e, n);
+    write_text(&e->body, "    if (!quantize(${x}, ${y}, ${n}, ${scale}, ${zero})) return false;\n");
+    return true;
+}
+
+static bool emit_dequantize(emitter *e, const node *n)
+{
+    set_scale(e, n);
+    write_text(&e->body, "    dequantize(${x}, ${y}, ${n}, ${scale}, ${zero});\n");
     return true;
 }
 
@@ -242,7 +256,8 @@ static bool set_table(emitter *e, const node *n, int32_t zero)
     int64_t k = count_of(w) / channels;
     int number = ++e->n_tables;
     write_plain(&e->data, "/* %s: bias, multiplier and shift of each channel */\n"
-                "static const int32_t %s_channels%d[%d][3] = {\n", n->name, e->name, number, channels);
+                "static const int32_t %s_channels%d[%d][3] = {\n",
+                in_c_comment(n->name), e->name, number, channels);
     for (int32_t c = 0; c < channels; c++, word += 3) {
         int32_t sum = 0;
         for (int64_t i = 0; i < k; i++) sum += *weight++;
@@ -295,7 +310,7 @@ static bool emit_pool(emitter *e, const node *n)
 
 static const op_emitter ops[] = {
     { "quantize", emit_quantize },
-    { "dequantize", emit_quantize },
+    { "dequantize", emit_dequantize },
     { "requantize", emit_requantize },
     { "add_int8", emit_add },
     { "affine_int8", emit_affine },

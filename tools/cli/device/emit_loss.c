@@ -2,7 +2,7 @@
 #include "emit.h"
 
 static const piece pieces[] = {
-{ "loss_share", "unless_nan ",
+{ "loss_share", "not_a_number ",
 "/* What a sum of losses is multiplied by to be a mean of those that count. */\n"
 "SMALL static float loss_share(const int32_t *target, int rows, int32_t ignored, int mean)\n"
 "{\n"

@@ -130,10 +130,10 @@ static const piece pieces[] = {
 "}\n", 0 },
 { "infinity", "bits ",
 "#define INFINITE bits_float(0x7f800000u)\n", 0 },
-{ "unless_nan", "bits ",
+{ "not_a_number", "bits ",
 "/* The one NaN of all machines. */\n"
-"#define NOT_A_NUMBER bits_float(0x7fc00000u)\n"
-"\n"
+"#define NOT_A_NUMBER bits_float(0x7fc00000u)\n", 0 },
+{ "unless_nan", "not_a_number ",
 "static inline float unless_nan(float x, float y)\n"
 "{\n"
 "    return x == x ? y : NOT_A_NUMBER;\n"
@@ -197,7 +197,7 @@ static const piece pieces[] = {
 "{\n"
 "    return unless_nan(x, exp_scaled(1.0f, with_sign(abs_upto(x, 126.0f), x), 0.0f));\n"
 "}\n", 0 },
-{ "log_of", "poly unless_nan infinity bits ",
+{ "log_of", "poly not_a_number infinity bits ",
 "static float log_of(float x)\n"
 "{\n"
 "    static const float c[9] = { 0.3333331347f, -0.2500016689f, 0.2000222355f, -0.1665936708f,\n"
@@ -219,7 +219,7 @@ static const piece pieces[] = {
 "{\n"
 "    return bits_float(float_bits(x) & 0x7fffffffu);\n"
 "}\n", 0 },
-{ "pow_of", "poly exp_scaled product infinity unless_nan abs_upto with_sign abs_of bits ",
+{ "pow_of", "poly exp_scaled product infinity not_a_number abs_upto with_sign abs_of bits ",
 "/* log(x), x > 0, as a sum of two numbers. */\n"
 "static float log_pair(float x, float *low)\n"
 "{\n"
@@ -261,7 +261,7 @@ static const piece pieces[] = {
 "    float r = exp_scaled(1.0f, with_sign(abs_upto(p, 126.0f), p), low);\n"
 "    return is_whole(b) && !is_whole(0.5f * b) ? with_sign(r, x) : r;\n"
 "}\n", 0 },
-{ "log1p_of", "poly unless_nan infinity bits ",
+{ "log1p_of", "poly not_a_number infinity bits ",
 "/* log(1 + x) */\n"
 "static float log1p_of(float x)\n"
 "{\n"
@@ -280,7 +280,7 @@ static const piece pieces[] = {
 "    tail = multiply_add(f * f, tail, e * -1.904654212e-9f);\n"
 "    return multiply_add(e, 0.6931471825f, f + tail);\n"
 "}\n", 0 },
-{ "sqrt_of", "product unless_nan infinity bits ",
+{ "sqrt_of", "product not_a_number infinity bits ",
 "/* Rounded correctly: the well-known guess, three steps of Newton, and one on the residual. */\n"
 "static float sqrt_of(float x)\n"
 "{\n"
@@ -295,7 +295,7 @@ static const piece pieces[] = {
 "    s = multiply_add(multiply_add(-s, s, m), 0.5f * y, s);\n"
 "    return product(s, bits_float((k + (tiny ? 51u : 63u)) << 23));\n"
 "}\n", 0 },
-{ "rsqrt_of", "sqrt_of ",
+{ "rsqrt_of", "sqrt_of unless_nan ",
 "static float rsqrt_of(float x)\n"
 "{\n"
 "    return unless_nan(x, 1.0f / sqrt_of(x));\n"
@@ -324,15 +324,17 @@ static const piece pieces[] = {
 "    float t = exp_scaled(1.0f, -abs_upto(x, 126.0f), 0.0f);\n"
 "    return unless_nan(x, (x > 0.0f ? x : 0.0f) + log1p_of(t));\n"
 "}\n", 0 },
-{ "smooth_relu", "unless_nan ",
+{ "smooth_relu", "not_a_number infinity ",
 "static inline float smooth_relu(float x, float tail)\n"
 "{\n"
-"    return unless_nan(x, (x > 0.0f ? x : 0.0f) - tail);\n"
+"    if (!(x > -INFINITE)) return NOT_A_NUMBER;\n"
+"    return (x > 0.0f ? x : 0.0f) - tail;\n"
 "}\n", 0 },
-{ "smooth_relu_grad", "unless_nan ",
+{ "smooth_relu_grad", "not_a_number infinity ",
 "static inline float smooth_relu_grad(float x, float d)\n"
 "{\n"
-"    return unless_nan(x, x < 0.0f ? d : 1.0f - d);\n"
+"    if (!(x > -INFINITE && x < INFINITE)) return NOT_A_NUMBER;\n"
+"    return x < 0.0f ? d : 1.0f - d;\n"
 "}\n", 0 },
 { "silu", "smooth_relu exp_scaled abs_upto ",
 "static float silu(float x)\n"

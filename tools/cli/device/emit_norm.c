@@ -1,9 +1,10 @@
 // Softmax and normalization.
 #include "emit.h"
+#include "tools/cli/util/text.h"
 #include <math.h>
 
 static const piece pieces[] = {
-{ "row_exp", "lanes_sum exp_below row_max ",
+{ "row_exp", "lanes_sum exp_below row_max not_a_number ",
 "/* y = e^(x - top), in place or not, and its sum: NaN if top is not finite. */\n"
 "SMALL static float row_exp(float *y, const float *x, float top, int n)\n"
 "{\n"
@@ -31,7 +32,7 @@ static const piece pieces[] = {
 "        for (int i = 0; i < n; i++) dx[i] = y[i] * (dy[i] - sum);\n"
 "    }\n"
 "}\n", 0 },
-{ "row_exp_sum", "lanes_sum exp_of exp_below row_max log_of ",
+{ "row_exp_sum", "lanes_sum exp_of exp_below row_max log_of not_a_number ",
 "/* log(sum of e^(x - top)), of 256 elements at a time, and top. */\n"
 "SMALL static float row_log_sum(const float *x, int n, float *top)\n"
 "{\n"
@@ -86,19 +87,19 @@ static const piece pieces[] = {
 "    return lanes_sum(lane);\n"
 "}\n"
 "\n"
-"/* The sum of (x - mean) (d - mean), or of (x - mean) d if it is the gradient. */\n"
+"/* The sum of (x - mean) d, or, if d is NULL, of (x - mean) squared. */\n"
 "static float channel_moment(const float *x, const float *d, float mean, int images, int step,\n"
 "                            int plane)\n"
 "{\n"
 "    float lane[32] = { 0.0f };\n"
-"    for (; images > 0; images--, x += step, d += step)\n"
+"    for (int n = 0; n < images; n++)\n"
 "        for (int i = 0; i < plane; i++) {\n"
-"            float from_mean = x[i] - mean, by = d == x ? from_mean : d[i];\n"
+"            float from_mean = x[n * step + i] - mean, by = d ? d[n * step + i] : from_mean;\n"
 "            lane[i & 31] = multiply_add(from_mean, by, lane[i & 31]);\n"
 "        }\n"
 "    return lanes_sum(lane);\n"
 "}\n", 128 },
-{ "batch_norm_train", "channel_sums rsqrt_of relu ",
+{ "batch_norm_train", "channel_sums rsqrt_of not_a_number infinity relu ",
 "/* The same by mean and variance of the batch, which the running ones follow; or, if not training,\n"
 "   by the running ones. */\n"
 "static void batch_norm_train(const float *x, const float *weight, const float *bias, float *mean,\n"
@@ -111,7 +112,8 @@ static const piece pieces[] = {
 "        float m = mean[c], v = variance[c];\n"
 "        if (training) {\n"
 "            m = channel_sum(x, images, step, plane) / count;\n"
-"            v = channel_moment(x, x, m, images, step, plane) / count;\n"
+"            v = channel_moment(x, NULL, m, images, step, plane) / count;\n"
+"            if (!(v < INFINITE)) v = NOT_A_NUMBER; /* f32 does not hold it */\n"
 "            float unbiased = v * count / (count > 1.0f ? count - 1.0f : 1.0f);\n"
 "            mean[c] = multiply_add(momentum, m - mean[c], mean[c]);\n"
 "            variance[c] = multiply_add(momentum, unbiased - variance[c], variance[c]);\n"
@@ -124,7 +126,7 @@ static const piece pieces[] = {
 "            }\n"
 "    }\n"
 "}\n", 0 },
-{ "batch_norm_backward", "channel_sums rsqrt_of ",
+{ "batch_norm_backward", "channel_sums rsqrt_of not_a_number infinity ",
 "static void batch_norm_backward(const float *dy, const float *x, const float *weight,\n"
 "                                const float *mean, const float *variance, float *dx, float *dw,\n"
 "                                float *db, int images, int channels, int plane, float eps,\n"
@@ -137,7 +139,8 @@ static const piece pieces[] = {
 "        float sum = channel_sum(dy, images, step, plane);\n"
 "        if (training) {\n"
 "            m = channel_sum(x, images, step, plane) / count;\n"
-"            v = channel_moment(x, x, m, images, step, plane) / count;\n"
+"            v = channel_moment(x, NULL, m, images, step, plane) / count;\n"
+"            if (!(v < INFINITE)) v = NOT_A_NUMBER; /* f32 does not hold it */\n"
 "        }\n"
 "        float rstd = rsqrt_of(v + eps), scale = (weight ? weight[c] : 1.0f) * rstd;\n"
 "        float slopes = channel_moment(x, dy, m, images, step, plane) * rstd;\n"
@@ -225,7 +228,8 @@ static bool emit_batch_norm_constant(emitter *e, const node *n)
     if (!mean || !variance) return cannot(e, n, "no statistics");
     int number = ++e->n_tables;
     write_plain(&e->data, "/* %s: mean, scale, shift of each channel */\n"
-                "static const float %s_channels%d[%d][3] = {\n", n->name, e->name, number, channels);
+                "static const float %s_channels%d[%d][3] = {\n",
+                in_c_comment(n->name), e->name, number, channels);
     for (int32_t c = 0; c < channels; c++) {
         char text[3][32];
         float_text(text[0], mean[c]);

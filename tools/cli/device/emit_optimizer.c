@@ -40,15 +40,16 @@ static const piece pieces[] = {
 "        float d = multiply_add(l2, w[i], g[i] * clip);\n"
 "        m[i] = multiply_add(c1, d, b1 * m[i]);\n"
 "        v[i] = multiply_add(c2 * d, d, b2 * v[i]);\n"
-"        float size = multiply_add(sqrt_of(v[i]), root, eps);\n"
-"        w[i] = multiply_add(-rate, m[i] / size, w[i] * shrink);\n"
+"        float size = sqrt_of(v[i]), by = multiply_add(size, root, eps) + (size - size);\n"
+"        w[i] = multiply_add(-rate, m[i] / by, w[i] * shrink);\n"
 "    }\n"
 "}\n", 0 },
-{ "clip_factor", "sqrt_of ",
-"/* What gradients are multiplied by so that their norm is at most `most`. */\n"
+{ "clip_factor", "sqrt_of not_a_number infinity ",
+"/* What gradients are multiplied by so that their norm is at most `most`; NaN if it is not finite. */\n"
 "static float clip_factor(float squares, float most)\n"
 "{\n"
 "    float factor = most / (sqrt_of(squares) + 1e-6f);\n"
+"    if (!(squares < INFINITE)) return NOT_A_NUMBER;\n"
 "    return factor < 1.0f ? factor : 1.0f;\n"
 "}\n", 0 },
 { NULL, NULL, NULL, 0 },

@@ -3,15 +3,39 @@
 #include <string.h>
 
 static const piece pieces[] = {
-{ "row_norm", "row_sum row_squares rsqrt_of product ",
+{ "row_norm", "row_sum row_squares rsqrt_of product abs_of bits infinity ",
+"/* 1, or where f32 does not hold the variance of x, a power of two that brings x near 1. */\n"
+"static float norm_unit(float variance, const float *x, int n)\n"
+"{\n"
+"    float most = 0.0f;\n"
+"    if (variance >= 1.17549435e-38f && variance < INFINITE) return 1.0f;\n"
+"    for (int i = 0; i < n; i++) {\n"
+"        if (!(abs_of(x[i]) < INFINITE)) return 1.0f;\n"
+"        if (abs_of(x[i]) > most) most = abs_of(x[i]);\n"
+"    }\n"
+"    if (most == 0.0f) return 1.0f;\n"
+"    uint32_t exponent = float_bits(most) >> 23;\n"
+"    return bits_float(exponent < 254u ? (254u - exponent) << 23 : 0x00400000u);\n"
+"}\n"
+"\n"
 "/* h = (x - mean) / sqrt(mean of its squares + eps), in place or not; returns what is multiplied by.\n"
 "   Of RMS norm the mean is 0. */\n"
 "static float row_norm(float *h, const float *x, int n, float eps, int centered)\n"
 "{\n"
-"    float mean = centered ? row_sum(x, n) / (float)n : 0.0f;\n"
-"    float r = rsqrt_of(row_squares(x, mean, n) / (float)n + eps);\n"
+"    float scale = 1.0f, mean, variance, unit;\n"
+"    for (;;) {\n"
+"        mean = centered ? row_sum(x, n) / (float)n : 0.0f;\n"
+"        variance = row_squares(x, mean, n) / (float)n + eps;\n"
+"        unit = norm_unit(variance, x, n);\n"
+"        if (unit == 1.0f) break;\n"
+"        for (int i = 0; i < n; i++) h[i] = x[i] * unit;\n"
+"        x = h;\n"
+"        eps = eps * unit * unit;\n"
+"        scale *= unit;\n"
+"    }\n"
+"    float r = rsqrt_of(variance);\n"
 "    for (int i = 0; i < n; i++) h[i] = product(x[i] - mean, r);\n"
-"    return r;\n"
+"    return r * scale;\n"
 "}\n", 0 },
 { "norm", "row_norm multiply_add ",
 "/* y = h weight + bias for each row. */\n"

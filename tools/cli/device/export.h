@@ -4,10 +4,8 @@
 
 #include "program.h"
 
-// What stands between the quotes of a C string.
-void write_c_string(FILE *to, const char *text);
-
-// NAME_pef.h
+// NAME_pef.h, and what stands at its beginning
+extern const char pef_header_mark[];
 void write_pef_header(FILE *to, const program *p, const char *name);
 
 #endif

@@ -24,15 +24,6 @@ static int usage(FILE *to)
     return to == stdout ? 0 : 2;
 }
 
-void write_c_string(FILE *to, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\' || c < ' ' || c > '~') fprintf(to, "\\%03o", c);
-        else fputc(c, to);
-    }
-}
-
 // The folder of the files, and their name: that of the checkpoint, if -o has but a folder.
 static bool choose_name(const options *o, char path[PATH_SIZE], char **name, fault *why)
 {
@@ -54,10 +45,10 @@ static bool export_pef(const program *p, const char *path, const char *name, fau
 {
     char file[PATH_SIZE];
     if (!make_path(file, why, "%s_pef.h", path)) return false;
-    FILE *to = open_file(file, "w", why);
-    if (!to) return false;
-    write_pef_header(to, p, name);
-    return close_file(to, file, why);
+    samba_base_output out;
+    if (!samba_base_begin(&out, file, pef_header_mark, why->text, sizeof why->text)) return false;
+    write_pef_header(out.file, p, name);
+    return samba_base_end(&out, true, why->text, sizeof why->text);
 }
 
 static bool read_words(options *o, int argc, char **argv, fault *why)

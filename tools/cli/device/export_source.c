@@ -1,7 +1,7 @@
 // NAME.c and NAME.h: a program as C that needs nothing of samba.h.
 #include "emit.h"
 #include "export.h"
-#include <ctype.h>
+#include "tools/cli/util/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static void write_shape(writer *w, const symbol *s)
 // Such as: fc1: affine of 1x64, makes 1x32, then relu_1
 static void write_comment(emitter *e, writer *w, const node *n, int32_t taken)
 {
-    write_plain(w, "    /* %s: %s", n->name, n->op);
+    write_plain(w, "    /* %s: %s", in_c_comment(n->name), n->op);
     const symbol *x = in_of(e, n, 0), *y = out_of(e, n, 0);
     if (x) {
         write_plain(w, " of ");
@@ -80,7 +80,7 @@ static void write_comment(emitter *e, writer *w, const node *n, int32_t taken)
         write_plain(w, " makes ");
         write_shape(w, y);
     }
-    for (int32_t i = 1; i < taken; i++) write_plain(w, ", then %s", (n + i)->name);
+    for (int32_t i = 1; i < taken; i++) write_plain(w, ", then %s", in_c_comment((n + i)->name));
     write_plain(w, " */\n");
 }
 
@@ -127,6 +127,7 @@ static bool write_part(emitter *e, const part *part, bool *is)
         if (!*is) write_plain(&e->body, "/* %s */\nSMALL static bool %s(void)\n{\n", part->comment,
                               part->function);
         *is = true;
+        e->end = q->first + q->n;
         for (e->at = q->first; e->at < q->first + q->n; e->at += e->taken)
             if (!write_node(e, &e->p->nodes[e->at])) return false;
     }
@@ -449,20 +450,12 @@ static bool write_c(emitter *e, const char *path, uint64_t *ram)
     }
     if (e->data.size) write_plain(&head, "\n%s", e->data.text);
     write_plain(&head, "\n%s", e->body.text);
-    FILE *to = open_file(path, "w", e->why);
-    bool fine = to != NULL;
-    if (to) fwrite(head.text, 1, head.size, to);
-    if (to) fine = close_file(to, path, e->why);
-    if (fine && (head.failed || e->body.failed || e->data.failed))
-        fine = fail(e->why, "%s: %s%s", path, *e->body.missing ? "no piece or word " : "no memory",
-                    e->body.missing);
+    bool whole = !head.failed && !e->body.failed && !e->data.failed;
+    bool fine = whole ? samba_base_replace(path, head.text, head.size, e->why->text, sizeof e->why->text)
+                      : fail(e->why, "%s: %s%s", path,
+                             *e->body.missing ? "no piece or word " : "no memory", e->body.missing);
     free_writer(&head);
     return fine;
-}
-
-static void write_upper(FILE *to, const char *name)
-{
-    for (; *name; name++) fputc(toupper((unsigned char)*name), to);
 }
 
 // Bytes of arrays in functions, and what calls of some depth push.
@@ -488,8 +481,9 @@ static void write_declarations(emitter *e, FILE *to)
 
 static bool write_h(emitter *e, const char *path, uint64_t ram)
 {
-    FILE *to = open_file(path, "w", e->why);
-    if (!to) return false;
+    samba_base_output out;
+    if (!samba_base_begin(&out, path, NULL, e->why->text, sizeof e->why->text)) return false;
+    FILE *to = out.file;
     fprintf(to, "/* %s.h: what %s.c has, by tools/samba export-c. */\n#ifndef ", e->name, e->name);
     write_upper(to, e->name);
     fprintf(to, "_H\n#define ");
@@ -504,13 +498,14 @@ static bool write_h(emitter *e, const char *path, uint64_t ram)
     write_declarations(e, to);
     if (e->trains)
         fprintf(to, "extern bool %s_training; /* false: as in evaluation */\n", e->name);
-    fprintf(to, "\n/* %s. False: a label is out of range. */\nbool %s_run(void);\n",
+    fprintf(to, "\n/* %s.\n   False: a label or an index is out of range, or int8 should stand for a NaN. The rest of\n"
+            "   the program was not run. */\nbool %s_run(void);\n",
             e->p->pef.inference ? "Makes outputs of inputs"
                                 : "A step of training: forward, backward, update", e->name);
     if (!e->p->pef.inference)
         fprintf(to, "/* The first part of it alone. */\nbool %s_forward(void);\n", e->name);
     fprintf(to, "\n#if defined(__cplusplus)\n}\n#endif\n#endif\n");
-    return close_file(to, path, e->why);
+    return samba_base_end(&out, true, e->why->text, sizeof e->why->text);
 }
 
 // May a file be overwritten? If it is one of these.
@@ -542,17 +537,17 @@ bool write_source(const program *p, const char *path, const char *name, const ex
     e.weighs = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.weighs);
     set_word(&e.body, "name", "%s", name);
     set_word(&e.body, "base", "%s", slash ? slash + 1 : path);
-    set_word(&e.body, "from", "%s", from_slash ? from_slash + 1 : from);
+    set_word(&e.body, "from", "%s", in_c_comment(from_slash ? from_slash + 1 : from));
     bool memory = e.used && e.reads && e.written && e.weighs && e.first && e.last;
     bool fine = (memory || fail(why, "no memory"))
         && make_path(c_file, why, "%s.c", path) && make_path(h_file, why, "%s.h", path);
     *written = false;
     if (fine && is_ours(c_file, why) && is_ours(h_file, why)) {
-        remove(c_file);
-        remove(h_file);
         look_at_uses(&e);
         *written = check_program(&e) && write_sections(&e) && check_data(&e);
         fine = !*written || (write_c(&e, c_file, &ram) && write_h(&e, h_file, ram));
+        if (!*written) remove(c_file);
+        if (!*written) remove(h_file);
     }
     free(e.used);
     free(e.reads);

@@ -1,7 +1,7 @@
 // Names of tensors as C identifiers.
 #include "identifier.h"
-#include <ctype.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,34 +28,69 @@ static bool is_reserved(const char *name)
     return false;
 }
 
-static bool is_taken(const identifiers *taken, const char *name)
+// FNV-1a (Fowler, Noll, Vo), mixed, as its low bits choose the place.
+static size_t hash_of(const char *name)
 {
-    for (int i = 0; i < taken->n; i++)
-        if (strcmp(name, taken->at[i]) == 0) return true;
-    return false;
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    return (size_t)(h ^ h >> 32);
 }
 
-static bool take(identifiers *taken, const char *name)
+// The place of a name in the table, or the free one that it would get. The table is never full.
+static taken_name *place_of(const identifiers *taken, const char *name)
 {
-    if (taken->n == taken->cap) {
-        int cap = taken->cap ? 2 * taken->cap : 64;
-        char **bigger = realloc(taken->at, (size_t)cap * sizeof *bigger);
-        if (!bigger) return false;
-        taken->at = bigger;
-        taken->cap = cap;
-    }
-    char *copy = malloc(strlen(name) + 1);
-    if (!copy) return false;
-    taken->at[taken->n++] = strcpy(copy, name);
+    size_t i = hash_of(name) & (taken->cap - 1);
+    while (taken->at[i].name && strcmp(taken->at[i].name, name) != 0) i = (i + 1) & (taken->cap - 1);
+    return &taken->at[i];
+}
+
+// At most half of the table is used.
+static bool make_room(identifiers *taken)
+{
+    if (taken->n < taken->cap / 2) return true;
+    identifiers larger = { .n = taken->n, .cap = taken->cap ? 2 * taken->cap : 64 };
+    larger.at = calloc(larger.cap, sizeof *larger.at);
+    if (!larger.at) return false;
+    for (size_t i = 0; i < taken->cap; i++)
+        if (taken->at[i].name) *place_of(&larger, taken->at[i].name) = taken->at[i];
+    free(taken->at);
+    *taken = larger;
     return true;
+}
+
+static bool is_taken(const identifiers *taken, const char *name)
+{
+    return taken->cap > 0 && place_of(taken, name)->name;
+}
+
+static taken_name *take(identifiers *taken, const char *name)
+{
+    if (!make_room(taken)) return NULL;
+    taken_name *place = place_of(taken, name);
+    if (place->name) return place;
+    place->name = malloc(strlen(name) + 1);
+    if (!place->name) return NULL;
+    strcpy(place->name, name);
+    place->next = 2;
+    taken->n++;
+    return place;
+}
+
+// Of C, whatever the locale.
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 // Letters, digits and '_' stay; a digit does not come first, and neither does '_', since names that
 // begin so belong to the compiler.
 static void mangle(char *to, const char *name)
 {
-    if (!isalpha((unsigned char)*name)) *to++ = 't';
-    for (; *name; name++) *to++ = isalnum((unsigned char)*name) ? *name : '_';
+    if (!is_letter(*name)) *to++ = 't';
+    for (; *name; name++) {
+        bool stays = is_letter(*name) || (*name >= '0' && *name <= '9');
+        *to++ = stays ? *name : '_';
+    }
     *to = 0;
 }
 
@@ -66,17 +101,25 @@ char *new_identifier(identifiers *taken, const char *name)
     if (!ident) return NULL;
     mangle(ident, name);
     size_t length = strlen(ident);
-    for (int n = 2; is_reserved(ident) || is_taken(taken, ident); n++)
+    // Of equal names each gets the next number; those below are taken, as they are never given back.
+    bool other = is_reserved(ident) || is_taken(taken, ident);
+    taken_name *first = other ? take(taken, ident) : NULL;
+    int n = first ? first->next : 2;
+    for (; other && first && (is_reserved(ident) || is_taken(taken, ident)); n++)
         snprintf(ident + length, size - length, "_%d", n);
-    if (take(taken, ident)) return ident;
+    if (first) {
+        char *name_of_first = first->name;      // the table may move
+        bool fine = take(taken, ident) != NULL;
+        place_of(taken, name_of_first)->next = n;
+        if (fine) return ident;
+    } else if (!other && take(taken, ident)) return ident;
     free(ident);
     return NULL;
 }
 
 void free_identifiers(identifiers *taken)
 {
-    for (int i = 0; i < taken->n; i++) free(taken->at[i]);
+    for (size_t i = 0; i < taken->cap; i++) free(taken->at[i].name);
     free(taken->at);
-    taken->at = NULL;
-    taken->n = taken->cap = 0;
+    memset(taken, 0, sizeof *taken);
 }

@@ -1,5 +1,6 @@
 // Files, folders, SHA-256, log and progress bar for the commands of tools/samba.
 #include "files.h"
+#include "text.h"
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -25,19 +26,6 @@ bool fail(fault *why, const char *format, ...)
 bool fail_errno(fault *why, const char *what, const char *path)
 {
     return fail(why, "%s: %s: %s", path, what, strerror(errno));
-}
-
-// Bytes that would move the cursor or colour the screen are shown as \\xNN; line ends stay.
-void print_safely(FILE *to, const char *text)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    for (; *p; p++) {
-        bool second = *p >= 0x80 && *p < 0xA0 && p > (const unsigned char *)text && p[-1] == 0xC2;
-        bool first = *p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0;
-        if ((*p < 32 && *p != '\n') || *p == 127 || first || second)
-            fprintf(to, "\\x%02X", (unsigned)*p);
-        else fputc(*p, to);
-    }
 }
 
 int report_fault(const char *command, const fault *why, int code)
@@ -78,6 +66,15 @@ bool is_file(const char *path)
 {
     struct stat s;
     return look_at(path, &s) && !S_ISDIR(s.st_mode);
+}
+
+bool look_for_file(const char *path, bool *there, fault *why)
+{
+    struct stat s;
+    bool found = stat(path, &s) == 0;
+    *there = found && !S_ISDIR(s.st_mode);
+    return found || errno == ENOENT || errno == ENOTDIR
+        || fail_errno(why, "cannot be looked at", path);
 }
 
 int64_t file_size(const char *path)
@@ -143,27 +140,33 @@ char *read_file(const char *path, size_t *size, fault *why)
     return data;
 }
 
-static bool same_file(const char *a, const char *b)
+bool begin_output(samba_base_output *o, const char *path, fault *why)
 {
-    struct stat s, t;
-    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+    return samba_base_begin(o, path, NULL, why->text, sizeof why->text);
+}
+
+bool end_output(samba_base_output *o, bool whole, fault *why)
+{
+    return samba_base_end(o, whole, why->text, sizeof why->text);
 }
 
 bool copy_file(const char *from, const char *to, fault *why)
 {
     char block[65536];
     size_t n;
-    if (same_file(from, to)) return true;       // opening it for writing would empty it
-    FILE *in = open_file(from, "rb", why), *out = in ? open_file(to, "wb", why) : NULL;
-    if (!out) {
-        if (in) fclose(in);
+    samba_base_output out;
+    if (samba_base_same_file(from, to)) return true;
+    FILE *in = open_file(from, "rb", why);
+    if (!in) return false;
+    if (!begin_output(&out, to, why)) {
+        fclose(in);
         return false;
     }
     while ((n = fread(block, 1, sizeof block, in)) > 0)
-        if (fwrite(block, 1, n, out) != n) break;
-    bool good = !ferror(in);
+        if (fwrite(block, 1, n, out.file) != n) break;
+    bool good = !ferror(in) || fail(why, "%s: cannot be read", from);
     fclose(in);
-    return close_file(out, to, why) && (good || fail(why, "%s: cannot be read", from));
+    return end_output(&out, good, why);
 }
 
 // ---- Folders ------------------------------------------------------------------------------------
@@ -318,34 +321,6 @@ bool sha256_file(const char *path, char hex[65], fault *why)
     return good || fail(why, "%s: cannot be read", path);
 }
 
-// ---- JSON text ----------------------------------------------------------------------------------
-
-// The next character of valid UTF-8.
-static uint32_t next_code(const unsigned char **p)
-{
-    uint32_t c = *(*p)++;
-    int more = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : c >= 0xC0 ? 1 : 0;
-    if (more) c &= 0x3Fu >> more;
-    while (more-- && (**p & 0xC0) == 0x80) c = c << 6 | (*(*p)++ & 0x3Fu);
-    return c;
-}
-
-void print_json_text(FILE *to, const char *text)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    fputc('"', to);
-    while (*p) {
-        uint32_t c = next_code(&p);
-        const char *found = c < 0x80 ? strchr("\"\"\\\\\nn\rr\tt\bb\ff", (int)c) : NULL;
-        if (found && (c < 0x20 || c == '"' || c == '\\')) fprintf(to, "\\%c", found[1]);
-        else if (c >= 0x20 && c < 0x7F) fputc((int)c, to);
-        else if (c < 0x10000) fprintf(to, "\\u%04x", (unsigned)c);
-        else fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((c - 0x10000) >> 10)),
-                     (unsigned)(0xDC00 + ((c - 0x10000) & 0x3FF)));
-    }
-    fputc('"', to);
-}
-
 // ---- Signals ------------------------------------------------------------------------------------
 
 static volatile sig_atomic_t stop_signal;
@@ -381,11 +356,23 @@ int exit_code(void) { return stop_signal ? 128 + (int)stop_signal : 1; }
 
 // ---- Log and progress ---------------------------------------------------------------------------
 
+// A line has names and paths in it: it goes where people look at it.
+static void write_line(FILE *to, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (text) vsnprintf(text, (size_t)n + 1, format, args);
+    print_safely(to, text ? text : "no memory for a line");
+    fputc('\n', to);
+    free(text);
+}
+
 static void write_note(journal *log, const char *format, va_list args)
 {
-    if (!log->file) return;
-    vfprintf(log->file, format, args);
-    fputc('\n', log->file);
+    if (log->file) write_line(log->file, format, args);
 }
 
 void say(journal *log, const char *format, ...)
@@ -396,9 +383,8 @@ void say(journal *log, const char *format, ...)
     va_end(args);
     if (log->silent) return;
     va_start(args, format);
-    vprintf(format, args);
+    write_line(stdout, format, args);
     va_end(args);
-    putchar('\n');
 }
 
 void note(journal *log, const char *format, ...)

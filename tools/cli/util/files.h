@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "tools/include/samba/base.h"
 
 enum { PATH_SIZE = 4096 };
 
@@ -22,11 +23,12 @@ bool fail_errno(fault *why, const char *what, const char *path);    // "PATH: WH
 
 // Prints it on stderr behind "samba COMMAND: ", with control bytes made visible. Returns the code.
 int report_fault(const char *command, const fault *why, int code);
-void print_safely(FILE *to, const char *text);
 
 bool make_path(char path[PATH_SIZE], fault *why, const char *format, ...) LIKE_PRINTF(3, 4);
 bool is_folder(const char *path);
 bool is_file(const char *path);
+// *there: is it a file? False: the system cannot say.
+bool look_for_file(const char *path, bool *there, fault *why);
 bool ends_with(const char *text, const char *end);
 bool make_folders(const char *path, fault *why);        // and those above it
 bool parent_of(char parent[PATH_SIZE], const char *path, fault *why);
@@ -35,6 +37,10 @@ bool copy_file(const char *from, const char *to, fault *why);
 char *read_file(const char *path, size_t *size, fault *why);    // with a zero behind; to be freed
 FILE *open_file(const char *path, const char *mode, fault *why);
 bool close_file(FILE *file, const char *path, fault *why);      // false: not all was written
+// A file that takes the place of another one when it is whole; see base.h. end_output: nothing is
+// written, and why stays, if it is not whole.
+bool begin_output(samba_base_output *o, const char *path, fault *why);
+bool end_output(samba_base_output *o, bool whole, fault *why);
 
 // Names in a folder, sorted, without . and ..
 typedef struct names { char **at; int n; } names;
@@ -48,9 +54,6 @@ bool remove_folder(const char *path, fault *why);
 bool walk_folder(names *files, const char *folder, const char *below, fault *why);
 
 bool sha256_file(const char *path, char hex[65], fault *why);
-
-// Text as a JSON string, in ASCII as Python's json.dump writes it.
-void print_json_text(FILE *to, const char *text);
 
 // Lines for the user, and for logs.log.
 typedef struct journal { FILE *file; bool silent; } journal;

@@ -3,39 +3,13 @@
 #include "fused.h"
 #include "grads.h"
 #include "traffic.h"
+#include "tools/cli/util/text.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 // ---- Words --------------------------------------------------------------------------------------
-
-// As JSON in ASCII, and without <, which could end the script that the data stands in.
-void write_json_text(FILE *to, const char *text)
-{
-    char *json = NULL;
-    size_t size;
-    FILE *memory = open_memstream(&json, &size);
-    if (memory) print_json_text(memory, text);
-    if (memory) fclose(memory);
-    for (const char *p = json ? json : "\"?\""; *p; p++) {
-        if (*p == '<' || *p == '>' || *p == '&') fprintf(to, "\\u%04x", (unsigned char)*p);
-        else fputc(*p, to);
-    }
-    free(json);
-}
-
-void write_html_text(FILE *to, const char *text)
-{
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        if (*p == '<') fputs("&lt;", to);
-        else if (*p == '>') fputs("&gt;", to);
-        else if (*p == '&') fputs("&amp;", to);
-        else if (*p == '"') fputs("&quot;", to);
-        else if (*p < 32 && *p != '\n') fputs("&#65533;", to);
-        else fputc(*p, to);
-    }
-}
 
 void write_json_number(FILE *to, double x)
 {
@@ -337,25 +311,13 @@ static section_sum sum_section(const model *m, const section *q)
     return sum;
 }
 
-// The number of the graph that section i is of; they stand together.
-static int32_t graph_of(const model *m, int32_t i)
-{
-    int32_t graph = 0;
-    for (int32_t k = 1; k <= i; k++) {
-        const char *a = m->sections[k - 1].graph, *b = m->sections[k].graph;
-        graph += a && b && strcmp(a, b) != 0;
-    }
-    return graph;
-}
-
 static void write_graphs(FILE *to, const model *m)
 {
     fputs("\"graphs\":[", to);
     for (int32_t i = 0; i < m->pef.n_sections; i++) {
-        const char *name = m->sections[i].graph;
-        if (i > 0 && graph_of(m, i) == graph_of(m, i - 1)) continue;
+        if (!begins_graph(m, i)) continue;
         if (i > 0) fputc(',', to);
-        write_json_text(to, name ? name : "");
+        write_json_text(to, graph_of(m, i));
     }
     fputs("],\n", to);
 }
@@ -363,12 +325,14 @@ static void write_graphs(FILE *to, const model *m)
 static void write_sections(FILE *to, const page_data *d)
 {
     const model *m = d->model;
+    int32_t graph = -1;
     fputs("\"sections\":[", to);
     for (int32_t i = 0; i < m->pef.n_sections; i++) {
         const section *q = &m->sections[i];
+        graph += begins_graph(m, i);
         section_sum sum = sum_section(m, q);
         fprintf(to, "%s{\"type\":\"%s\",\"graph\":%d,\"first\":%d,\"end\":%d,\"flops\":%" PRId64
-                ",\"bytes\":%" PRId64, i ? ",\n" : "", section_name(q->type), graph_of(m, i),
+                ",\"bytes\":%" PRId64, i ? ",\n" : "", section_name(q->type), graph,
                 q->first, q->first + q->n, sum.flops, sum.bytes);
         if (d->times->section) fprintf(to, ",\"seconds\":%.4g", d->times->section[i]);
         fputc('}', to);
@@ -519,23 +483,56 @@ static bool write_fused(FILE *to, const model *m)
     return any;
 }
 
-// The forward node that backward node i is a copy of: it has its name and op; -1: none.
-static int32_t repeated_by(const model *m, int32_t i)
+static const model *sorted;         // of the nodes that qsort compares
+
+static const char *op_of(const node *n) { return n->op ? n->op : ""; }
+
+static bool alike(const node *a, const node *b)
 {
-    if (strcmp(kind_of(m, i), "backward") != 0) return -1;
-    for (int32_t k = 0; m->nodes[i].op && k < i; k++) {
-        const node *n = &m->nodes[k];
-        bool same = strcmp(n->name, m->nodes[i].name) == 0;
-        if (same && n->op && strcmp(n->op, m->nodes[i].op) == 0) return k;
+    return strcmp(a->name, b->name) == 0 && strcmp(op_of(a), op_of(b)) == 0;
+}
+
+// By name, by op, then in their order.
+static int by_name(const void *a, const void *b)
+{
+    int32_t i = *(const int32_t *)a, k = *(const int32_t *)b;
+    const node *x = &sorted->nodes[i], *y = &sorted->nodes[k];
+    int name = strcmp(x->name, y->name), op = strcmp(op_of(x), op_of(y));
+    if (name != 0) return name;
+    return op != 0 ? op : (i > k) - (i < k);
+}
+
+// Of each backward node the forward node that it is a copy of, with its name and op; -1: none. NULL:
+// no memory.
+static int32_t *find_repeated(const model *m)
+{
+    size_t n = (size_t)m->pef.n_nodes;
+    int32_t *list = malloc((n + 1) * sizeof *list), *of = malloc((n + 1) * sizeof *of);
+    for (size_t i = 0; list && i < n; i++) list[i] = (int32_t)i;
+    sorted = m;
+    if (list) qsort(list, n, sizeof *list, by_name);
+
+    size_t first = 0;
+    for (size_t i = 0; list && of && i < n; i++) {
+        const node *here = &m->nodes[list[i]];
+        if (!alike(here, &m->nodes[list[first]])) first = i;
+        bool copy = i > first && here->op && strcmp(kind_of(m, list[i]), "backward") == 0;
+        of[list[i]] = copy ? list[first] : -1;
     }
-    return -1;
+
+    bool fine = list != NULL;
+    free(list);
+    if (fine) return of;
+    free(of);
+    return NULL;
 }
 
 // What the backward pass computes again. True: something stands in the list now.
 static bool write_repeated(FILE *to, const model *m, bool any)
 {
-    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
-        int32_t of = repeated_by(m, i);
+    int32_t *repeated = find_repeated(m);
+    for (int32_t i = 0; repeated && i < m->pef.n_nodes; i++) {
+        int32_t of = repeated[i];
         if (of < 0) continue;
         fputs(any ? ",\n{" : "{", to);
         write_field(to, "pass", "computed again in the backward pass, to save memory");
@@ -547,6 +544,7 @@ static bool write_repeated(FILE *to, const model *m, bool any)
         fputs("]}", to);
         any = true;
     }
+    free(repeated);
     return any;
 }
 

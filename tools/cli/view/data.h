@@ -33,8 +33,6 @@ void write_blocks(FILE *to, const capture *c, int32_t first);       // script el
 // Its block of values is first_block + its number in c.
 void write_snapshot(FILE *to, const snapshot *s, const capture *c, int32_t first_block);
 
-void write_json_text(FILE *to, const char *text);       // in quotes
-void write_html_text(FILE *to, const char *text);
 void write_json_number(FILE *to, double x);             // null unless it is finite
 
 #endif

@@ -1,6 +1,7 @@
 // What is said of two models that were compared: text, and the data of a page.
 #include "diff.h"
 #include "data.h"
+#include "tools/cli/util/text.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,7 @@ static void print_first(const comparison *c)
     const difference *d = &c->tensors[c->first];
     int64_t place[SAMBA_MAX_DIMS];
     int32_t n = place_of(d, place);
-    printf("first difference, in step %d: ", d->step);
-    print_safely(stdout, d->name);
+    printf("first difference, in step %d: %s", d->step, shown(d->name));
     for (int32_t k = 0; k < n; k++) printf(k ? ",%" PRId64 : "[%" PRId64, place[k]);
     printf("%s is %.9g and %.9g; %" PRId64 " of %" PRId64 " elements differ, by %.3g at most, "
            "relative %.3g\n", n ? "]" : "", d->a, d->b, d->different, d->count, d->max_abs,
@@ -57,8 +57,7 @@ void print_comparison(const comparison *c)
 {
     if (c->n_structure == 0) printf("the graphs are alike\n");
     for (int32_t i = 0; i < n_sentences(c); i++) {
-        print_safely(stdout, c->structure[i]);
-        putchar('\n');
+        printf("%s\n", shown(c->structure[i]));
     }
     if (c->n_structure > n_sentences(c))
         printf("and %d more differences of the graphs\n", c->n_structure - n_sentences(c));

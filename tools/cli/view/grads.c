@@ -25,6 +25,8 @@ typedef struct search {
     gradient *found;        // the result
     int32_t *grad;          // of each tensor the one that is its gradient
     int32_t *readers;       // of each tensor: how many forward nodes read it, views aside
+    int32_t *begin, *list;  // of each tensor: forward nodes that read or make it, in whatever shape
+    int32_t *seen;          // of each node: the last one that was compared with it
 } search;
 
 // The tensor of which i is another shape.
@@ -81,22 +83,96 @@ static int32_t gradient_in(const model *m, const node *f, const node *b, int32_t
     return found;
 }
 
-// The forward node that b goes back through; -1: none, or several fit as well.
-static int32_t forward_of(const search *s, int32_t b, int32_t *gradient)
+// Calls found(s, root, node) for each tensor of each forward node.
+static void each_use(search *s, void (*found)(search *s, int32_t root, int32_t node))
 {
     const model *m = s->m;
-    int32_t best = -1, most = 0;
     for (int32_t i = 0; i < m->pef.n_nodes; i++) {
         const node *f = &m->nodes[i];
-        int32_t shared, dy;
-        if (!goes_back(f, &m->nodes[b]) || !is_kind(m, i, "forward") || f->out[0] < 0) continue;
-        dy = gradient_in(m, f, &m->nodes[b], &shared);
-        if (dy < 0 || shared == 0 || shared < most) continue;
-        best = shared > most ? i : -1;
-        *gradient = dy;
-        most = shared;
+        if (!is_kind(m, i, "forward")) continue;
+        for (int32_t k = 0; k < f->n_in + f->n_out; k++) {
+            int32_t at = k < f->n_in ? f->in[k] : f->out[k - f->n_in];
+            if (at >= 0) found(s, root_of(m, at), i);
+        }
     }
-    return best;
+}
+
+static void count_use(search *s, int32_t root, int32_t node)
+{
+    (void)node;
+    s->begin[root + 1]++;
+}
+
+static void list_use(search *s, int32_t root, int32_t node) { s->list[s->begin[root]++] = node; }
+
+static bool list_uses(search *s)
+{
+    int32_t n = s->m->pef.n_symbols;
+    s->begin = calloc((size_t)n + 2, sizeof *s->begin);
+    s->seen = malloc(((size_t)s->m->pef.n_nodes + 1) * sizeof *s->seen);
+    if (!s->begin || !s->seen) return false;
+    for (int32_t i = 0; i < s->m->pef.n_nodes; i++) s->seen[i] = -1;
+    each_use(s, count_use);
+    for (int32_t i = 0; i < n; i++) s->begin[i + 1] += s->begin[i];
+    s->list = malloc(((size_t)s->begin[n] + 1) * sizeof *s->list);
+    if (!s->list) return false;
+    each_use(s, list_use);
+    for (int32_t i = n; i > 0; i--) s->begin[i] = s->begin[i - 1];      // list_use moved them on
+    s->begin[0] = 0;
+    return true;
+}
+
+// Nodes that may go back through another one. A list is not searched for each of many others.
+static bool may_go_back(const node *b)
+{
+    return is_op(b, "matmul") || is_op(b, "matmul_accumulate") || is_op(b, "dropout")
+        || (b->op && strstr(b->op, "_backward"));
+}
+
+typedef struct match { int32_t node, shared, gradient; } match;
+
+// Compares b with the forward nodes that use one of its inputs.
+static void match_users(search *s, int32_t b, int32_t root, match *best)
+{
+    const model *m = s->m;
+    for (int32_t k = s->begin[root]; k < s->begin[root + 1]; k++) {
+        int32_t i = s->list[k], shared, dy;
+        const node *f = &m->nodes[i];
+        if (s->seen[i] == b) continue;
+        s->seen[i] = b;
+        if (!goes_back(f, &m->nodes[b]) || f->out[0] < 0) continue;
+        dy = gradient_in(m, f, &m->nodes[b], &shared);
+        if (dy < 0 || shared == 0 || shared < best->shared) continue;
+        best->node = shared > best->shared ? i : -1;
+        best->gradient = dy;
+        best->shared = shared;
+    }
+}
+
+// The forward node that b goes back through; -1: none, or several fit as well. It shares an input
+// with b. Inputs that many nodes use, as the weights of all layers, are looked at last: who has only
+// those in common with b has less than one that was found before.
+static int32_t forward_of(search *s, int32_t b, int32_t *gradient)
+{
+    enum { MANY = 64 };
+    const model *m = s->m;
+    const node *n = &m->nodes[b];
+    match best = { -1, 0, UNKNOWN };
+    if (!may_go_back(n)) return -1;
+    for (int many = 0; many < 2; many++) {
+        int32_t left = 0;
+        for (int32_t k = 0; k < n->n_in; k++) {
+            int32_t root = root_of(m, n->in[k]);
+            bool here = root >= 0 && (s->begin[root + 1] - s->begin[root] > MANY) == many;
+            if (here && !many) match_users(s, b, root, &best);
+            left += here && many;
+        }
+        if (!many || best.shared > left) continue;
+        for (int32_t k = 0; k < n->n_in; k++)
+            if (n->in[k] >= 0) match_users(s, b, root_of(m, n->in[k]), &best);
+    }
+    *gradient = best.gradient;
+    return best.node;
 }
 
 static void set_gradient(search *s, int32_t tensor, int32_t gradient)
@@ -145,6 +221,7 @@ static void count_readers(search *s)
 static void find_pairs(search *s)
 {
     const model *m = s->m;
+    if (!list_uses(s)) return;
     for (int32_t i = 0; i < m->pef.n_nodes; i++) {
         int32_t gradient = UNKNOWN;
         if (!is_kind(m, i, "backward")) continue;
@@ -312,10 +389,14 @@ static void find_all(search *s, int32_t n)
 gradient *find_gradients(const model *m)
 {
     size_t n = (size_t)m->pef.n_symbols + 1;
-    search s = { m, calloc(n, sizeof *s.found), malloc(n * sizeof *s.grad), calloc(n, sizeof *s.readers) };
+    search s = { .m = m, .found = calloc(n, sizeof *s.found), .grad = malloc(n * sizeof *s.grad),
+                 .readers = calloc(n, sizeof *s.readers) };
     if (s.found && s.grad && s.readers) find_all(&s, m->pef.n_symbols);
     free(s.grad);
     free(s.readers);
+    free(s.begin);
+    free(s.list);
+    free(s.seen);
     return s.found;
 }
 

@@ -294,10 +294,9 @@ bool give_values(model *m, const char *const *given, int n, fault *why)
     bool *reached = calloc((size_t)m->pef.n_symbols + 1, sizeof *reached);
     bool fine = names && reached;
     if (!fine) fail(why, "no memory for the names of inputs");
-    if (fine) {
-        samba_input_names(m->session, names, n_names);
-        fine = check_names(m, names, n_names, given, n, why);
-    }
+    if (fine && samba_input_names(m->session, names, n_names) != n_names)
+        fine = fail(why, "%s", samba_error(m->session));
+    fine = fine && check_names(m, names, n_names, given, n, why);
     for (int32_t i = 0; fine && i < n_names; i++) {
         int32_t at = find_input(m, names[i]);
         const char *file = file_for(names[i], given, n);

@@ -108,9 +108,8 @@ static char *copy_of(const char *text)
 // Do nodes i and k belong to one pass of one graph, perhaps in sections of their own?
 static bool same_pass(const model *m, int32_t i, int32_t k)
 {
-    const char *a = m->sections[m->section_of[i]].graph, *b = m->sections[m->section_of[k]].graph;
-    bool same = strcmp(kind_of(m, i), kind_of(m, k)) == 0;
-    return same && strcmp(a ? a : "", b ? b : "") == 0;
+    bool same_kind = strcmp(kind_of(m, i), kind_of(m, k)) == 0;
+    return same_kind && strcmp(graph_of(m, m->section_of[i]), graph_of(m, m->section_of[k])) == 0;
 }
 
 // Nodes that are not known yet are of what those before and behind them have in common.

@@ -48,7 +48,8 @@ bool find_log(model *m, const char *named, fault *why)
     const char *path = named ? named : found;
     if (!named && !beside(found, m->path)) {
         return add_note(m, "The compiler's log is not beside %s (--log names it): what was rewritten, "
-                        "and some gradients, are not known.", m->path);
+                        "and some gradients, are not known.", m->path)
+            || fail(why, "no memory for a note");
     }
     m->log = read_file(path, &size, why);
     if (!m->log) return false;
@@ -57,5 +58,6 @@ bool find_log(model *m, const char *named, fault *why)
     free(m->log);
     m->log = NULL;
     return add_note(m, "%s is of another program, and is not used: what was rewritten, and some "
-                    "gradients, are not known.", path);
+                    "gradients, are not known.", path)
+        || fail(why, "no memory for a note");
 }

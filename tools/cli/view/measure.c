@@ -121,10 +121,16 @@ static void name_machine(char *name, size_t size)
     if (f) fclose(f);
 }
 
+// The sides of the matrices whose product tells how fast the machine is. Fuzzers, which measure it
+// for each input, in code without SIMD under sanitizers, have smaller ones.
+#ifndef VIEW_PRODUCT_SIDE
+#define VIEW_PRODUCT_SIDE 512
+#endif
+
 // The best of several products of two matrices, of samba's own.
 static bool measure_product(double *gflops, int32_t threads, fault *why)
 {
-    enum { N = 512 };
+    enum { N = VIEW_PRODUCT_SIDE };
     samba_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.threads = threads;

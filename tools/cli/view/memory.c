@@ -67,6 +67,7 @@ static bool add_temporary(memory_map *map, const model *m, const beginnings *b, 
     return add_span(map, &whole) && (taken >= s->size || add_span(map, &rest));
 }
 
+// The node at which most of the arena is in use; -1: no memory to find it.
 static int32_t peak_of(const memory_map *map, const model *m)
 {
     int64_t *change = calloc((size_t)m->pef.n_nodes + 1, sizeof *change), bytes = 0, most = -1;
@@ -82,8 +83,9 @@ static int32_t peak_of(const memory_map *map, const model *m)
         most = bytes;
         peak = i;
     }
+    bool known = change != NULL;
     free(change);
-    return peak;
+    return known ? peak : -1;
 }
 
 // ---- Gaps ---------------------------------------------------------------------------------------
@@ -157,6 +159,7 @@ static bool map_arena(memory_map *map, const model *m)
     free(b.next);
     if (!fine) return false;
     map->peak = peak_of(map, m);
+    if (map->peak < 0) return false;
     span gap = { REGION_ARENA, map->peak, map->peak, 0, 0, -1, "free at the peak: gaps, alignment" };
     return fill_gaps(map, map->peak, gap);
 }
@@ -175,6 +178,7 @@ bool map_memory(memory_map *map, const model *m, fault *why)
     };
     memcpy(map->pools, pools, sizeof pools);
     uint64_t sum = pef->state_bytes + pef->arena_bytes + pef->io_bytes + pef->readonly_bytes;
+    if (!m->session) map->promised = sum;       // nobody has made the tables of the runtime
     if (sum > map->promised)
         return fail(why, "%s: its regions have %" PRIu64 " bytes, and all of it is said to have %"
                     PRIu64, m->path, sum, map->promised);

@@ -18,6 +18,7 @@ bool add_note(model *m, const char *format, ...)
         if (*p == '\n') *p = ' ';
     size_t old = m->notes ? strlen(m->notes) : 0, more = strlen(text);
     char *notes = realloc(m->notes, old + more + 2);
+    if (!notes) m->lacks_note = true;
     if (!notes) return false;
     memcpy(notes + old, text, more);
     memcpy(notes + old + more, "\n", 2);
@@ -75,16 +76,27 @@ static bool load(model *m, const model_options *o, fault *why)
     static const char own_ops[] = ". tools/samba has no ops of programs: the program itself can repeat "
                                   "the run, with samba_replay_load and samba_replay_again";
     char reason[1024];
-    if (o->replay)
-        return samba_replay_load(m->session, o->replay, m->path, o->found, reason, sizeof reason)
-            || fail(why, "%s%s", reason, strstr(reason, "register it") ? own_ops : "");
-    return samba_load(m->session, m->path, NULL) || fail(why, "%s", samba_error(m->session));
+    if (o->replay) {
+        bool fine = samba_replay_load(m->session, o->replay, m->path, o->found, reason, sizeof reason);
+        if (fine) m->path = o->found->checkpoint;
+        return fine || fail(why, "%s%s", reason, strstr(reason, "register it") ? own_ops : "");
+    }
+    if (samba_load(m->session, m->path, NULL)) return true;
+    fail(why, "%s", samba_error(m->session));
+    if (!o->structure_will_do || !strstr(why->text, "register it")) return false;
+    samba_close(m->session);
+    m->session = NULL;
+    return add_note(m, "This program has ops of its own, which tools/samba cannot run: its structure "
+                    "and its memory are shown, without values and times.")
+        || fail(why, "no memory for a note");
 }
 
 bool open_model(model *m, const char *path, const model_options *o, fault *why)
 {
     memset(m, 0, sizeof *m);
     m->path = path;
+    if (!o->replay && is_folder(path))
+        return fail(why, "%s: this is a folder; name a PEF or a checkpoint in it", path);
     if (!o->replay && !is_file(path)) return fail(why, "%s: there is no such file", path);
     samba_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -94,7 +106,7 @@ bool open_model(model *m, const char *path, const model_options *o, fault *why)
     desc.seed = o->seed;
     m->session = samba_open(&desc);
     if (!m->session) return fail(why, "no memory for a session");
-    if (!load(m, o, why) || !read_tables(m, path, why) || !read_records(m, why)) return false;
+    if (!load(m, o, why) || !read_tables(m, m->path, why) || !read_records(m, why)) return false;
     return find_layers(m) || fail(why, "no memory for the names of layers");
 }
 
@@ -113,16 +125,23 @@ void close_model(model *m)
     memset(m, 0, sizeof *m);
 }
 
+const char *graph_of(const model *m, int32_t section)
+{
+    const char *name = m->sections[section].graph;
+    return name ? name : "";
+}
+
+// The sections of one graph stand together.
+bool begins_graph(const model *m, int32_t section)
+{
+    return section == 0 || strcmp(graph_of(m, section - 1), graph_of(m, section)) != 0;
+}
+
 bool run_model(model *m, fault *why)
 {
-    const char *graph = NULL;
-    for (int32_t i = 0; i < m->pef.n_sections; i++) {
-        const char *next = m->sections[i].graph;
-        if (i > 0 && (!graph || strcmp(graph, next) == 0)) continue;
-        graph = next;
-        bool fine = graph ? samba_run_graph(m->session, graph, 0) : samba_run(m->session, 0);
-        if (!fine) return fail(why, "%s: %s", m->path, samba_error(m->session));
-    }
+    for (int32_t i = 0; i < m->pef.n_sections; i++)
+        if (begins_graph(m, i) && !samba_run_graph(m->session, graph_of(m, i), 0))
+            return fail(why, "%s: %s", m->path, samba_error(m->session));
     return true;
 }
 

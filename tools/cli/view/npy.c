@@ -69,12 +69,16 @@ static bool read_shape(npy *a, const char *text)
 static bool read_header(npy *a, const char *header, int *type, fault *why)
 {
     const char *descr = value_of(header, "'descr'"), *order = value_of(header, "'fortran_order'");
-    int length = descr ? (int)strcspn(descr, ",}") : 7;
-    for (*type = 0; descr && *type < N_TYPES; ++*type)
+    char shown[64] = "missing";         // what it says, in letters that a terminal may have
+    if (descr) snprintf(shown, sizeof shown, "%.*s", (int)strcspn(descr, ",}"), descr);
+    for (char *c = shown; *c; c++)
+        if (*c < 32 || *c > 126) *c = '?';
+    bool quoted = descr && (*descr == '\'' || *descr == '"');      // or it may be the header's end
+    for (*type = 0; quoted && *type < N_TYPES; ++*type)
         if (strncmp(descr + 1, types[*type].name, 3) == 0) break;
-    if (!descr || *type == N_TYPES)
-        return fail(why, "its type is %.*s; read are f4, f8, i1, i2, i4, i8, u1, u2, u4 and b1, "
-                    "little-endian: convert it with a.astype('<f4')", length, descr ? descr : "missing");
+    if (!quoted || *type == N_TYPES)
+        return fail(why, "its type is %s; read are f4, f8, i1, i2, i4, i8, u1, u2, u4 and b1, "
+                    "little-endian: convert it with a.astype('<f4')", shown);
     if (!order || strncmp(order, "False", 5) != 0)
         return fail(why, "it is in Fortran order; write it with numpy.ascontiguousarray(a)");
     if (!read_shape(a, value_of(header, "'shape'")))

@@ -1,6 +1,7 @@
 // The page: index.html of the viewer, in which each mark is replaced by what it names.
 #include "page.h"
 #include "traffic.h"
+#include "tools/cli/util/text.h"
 #include "build/view_page.h"        // page_files: the texts of tools/cli/view/page
 #include <inttypes.h>
 #include <stdarg.h>
@@ -59,7 +60,7 @@ static void write_fact(FILE *to, const char *name, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fprintf(to, "<div><dt>%s</dt><dd>", name);
-    write_html_text(to, text);
+    fputs(in_html(text), to);
     fputs("</dd></div>\n", to);
 }
 
@@ -129,7 +130,7 @@ void write_summary(FILE *to, const page_data *d)
     write_heads(to, d->times->section != NULL);
     for (int32_t i = 0; i < m->pef.n_sections; i++) write_row(to, d, i);
     fputs("</tbody></table></div>\n<p class=\"note\"><code>", to);
-    write_html_text(to, d->command);
+    fputs(in_html(d->command), to);
     fputs("</code></p>\n", to);
 }
 
@@ -173,7 +174,7 @@ static bool write_mark(FILE *to, const char *name, const char *end, const page_d
     static const char style[] = "style.css";
     if (is_mark(name, end, "style")) return write_files(to, style, style + strlen(style), why);
     if (is_mark(name, end, "script")) return write_files(to, name + strlen("script"), end, why);
-    if (is_mark(name, end, "title")) write_html_text(to, d->title);
+    if (is_mark(name, end, "title")) fputs(in_html(d->title), to);
     else if (is_mark(name, end, "summary")) write_summary(to, d);
     else if (is_mark(name, end, "values")) {
         write_blocks(to, d->capture, 0);
@@ -203,15 +204,20 @@ static bool write_parts(FILE *to, const page_data *d, fault *why)
     return true;
 }
 
-bool write_page(const char *path, const page_data *d, fault *why)
+// index.html has it, in front of all that comes from a model.
+static const char mark[] = "content=\"tools/samba view\"";
+
+bool may_write_page(const char *path, fault *why)
 {
-    char temporary[PATH_SIZE];
-    if (!make_path(temporary, why, "%s.tmp", path)) return false;
-    FILE *to = open_file(temporary, "w", why);
-    if (!to) return false;
-    bool fine = write_parts(to, d, why);
-    fine = close_file(to, temporary, why) && fine;
-    if (fine && rename(temporary, path) != 0) fine = fail_errno(why, "cannot be written", path);
-    if (!fine) remove(temporary);
-    return fine;
+    return samba_base_may_replace(path, mark, why->text, sizeof why->text);
+}
+
+bool write_page(const char *path, const page_data *d, int64_t *size, fault *why)
+{
+    samba_base_output out;
+    if (!samba_base_begin(&out, path, mark, why->text, sizeof why->text)) return false;
+    bool fine = write_parts(out.file, d, why);
+    *size = ftell(out.file);
+    if (fine && *size < 0) fine = fail_errno(why, "its size cannot be told", path);
+    return samba_base_end(&out, fine, why->text, sizeof why->text);
 }

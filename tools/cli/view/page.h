@@ -4,7 +4,9 @@
 
 #include "data.h"
 
-// Writes it whole or not at all.
-bool write_page(const char *path, const page_data *d, fault *why);
+// May a page be written there? There is none of this name, or it is a page.
+bool may_write_page(const char *path, fault *why);
+// Writes it whole or not at all; *size: its bytes.
+bool write_page(const char *path, const page_data *d, int64_t *size, fault *why);
 
 #endif

@@ -1,7 +1,9 @@
 // tools/samba replay: the run again in which a value that is not finite arose.
 #include "commands.h"
+#include "page.h"
 #include "show.h"
 #include "samba/replay.h"
+#include "tools/cli/util/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,21 +89,19 @@ static bool replay(const options *o, const char *command, bool *again, fault *wh
 {
     view v;
     samba_replay_found found;
-    char path[PATH_SIZE];
-    const model_options how = { 0, 0, o->from, &found };
+    const model_options how = { 0, 0, o->from, &found, false };
     memset(&v, 0, sizeof v);
     memset(&found, 0, sizeof found);
-    if (!make_path(path, why, "%s%s", o->checkpoint ? o->checkpoint : o->from,
-                   o->checkpoint ? "" : ".tmp"))
-        return false;
-    bool fine = open_model(&v.model, path, &how, why) && map_memory(&v.memory, &v.model, why);
-    if (fine && o->checkpoint) printf("%s: the values from before the run\n", path);
+    bool fine = !o->page || may_write_page(o->page, why);
+    fine = fine && open_model(&v.model, o->checkpoint, &how, why)
+        && map_memory(&v.memory, &v.model, why);
+    if (fine && o->checkpoint)
+        printf("%s: the values from before the run\n", shown(o->checkpoint));
     fine = fine && repeat(&v, &found, again, why);
     if (fine) print_found(&found, *again);
     if (fine && o->page) fine = write_found(&v, o, command, &found, why);
     close_view(&v);
     samba_replay_free(&found);
-    if (!o->checkpoint) remove(path);
     return fine;
 }
 
@@ -114,7 +114,8 @@ int replay_main(int argc, char **argv)
     bool again = false;
     if (!read_words(&o, argc, argv, &why)) return report_fault("replay", &why, 2);
     char *command = join_words("replay", argc, argv);
-    bool fine = replay(&o, command ? command : "", &again, &why);
+    bool fine = command || fail(&why, "no memory for the command line");
+    fine = fine && replay(&o, command, &again, &why);
     free(command);
     if (!fine) return report_fault("replay", &why, 2);
     return again ? 0 : 1;

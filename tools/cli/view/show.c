@@ -1,5 +1,6 @@
 // A page, and all that it is made of.
 #include "show.h"
+#include "tools/cli/util/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +25,11 @@ void describe_view(page_data *d, const view *v, const char *path, const char *co
 
 bool write_view(const char *path, const page_data *d, fault *why)
 {
-    if (!write_page(path, d, why)) return false;
-    printf("%s: %d nodes, %d tensors, %lld bytes\n", path, d->model->pef.n_nodes,
-           d->model->pef.n_symbols, (long long)file_size(path));
+    int64_t size;
+    if (d->model->lacks_note) return fail(why, "no memory for a note");
+    if (!write_page(path, d, &size, why)) return false;
+    printf("%s: %d nodes, %d tensors, %lld bytes\n", shown(path), d->model->pef.n_nodes,
+           d->model->pef.n_symbols, (long long)size);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "inputs.h"
 #include "log.h"
+#include "page.h"
 #include "show.h"
 #include "samba/replay.h"
 #include <math.h>
@@ -27,7 +28,8 @@ static int usage(FILE *to)
             "       tools/samba view --diff A B [--input NAME=X.npy ...] [-o PAGE.html]\n"
             "       tools/samba view NAN.replay [-o PAGE.html]       the run that samba/replay.h wrote\n"
             "  writes one HTML file, which needs nothing else, of the model: its graph, the values and\n"
-            "  gradients of each step, memory, time. Without -o it is MODEL.html\n"
+            "  gradients of each step, memory, time. Without -o it is MODEL.html. A program with ops\n"
+            "  of its own, which are not here, is shown without values and times\n"
             "  --input   an array of NumPy for an input; X.npy alone if there is one input. Inputs that\n"
             "            are not given are random, in the range that the ops allow\n"
             "  --steps N    runs of the whole schedule that are kept (1)\n"
@@ -150,6 +152,7 @@ static bool run_steps(view *v, const options *o, fault *why)
     bool fine = begin_capture(&v->capture, &v->model, (int32_t)o->steps, o->megabytes << 20, why);
     bool trains = samba_losses(v->model.session, NULL, 0) > 0;
     if (fine && trains) v->losses = calloc((size_t)o->steps, sizeof *v->losses);
+    if (fine && trains && !v->losses) fine = fail(why, "no memory for the losses");
     for (int64_t i = 0; fine && i < o->steps; i++) {
         fine = capture_step(&v->capture, why);
         if (fine && v->losses) v->losses[i] = loss_of(&v->model);
@@ -188,13 +191,18 @@ static void note_kept(view *v, const options *o)
 
 static bool look(view *v, const options *o, fault *why)
 {
-    model_options how = { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL };
+    model_options how = { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL, !o->diff };
     if (!open_model(&v->model, o->from, &how, why)) return false;
-    if (!give_values(&v->model, o->inputs, o->n_inputs, why)) return false;
+    if (!v->model.session && o->n_inputs > 0)
+        return fail(why, "%s has ops of its own, which tools/samba cannot run: leave --input out",
+                    o->from);
+    bool runs = v->model.session != NULL;
+    if (runs && !give_values(&v->model, o->inputs, o->n_inputs, why)) return false;
     if (o->tokens && !read_tokens(v, o->tokens, why)) return false;
     if (!find_log(&v->model, o->log, why) || !read_rewrites(&v->rewrites, v->model.log, why))
         return false;
     if (!map_memory(&v->memory, &v->model, why)) return false;
+    if (!runs) return begin_capture(&v->capture, &v->model, 1, 0, why);
     if (!run_steps(v, o, why)) return false;
     note_kept(v, o);
     if (o->runs == 0) return true;
@@ -202,12 +210,25 @@ static bool look(view *v, const options *o, fault *why)
         && measure_machine(&v->machine, (int32_t)o->threads, why);
 }
 
+static bool page_path(char path[PATH_SIZE], const options *o, fault *why)
+{
+    return make_path(path, why, "%s%s", o->to ? o->to : o->from, o->to ? "" : ".html");
+}
+
+// Is there a place for the page that is asked for? That is said before the work, not behind it.
+static bool has_place(const options *o, fault *why)
+{
+    char path[PATH_SIZE];
+    if (o->diff && !o->to) return true;
+    return page_path(path, o, why) && may_write_page(path, why);
+}
+
 static bool show(view *v, const options *o, const char *command, const comparison *c,
                  const capture *other, fault *why)
 {
     char path[PATH_SIZE];
     page_data d;
-    if (!make_path(path, why, "%s%s", o->to ? o->to : o->from, o->to ? "" : ".html")) return false;
+    if (!page_path(path, o, why)) return false;
     describe_view(&d, v, o->from, command);
     d.comparison = c;
     d.other = other;
@@ -217,7 +238,7 @@ static bool show(view *v, const options *o, const char *command, const compariso
 // What the second model makes of the same inputs, for the page of the first.
 static bool look_at_other(view *v, const options *o, comparison *c, fault *why)
 {
-    model_options how = { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL };
+    model_options how = { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL, false };
     if (!open_model(&v->model, o->other, &how, why)) return false;
     if (!give_values(&v->model, o->inputs, o->n_inputs, why) || !run_steps(v, o, why)) return false;
     find_held(c, &v->capture);
@@ -232,7 +253,7 @@ static int compare(view *v, const options *o, const char *command)
     view other;
     memset(&other, 0, sizeof other);
     const compare_options how = { o->inputs, o->n_inputs, (int)o->steps, o->tolerance,
-                                  { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL } };
+                                  { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL, false } };
     bool fine = compare_models(&c, o->from, o->other, &how, &why);
     bool equal = fine && are_equal(&c);
     if (fine) print_comparison(&c);
@@ -263,7 +284,7 @@ static int view_replay(const options *o, int argc)
     bool fine = argc == (o->to ? 3 : 1)
         || fail(&why, "%s: of a replay file only -o PAGE.html can be said", o->from);
     fine = fine && make_path(from, &why, "%s", o->from);
-    fine = fine && make_path(path, &why, "%s%s", o->to ? o->to : o->from, o->to ? "" : ".html");
+    fine = fine && page_path(path, o, &why);
     return fine ? replay_main(3, words) : report_fault("view", &why, 2);
 }
 
@@ -277,13 +298,15 @@ int view_main(int argc, char **argv)
     memset(&v, 0, sizeof v);
     if (!read_words(&o, argc, argv, &why)) return report_fault("view", &why, 2);
     if (is_replay(o.from)) return view_replay(&o, argc);
-    char *words = join_words("view", argc, argv);
-    const char *command = words ? words : "";
+    if (!has_place(&o, &why)) return report_fault("view", &why, 2);
+    char *command = join_words("view", argc, argv);
     int code = 0;
+    if (!command) fail(&why, "no memory for the command line");
+    if (!command) return report_fault("view", &why, 2);
     if (o.diff) code = compare(&v, &o, command);
     else if (!look(&v, &o, &why) || !show(&v, &o, command, NULL, NULL, &why))
         code = report_fault("view", &why, 2);
     close_view(&v);
-    free(words);
+    free(command);
     return code;
 }

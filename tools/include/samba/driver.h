@@ -34,9 +34,19 @@
 
 #define SAMBA_MAX_EXTRA 64
 
-/* A flag of your own: --name with a value of the kind, or a switch. */
+/* A flag of your own: --name with a value of the kind, or a switch. Kinds say what a value may be;
+   where 0 stands for a default in a struct, a kind without 0 sees to it that nobody asks for 0. */
 typedef enum samba_flag_kind {
-    SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT, SAMBA_FLAG_TEXT
+    SAMBA_FLAG_BOOL,
+    SAMBA_FLAG_INT,                     /* any whole number */
+    SAMBA_FLAG_FLOAT,                   /* any number */
+    SAMBA_FLAG_TEXT,
+    SAMBA_FLAG_COUNT,                   /* int32_t, at least 1 */
+    SAMBA_FLAG_NUMBER,                  /* int32_t, at least 0 */
+    SAMBA_FLAG_POSITIVE,                /* float, above 0 and finite */
+    SAMBA_FLAG_AMOUNT,                  /* float, at least 0 and finite */
+    SAMBA_FLAG_SHARE,                   /* float, 0 ... 1 */
+    SAMBA_FLAG_PART                     /* float, above 0 and at most 1 */
 } samba_flag_kind;
 typedef struct samba_flag {
     const char *name;                   /* without the dashes */
@@ -96,10 +106,21 @@ typedef struct samba_section_time {
     double mean, best, throughput;
 } samba_section_time;
 
-/* measure_performance: runs the loaded program n times after one that does not count. Zeros with an
-   error in s. Nothing is sent or fetched: samba_app_driver's command does that, too. */
+/* measure_performance: runs the loaded program n times (0: 100) after one that does not count. Mean,
+   best, p50 and p99 in seconds; zeros with an error in s. Nothing is sent or fetched, which is
+   SambaFlow's run_graph_only = True. */
 SAMBA_DRIVER_API samba_performance samba_measure_performance(samba_session *s, int32_t batch_size,
                                                              int32_t n_iterations);
+/* The same with SambaFlow's other arguments. */
+typedef struct samba_measure_opts {
+    int32_t batch_size;     /* for the throughput; 0: none */
+    int32_t n_iterations;   /* 0: 100 */
+    bool inference;         /* the forward pass alone */
+    const char *pef;        /* the program's file: each run also writes all of its inputs and reads
+                               all of its outputs (run_graph_only = False); NULL: the graph only */
+} samba_measure_opts;
+SAMBA_DRIVER_API samba_performance samba_measure_performance_with(samba_session *s,
+                                                                  const samba_measure_opts *opts);
 /* measure_sections: the same of each of the first num_sections sections (0: of all), one after the
    other. Fills up to cap of times; returns how many were measured, -1 with an error in s. */
 SAMBA_DRIVER_API int32_t samba_measure_sections(samba_session *s, int32_t batch_size,
@@ -130,6 +151,8 @@ SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *a
 #endif
 #include "profiler.h"
 
+#include <math.h>
+#include "base.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,8 +186,8 @@ static inline bool samba_driver__is_for_running(const char *name)
 #define SAMBA_DRIVER__FLAG(name, short_name, kind, field, help) \
     { { name, SAMBA_FLAG_##kind, NULL, help }, short_name, offsetof(samba_app_args, field) }
 static const samba_driver__flag samba_driver__flags[] = {
-    SAMBA_DRIVER__FLAG("batch-size", "b", INT, batch_size, "samples in a batch"),
-    SAMBA_DRIVER__FLAG("microbatch-size", "mb", INT, microbatch_size,
+    SAMBA_DRIVER__FLAG("batch-size", "b", COUNT, batch_size, "samples in a batch"),
+    SAMBA_DRIVER__FLAG("microbatch-size", "mb", COUNT, microbatch_size,
                        "samples computed at once; gradients accumulate"),
     SAMBA_DRIVER__FLAG("inference", "", BOOL, inference, "forward only"),
     SAMBA_DRIVER__FLAG("pef", "p", TEXT, pef, "the compiled program to run"),
@@ -172,23 +195,23 @@ static const samba_driver__flag samba_driver__flags[] = {
     SAMBA_DRIVER__FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
     SAMBA_DRIVER__FLAG("mapping", "", TEXT, command, "section or spatial"),
     SAMBA_DRIVER__FLAG("graphamp-preset", "", TEXT, command, "mp0, mp1 or mp4: bf16 between ops"),
-    SAMBA_DRIVER__FLAG("memory", "", INT, memory, "MiB of tensors at most, by recomputing"),
+    SAMBA_DRIVER__FLAG("memory", "", COUNT, memory, "MiB of tensors at most, by recomputing"),
     SAMBA_DRIVER__FLAG("o0", "", BOOL, command, "one op per section"),
     SAMBA_DRIVER__FLAG("o1", "", BOOL, command, "sections by working set"),
     SAMBA_DRIVER__FLAG("o3", "", BOOL, command, "whole graph, the default"),
-    SAMBA_DRIVER__FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
-    SAMBA_DRIVER__FLAG("num-sections", "", INT, num_sections,
+    SAMBA_DRIVER__FLAG("num-iterations", "n", COUNT, num_iterations, "of a measurement, default 100"),
+    SAMBA_DRIVER__FLAG("num-sections", "", COUNT, num_sections,
                        "measure the first ones, default all"),
     SAMBA_DRIVER__FLAG("run-graph-only", "", BOOL, run_graph_only,
                        "measure without sending inputs"),
     SAMBA_DRIVER__FLAG("trace", "", TEXT, trace, "write what was measured for chrome://tracing"),
-    SAMBA_DRIVER__FLAG("threads", "", INT, threads, "default: one per processor"),
-    SAMBA_DRIVER__FLAG("grad-accumulation-steps", "", INT, grad_accumulation_steps,
+    SAMBA_DRIVER__FLAG("threads", "", COUNT, threads, "default: one per processor"),
+    SAMBA_DRIVER__FLAG("grad-accumulation-steps", "", COUNT, grad_accumulation_steps,
                        "parts of the batch whose gradients make one step"),
     SAMBA_DRIVER__FLAG("data-parallel", "", BOOL, data_parallel, "train with replicas"),
-    SAMBA_DRIVER__FLAG("world-size", "ws", INT, world_size, "how many"),
+    SAMBA_DRIVER__FLAG("world-size", "ws", COUNT, world_size, "how many"),
     SAMBA_DRIVER__FLAG("reduce-on-rdu", "", BOOL, reduce_on_rdu, "replicas reduce, not the caller"),
-    SAMBA_DRIVER__FLAG("seed", "", INT, seed, "of weights and dropout, default 256")
+    SAMBA_DRIVER__FLAG("seed", "", COUNT, seed, "of weights and dropout, default 256")
 };
 #define SAMBA_DRIVER__N_FLAGS ((int32_t)(sizeof samba_driver__flags / sizeof *samba_driver__flags))
 
@@ -205,33 +228,55 @@ static const struct { const char *name; int values; } samba_driver__ignored[] = 
 static inline void samba_driver__usage(FILE *to, const char *program, const samba_app_args *args,
                                        const samba_flag *flags, int32_t n)
 {
-    fprintf(to, "usage: %s compile | run | test | measure-performance | measure-sections "
+    samba_base_print(to, "usage: %s compile | run | test | measure-performance | measure-sections "
             "[flags]\n", program);
     for (int32_t i = 0; i < SAMBA_DRIVER__N_FLAGS; i++) {
         const samba_driver__flag *f = &samba_driver__flags[i];
-        fprintf(to, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
+        samba_base_print(to, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
                 f->short_name[0] ? "; short -" : "", f->short_name);
     }
-    for (int32_t i = 0; i < n; i++) fprintf(to, "  --%-18s %s\n", flags[i].name, flags[i].help);
-    if (args->n_run_flags > 0) fprintf(to, "run and test only:\n");
+    for (int32_t i = 0; i < n; i++) samba_base_print(to, "  --%-18s %s\n", flags[i].name, flags[i].help);
+    if (args->n_run_flags > 0) samba_base_print(to, "run and test only:\n");
     for (int32_t i = 0; i < args->n_run_flags; i++)
-        fprintf(to, "  --%-18s %s\n", args->run_flags[i].name, args->run_flags[i].help);
+        samba_base_print(to, "  --%-18s %s\n", args->run_flags[i].name, args->run_flags[i].help);
 }
+
+/* What a number of each kind may be, from SAMBA_FLAG_INT on. */
+typedef struct samba_driver__range {
+    bool number, whole;
+    double least, most;
+    bool above;                         /* more than least */
+    const char *words;                  /* what is refused is told */
+} samba_driver__range;
+
+static const samba_driver__range samba_driver__ranges[] = {
+    { false, false, 0.0, 0.0, false, "" },
+    { true, true, -2147483647.0, 2147483647.0, false, "a whole number" },
+    { true, false, -HUGE_VAL, HUGE_VAL, false, "a number" },
+    { false, false, 0.0, 0.0, false, "" },
+    { true, true, 1.0, 2147483647.0, false, "a whole number from 1 on" },
+    { true, true, 0.0, 2147483647.0, false, "a whole number from 0 on" },
+    { true, false, 0.0, 3.4028234663852886e38, true, "a number above 0" },
+    { true, false, 0.0, 3.4028234663852886e38, false, "a number from 0 on" },
+    { true, false, 0.0, 1.0, false, "a number from 0 to 1" },
+    { true, false, 0.0, 1.0, true, "a number above 0, up to 1" }
+};
 
 /* Stores text as a value of the kind. False if it is no such value. */
 static inline bool samba_driver__store(samba_flag_kind kind, void *value, const char *text)
 {
+    const samba_driver__range *k = &samba_driver__ranges[kind];
     char *end = NULL;
-    double number = strtod(text, &end);
-    bool whole = number >= -2147483647.0 && number <= 2147483647.0
-        && number == (double)(int32_t)number;
+    double number = samba_base_number(text, &end);
     if (kind == SAMBA_FLAG_BOOL) *(bool *)value = true;
     if (kind == SAMBA_FLAG_TEXT) *(const char **)value = text;
-    if (kind == SAMBA_FLAG_BOOL || kind == SAMBA_FLAG_TEXT) return true;
-    if (end == text || *end || number != number) return false;
-    if (kind == SAMBA_FLAG_FLOAT) *(float *)value = (float)number;
-    else if (whole) *(int32_t *)value = (int32_t)number;
-    return whole || kind == SAMBA_FLAG_FLOAT;
+    if (!k->number) return true;
+    if (end == text || *end || !(number >= k->least && number <= k->most)) return false;
+    if (k->above && !((float)number > (float)k->least)) return false;
+    if (k->whole && number != (double)(int32_t)number) return false;
+    if (k->whole) *(int32_t *)value = (int32_t)number;
+    else *(float *)value = (float)number;
+    return true;
 }
 
 /* Flags whose text is one of a few words. */
@@ -273,7 +318,7 @@ static inline int samba_driver__keep(int argc, char **argv, int i, samba_app_arg
         for (int k = 0; k < used; k++) args->extra[args->n_extra++] = argv[i + k];
         return used;
     }
-    fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
+    samba_base_print(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
     return 0;
 }
 
@@ -291,14 +336,14 @@ static inline int samba_driver__read(int argc, char **argv, int i, samba_app_arg
         if (!samba_driver__is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
         bool run_only = f ? samba_driver__is_for_running(flag.name) : k >= n;
         if (run_only && !strcmp(args->command, "compile")) {
-            fprintf(stderr, "%s: --%s says how to run; compile has no use for it, give it to run\n",
+            samba_base_print(stderr, "%s: --%s says how to run; compile has no use for it, give it to run\n",
                     argv[0], flag.name);
             return 0;
         }
         int used = flag.kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
         if (used == 2) text = i + 1 < argc ? argv[i + 1] : NULL;
         if (used == 2 && !text) {
-            fprintf(stderr, "%s: --%s needs a value\n", argv[0], flag.name);
+            samba_base_print(stderr, "%s: --%s needs a value\n", argv[0], flag.name);
             return 0;
         }
         if (!text) text = "";
@@ -307,14 +352,15 @@ static inline int samba_driver__read(int argc, char **argv, int i, samba_app_arg
         if (fine) fine = f && f->at == 0 ? samba_driver__choose(args, flag.name, text)
             : samba_driver__store(flag.kind, flag.value, text);
         if (fine) return used;
-        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, flag.name,
-                flag.help);
+        const char *words = samba_driver__ranges[flag.kind].words;
+        samba_base_print(stderr, "%s: \"%s\" is no value for --%s (%s)%s%s\n", argv[0], text, flag.name,
+                flag.help, *words ? ": it takes " : "", words);
         return 0;
     }
     for (size_t k = 0; k < sizeof samba_driver__ignored / sizeof *samba_driver__ignored; k++) {
         const char *name = samba_driver__ignored[k].name, *text = NULL;
         if (!samba_driver__is_flag(argv[i], name, "", &text)) continue;
-        fprintf(stderr, "[warning samba] --%s has no meaning on a CPU and is ignored\n", name);
+        samba_base_print(stderr, "[warning samba] --%s has no meaning on a CPU and is ignored\n", name);
         int used = 1 + (text ? 0 : samba_driver__ignored[k].values);
         return used < argc - i ? used : argc - i;
     }
@@ -334,8 +380,8 @@ static inline int32_t samba_driver__setting(const char *name, const char *other)
 SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size)
 {
     const char *slash = strrchr(file, '/');
-    int n = slash ? snprintf(folder, size, "%.*s", slash == file ? 1 : (int)(slash - file), file)
-        : snprintf(folder, size, ".");
+    int n = slash ? samba_base_format(folder, size, "%.*s", slash == file ? 1 : (int)(slash - file), file)
+        : samba_base_format(folder, size, ".");
     return n >= 0 && (size_t)n < size;
 }
 SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
@@ -364,22 +410,22 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
     if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
         || args->num_sections < 0 || args->memory < 0 || args->grad_accumulation_steps < 0
         || args->world_size < 0) {
-        fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
+        samba_base_print(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
         return false;
     }
     if (args->microbatch_size && args->batch_size % args->microbatch_size) {
-        fprintf(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n", argv[0],
+        samba_base_print(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n", argv[0],
                 (int)args->batch_size, (int)args->microbatch_size);
         return false;
     }
     int32_t steps = args->grad_accumulation_steps;
     if (steps > 1 && args->batch_size % steps) {
-        fprintf(stderr, "%s: the batch size %d cannot be split into --grad-accumulation-steps %d\n",
+        samba_base_print(stderr, "%s: the batch size %d cannot be split into --grad-accumulation-steps %d\n",
                 argv[0], (int)args->batch_size, (int)steps);
         return false;
     }
     if (steps > 1 && args->microbatch_size && args->batch_size / args->microbatch_size != steps) {
-        fprintf(stderr, "%s: -b %d with -mb %d makes %d parts, --grad-accumulation-steps says %d\n",
+        samba_base_print(stderr, "%s: -b %d with -mb %d makes %d parts, --grad-accumulation-steps says %d\n",
                 argv[0], (int)args->batch_size, (int)args->microbatch_size,
                 (int)(args->batch_size / args->microbatch_size), (int)steps);
         return false;
@@ -454,7 +500,7 @@ static inline bool samba_driver__memory(samba_session *s, const char *path)
     uint8_t *bytes = samba_driver__open(s, path, &pef);
     uint64_t total = bytes ? samba_runtime_bytes(bytes, pef.size, NULL, 0) : 0;
     bool own = bytes && samba_driver__has_own_ops(&pef);
-    if (own) printf("it has ops of your own: what a run needs is known when it is loaded\n");
+    if (own) samba_base_print(stdout, "it has ops of your own: what a run needs is known when it is loaded\n");
     for (int32_t i = 0; total && i < pef.n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(&pef, i);
         if (q.view_of < 0) of_role[q.role] += q.size;
@@ -464,11 +510,11 @@ static inline bool samba_driver__memory(samba_session *s, const char *path)
                              of_role[SAMBA_ROLE_STATE] + of_role[SAMBA_ROLE_ARGIN],
                              pef.arena_bytes, pef.io_bytes, total };
         for (int i = 0; i < 5; i++) part[5] -= part[i];
-        printf("a run needs %llu bytes (%.1f MiB)", (unsigned long long)total,
+        samba_base_print(stdout, "a run needs %llu bytes (%.1f MiB)", (unsigned long long)total,
                (double)total / 1048576);
         for (int i = 0; i < 6; i++)
-            printf("%s%s %llu", i ? ", " : ": ", parts[i], (unsigned long long)part[i]);
-        printf("\n");
+            samba_base_print(stdout, "%s%s %llu", i ? ", " : ": ", parts[i], (unsigned long long)part[i]);
+        samba_base_print(stdout, "\n");
     }
     free(bytes);
     return total || own || !samba_ok(s)
@@ -517,7 +563,7 @@ static inline void samba_driver__warn_of_gradients(samba_session *s, const samba
     if (list) samba_parameters(s, list, n);
     for (int32_t i = 0; list && i < n; i++)
         if (!list[i]->frozen && !samba_driver__is_reached(p, list[i]->name))
-            printf("[warning samba] the parameter %s gets no gradient: no loss depends on it\n",
+            samba_base_print(stdout, "[warning samba] the parameter %s gets no gradient: no loss depends on it\n",
                    list[i]->name);
     free(list);
 }
@@ -528,7 +574,7 @@ static inline void samba_driver__warn_of_parameters(const samba_pef *p)
     for (int32_t i = 0; i < p->n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(p, i);
         if (q.role == SAMBA_ROLE_WEIGHT && q.gradient >= 0 && !samba_driver__stepped(p, i))
-            printf("[warning samba] no optimizer has the parameter %s: it keeps its values\n",
+            samba_base_print(stdout, "[warning samba] no optimizer has the parameter %s: it keeps its values\n",
                    q.name);
     }
 }
@@ -542,7 +588,7 @@ static inline void samba_driver__warn_of_cuts(const samba_pef *p)
         bool inside = samba_pef_section_at(p, i - 1).type == q.type
             && samba_pef_section_at(p, i + 1).type == q.type;
         if (q.n == 1 && !node.op && inside)
-            printf("[warning samba] %s is a section of its own (call %d) and cuts the graph: ops "
+            samba_base_print(stdout, "[warning samba] %s is a section of its own (call %d) and cuts the graph: ops "
                    "before and after it cannot be joined\n", node.name, (int)i);
     }
 }
@@ -616,7 +662,7 @@ static inline bool samba_driver__compile(samba_session *s, const samba_app_args 
     const char *folder = args->output_folder ? args->output_folder : "out";
     samba_program p = *program;
     char path[1024];
-    int n = snprintf(path, sizeof path, "%s/%s/%s.pef", folder, name, name);
+    int n = samba_base_format(path, sizeof path, "%s/%s/%s.pef", folder, name, name);
     if (n < 0 || n >= (int)sizeof path)
         return samba_fail(s, SAMBA_EARG, "the path %s/%s is too long", folder, name);
     for (char *q = path + 1; *q; q++) {
@@ -625,6 +671,9 @@ static inline bool samba_driver__compile(samba_session *s, const samba_app_args 
         samba_driver__folder(path);
         *q = '/';
     }
+    if (args->pef && strcmp(args->pef, path) != 0)
+        printf("[warning samba] --pef %s says what to run and is not written: compile writes %s "
+               "(--output-folder, --pef-name)\n", args->pef, path);
     p.pef = path;
     p.compile_only = true;
     p.inference = p.inference || args->inference;
@@ -634,7 +683,7 @@ static inline bool samba_driver__compile(samba_session *s, const samba_app_args 
     if (samba_app_parts(args) > 1) p.microbatches = samba_app_parts(args);
     double start = samba_seconds();
     if (!samba_compile(s, &p)) return false;
-    printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
+    samba_base_print(stdout, "compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
     return samba_driver__memory(s, path) && samba_driver__warn(s, path, p.level != SAMBA_O0);
 }
 
@@ -699,40 +748,72 @@ static inline bool samba_driver__fetch(const samba_driver__traffic *t)
     return fine;
 }
 
-/* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. The
-   traffic may be NULL: none. */
-static inline bool samba_driver__time(samba_session *s, int32_t section,
-                                      const samba_driver__traffic *traffic, int32_t n, double *mean,
-                                      double *best)
+/* The seconds of n runs, after one that does not count. The traffic may be NULL: none. */
+static inline bool samba_driver__latencies(samba_session *s, const samba_run_desc *run,
+                                           const samba_driver__traffic *traffic, int32_t n,
+                                           double *seconds)
 {
-    double total = 0.0;
-    samba_run_desc one;
-    memset(&one, 0, sizeof one);
-    if (section >= 0) one.section_ids = &section, one.n_section_ids = 1, one.own_order = true;
-    *best = 1e30;
     for (int32_t i = -1; i < n; i++) {
         double start = samba_seconds();
         if (traffic && !samba_driver__send(traffic)) return false;
-        if (!samba_run_with(s, &one)) return false;
+        if (!samba_run_with(s, run)) return false;
         if (traffic && !samba_driver__fetch(traffic)) return false;
-        double t = samba_seconds() - start;
-        if (i >= 0) total += t, *best = t < *best ? t : *best;
+        if (i >= 0) seconds[i] = samba_seconds() - start;
     }
-    *mean = total / n;
     return true;
+}
+
+static inline int samba_driver__compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What n latencies say; they are sorted. */
+static inline samba_performance samba_driver__sum_up(double *seconds, int32_t n, int32_t batch_size)
+{
+    samba_performance p;
+    double total = 0.0;
+    memset(&p, 0, sizeof p);
+    qsort(seconds, (size_t)n, sizeof *seconds, samba_driver__compare);
+    for (int32_t i = 0; i < n; i++) total += seconds[i];
+    p.count = n;
+    p.mean = total / n;
+    p.best = seconds[0];
+    p.p50 = seconds[(n - 1) / 2];
+    p.p99 = seconds[(n * (int64_t)99 + 99) / 100 - 1];
+    p.throughput = batch_size > 0 && total > 0.0 ? batch_size / p.mean : 0.0;
+    return p;
+}
+
+/* Times n runs: zeros with an error in s. */
+static inline samba_performance samba_driver__time(samba_session *s, const samba_run_desc *run,
+                                                   const samba_driver__traffic *traffic, int32_t n,
+                                                   int32_t batch_size)
+{
+    samba_performance p;
+    memset(&p, 0, sizeof p);
+    double *seconds = (double *)malloc((size_t)n * sizeof *seconds);
+    if (!seconds) samba_fail(s, SAMBA_ENOMEM, "no memory for %d latencies", (int)n);
+    if (seconds && samba_driver__latencies(s, run, traffic, n, seconds))
+        p = samba_driver__sum_up(seconds, n, batch_size);
+    free(seconds);
+    return p;
 }
 
 /* Seconds of one run of a program that only makes y. */
 static inline double samba_driver__time_of(samba_tensor *y)
 {
-    double mean = 0.0, best = 0.0;
     samba_program p;
+    samba_run_desc all;
     memset(&p, 0, sizeof p);
-    p.outputs[0] = y, p.inference = true;
-    bool fine = y && samba_compile(y->session, &p)
-        && samba_driver__time(y->session, -1, NULL, 5, &mean, &best)
-        && samba_set_tracing(y->session, true);
-    return fine ? best : 0.0;
+    memset(&all, 0, sizeof all);
+    if (!y) return 0.0;
+    p.outputs[0] = y;
+    p.inference = true;
+    if (!samba_compile(y->session, &p)) return 0.0;
+    samba_performance t = samba_driver__time(y->session, &all, NULL, 5, 0);
+    return t.count && samba_set_tracing(y->session, true) ? t.best : 0.0;
 }
 
 /* The machine's own limits with so many threads: arithmetic as a product does it, bytes read and
@@ -754,31 +835,63 @@ static inline bool samba_driver__limits(samba_session *s, int32_t threads, doubl
     return fine;
 }
 
+/* A count that an argument says, or its default for 0. Below 0 there is none. */
+static inline int32_t samba_driver__count(samba_session *s, const char *what, int32_t given,
+                                          int32_t by_default)
+{
+    if (given < 0) samba_fail(s, SAMBA_EARG, "%s is %d; use 0 or more", what, (int)given);
+    return given > 0 ? given : by_default;
+}
+
+SAMBA_DRIVER_API samba_performance samba_measure_performance_with(samba_session *s,
+                                                                  const samba_measure_opts *opts)
+{
+    samba_performance p;
+    samba_run_desc run;
+    samba_driver__traffic traffic = { NULL, NULL, 0, 0, NULL, NULL };
+    memset(&p, 0, sizeof p);
+    memset(&run, 0, sizeof run);
+    int32_t n = samba_driver__count(s, "n_iterations", opts->n_iterations, 100);
+    samba_driver__count(s, "batch_size", opts->batch_size, 0);
+    if (opts->inference) run.types[0] = SAMBA_FWD;
+    bool fine = samba_ok(s) && (!opts->pef || samba_driver__find_traffic(s, opts->pef, &traffic));
+    if (fine) p = samba_driver__time(s, &run, opts->pef ? &traffic : NULL, n, opts->batch_size);
+    free(traffic.inputs);
+    free(traffic.zeros);
+    return p;
+}
+
 SAMBA_DRIVER_API samba_performance samba_measure_performance(samba_session *s, int32_t batch_size,
                                                              int32_t n_iterations)
 {
-    samba_performance p;
-    memset(&p, 0, sizeof p);
-    int32_t n = n_iterations > 0 ? n_iterations : 1;
-    if (!samba_driver__time(s, -1, NULL, n, &p.mean, &p.best)) {
-        memset(&p, 0, sizeof p);
-        return p;
-    }
-    p.count = n;
-    p.throughput = batch_size > 0 ? batch_size / p.mean : 0.0;
-    return p;
+    samba_measure_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.batch_size = batch_size;
+    opts.n_iterations = n_iterations;
+    return samba_measure_performance_with(s, &opts);
 }
 
 SAMBA_DRIVER_API int32_t samba_measure_sections(samba_session *s, int32_t batch_size,
                                                 int32_t num_sections, int32_t n_iterations,
                                                 samba_section_time *times, int32_t cap)
 {
-    int32_t n = n_iterations > 0 ? n_iterations : 1, k = 0;
+    int32_t n = samba_driver__count(s, "n_iterations", n_iterations, 100), k = 0;
+    samba_driver__count(s, "batch_size", batch_size, 0);
+    samba_driver__count(s, "num_sections", num_sections, 0);
     samba_section_time t;
+    samba_run_desc one;
     memset(&t, 0, sizeof t);
-    while ((num_sections <= 0 || k < num_sections) && samba_describe_section(s, k, &t.section)) {
-        if (!samba_driver__time(s, k, NULL, n, &t.mean, &t.best)) return -1;
-        t.throughput = batch_size > 0 ? batch_size / t.mean : 0.0;
+    memset(&one, 0, sizeof one);
+    one.section_ids = &k;
+    one.n_section_ids = 1;
+    one.own_order = true;
+    if (!samba_ok(s)) return -1;
+    while ((num_sections == 0 || k < num_sections) && samba_describe_section(s, k, &t.section)) {
+        samba_performance p = samba_driver__time(s, &one, NULL, n, batch_size);
+        if (!p.count) return -1;
+        t.mean = p.mean;
+        t.best = p.best;
+        t.throughput = p.throughput;
         if (k < cap) times[k] = t;
         k++;
     }
@@ -820,18 +933,18 @@ SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n)
 /* "12.3 GB/s (45 %)". Above the limit, which is that of the memory, data come from a cache. */
 static inline void samba_driver__print_rate(const char *unit, double rate, double limit)
 {
-    printf(", %.1f %s ", rate * 1e-9, unit);
-    if (rate <= limit) printf("(%.0f %%)", 100.0 * rate / limit);
-    else if (rate <= 1.2 * limit) printf("(100 %%)");
-    else printf("(cached)");
+    samba_base_print(stdout, ", %.1f %s ", rate * 1e-9, unit);
+    if (rate <= limit) samba_base_print(stdout, "(%.0f %%)", 100.0 * rate / limit);
+    else if (rate <= 1.2 * limit) samba_base_print(stdout, "(100 %%)");
+    else samba_base_print(stdout, "(cached)");
 }
 
 /* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
 static inline void samba_driver__print_time(const samba_section_time *t, double most_flops,
                                             double most_bytes)
 {
-    printf("latency %.3f ms (best %.3f)", t->mean * 1e3, t->best * 1e3);
-    if (t->throughput > 0.0) printf(", throughput %.0f samples/s", t->throughput);
+    samba_base_print(stdout, "latency %.3f ms (best %.3f)", t->mean * 1e3, t->best * 1e3);
+    if (t->throughput > 0.0) samba_base_print(stdout, ", throughput %.0f samples/s", t->throughput);
     samba_driver__print_rate("GFLOP/s", (double)t->section.flops / t->best, most_flops);
     samba_driver__print_rate("GB/s", (double)t->section.bytes / t->best, most_bytes);
 }
@@ -842,14 +955,14 @@ static inline void samba_driver__print_ops(samba_section_time *times, int32_t n)
     double all = 0.0;
     for (int32_t i = 0; i < n; i++) {
         if (!times[i].section.op) {
-            printf("for times by op, measure a program that was compiled with --o0\n");
+            samba_base_print(stdout, "for times by op, measure a program that was compiled with --o0\n");
             return;
         }
         all += times[i].best;
     }
     n = samba_sum_by_op(times, n);
     for (int32_t i = 0; i < n; i++)
-        printf("op %-24s best %.3f ms, %.1f %%\n", times[i].section.op, times[i].best * 1e3,
+        samba_base_print(stdout, "op %-24s best %.3f ms, %.1f %%\n", times[i].section.op, times[i].best * 1e3,
                all > 0.0 ? 100.0 * times[i].best / all : 0.0);
 }
 
@@ -859,7 +972,7 @@ static inline bool samba_driver__sections(samba_session *s, const samba_app_args
     samba_section q;
     int32_t n_sections = 0;
     if (!samba_driver__limits(s, args->threads, &most_flops, &most_bytes)) return false;
-    printf("limits: products %.1f GFLOP/s, copies %.1f GB/s\n", most_flops * 1e-9,
+    samba_base_print(stdout, "limits: products %.1f GFLOP/s, copies %.1f GB/s\n", most_flops * 1e-9,
            most_bytes * 1e-9);
     while (samba_describe_section(s, n_sections, &q)) n_sections++;
     if (args->num_sections > 0 && args->num_sections < n_sections) n_sections = args->num_sections;
@@ -869,9 +982,9 @@ static inline bool samba_driver__sections(samba_session *s, const samba_app_args
     bool fine = samba_measure_sections(s, args->batch_size, n_sections, n, times, n_sections) >= 0;
     for (int32_t k = 0; fine && k < n_sections; k++) {
         const samba_section *one = &times[k].section;
-        printf("section %d %-8s ", (int)k, one->type);
+        samba_base_print(stdout, "section %d %-8s ", (int)k, one->type);
         samba_driver__print_time(&times[k], most_flops, most_bytes);
-        printf("%s%s\n", one->op ? " " : "", one->op ? one->op : "");
+        samba_base_print(stdout, "%s%s\n", one->op ? " " : "", one->op ? one->op : "");
     }
     if (fine && n_sections > 0) samba_driver__print_ops(times, n_sections);
     free(times);
@@ -881,16 +994,17 @@ static inline bool samba_driver__sections(samba_session *s, const samba_app_args
 static inline bool samba_driver__performance(samba_session *s, const samba_app_args *args,
                                              int32_t n)
 {
-    double mean = 0.0, best = 0.0;
-    samba_driver__traffic t = { NULL, NULL, 0, 0, NULL, NULL };
-    bool fine = (args->run_graph_only || samba_driver__find_traffic(s, args->pef, &t))
-        && samba_driver__time(s, -1, args->run_graph_only ? NULL : &t, n, &mean, &best);
-    free(t.inputs);
-    free(t.zeros);
-    if (!fine) return false;
-    printf("latency %.3f ms (best %.3f)", mean * 1e3, best * 1e3);
-    if (args->batch_size) printf(", throughput %.0f samples/s", args->batch_size / mean);
-    printf("\n");
+    samba_measure_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.batch_size = args->batch_size;
+    opts.n_iterations = n;
+    opts.pef = args->run_graph_only ? NULL : args->pef;
+    samba_performance p = samba_measure_performance_with(s, &opts);
+    if (!p.count) return false;
+    samba_base_print(stdout, "latency %.3f ms (best %.3f, half within %.3f, 99 %% within %.3f)",
+                     p.mean * 1e3, p.best * 1e3, p.p50 * 1e3, p.p99 * 1e3);
+    if (p.throughput > 0.0) samba_base_print(stdout, ", throughput %.0f samples/s", p.throughput);
+    samba_base_print(stdout, "\n");
     return true;
 }
 static inline bool samba_driver__measure(samba_session *s, const samba_app_args *args,

@@ -27,12 +27,14 @@
 typedef struct samba_sampling {
     float temperature;                  /* logits / temperature; 0: greedy */
     int32_t top_k;                      /* only the k largest; 0: all */
-    float top_p;                        /* then only the fewest that have this mass; 0 or 1: all */
+    float top_p;                        /* then only the fewest that have this mass, up to 1, which
+                                           is all, as is 0; for the likeliest alone: top_k = 1 */
     uint64_t seed;
 } samba_sampling;
 
 /* The token drawn from logits (n); u in [0,1) decides. work holds n indices. Of equal logits the
-   first one counts as larger. -1: no logit is finite. Order of the filters as in Hugging Face's
+   first one counts as larger; beside one of +inf no other has a chance, and -inf has none. -1: a logit
+   is NaN, or all are -inf. Order of the filters as in Hugging Face's
    transformers: temperature, top_k, top_p. */
 SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how,
                                         double u, int32_t *work);
@@ -125,16 +127,18 @@ static inline void samba_generate__sink(const float *logits, int32_t *heap, int3
     }
 }
 
-/* The finite logits in a heap, and behind it those taken from its top, the largest last. */
+/* The logits but -inf in a heap, and behind it those taken from its top, the largest last. */
 typedef struct samba_generate__ranking {
     const float *logits;
     int32_t *index, n, n_heap;
     double most, temperature;
 } samba_generate__ranking;
 
+/* Also if the largest is infinite: equal ones have 1, all others 0. */
 static inline double samba_generate__weight(const samba_generate__ranking *r, int32_t index)
 {
-    return exp(((double)r->logits[index] - r->most) / r->temperature);
+    double below = (double)r->logits[index] - r->most;
+    return (double)r->logits[index] == r->most ? 1 : exp(below / r->temperature);
 }
 
 /* The index of the logit with i larger ones before it. */
@@ -149,25 +153,28 @@ static inline int32_t samba_generate__ranked(samba_generate__ranking *r, int32_t
     return r->index[r->n - 1 - i];
 }
 
-static inline void samba_generate__rank(samba_generate__ranking *r, const float *logits, int32_t n,
+/* False: a logit is NaN, or all are -inf. */
+static inline bool samba_generate__rank(samba_generate__ranking *r, const float *logits, int32_t n,
                                         int32_t *work)
 {
     r->logits = logits, r->index = work, r->n = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (logits[i] - logits[i] == 0.0f) work[r->n++] = i;
+        if (logits[i] != logits[i]) return false;
+        if (logits[i] > -HUGE_VALF) work[r->n++] = i;
     }
+    if (!r->n) return false;
     r->n_heap = r->n;
     for (int32_t i = r->n / 2; i-- > 0;) samba_generate__sink(logits, work, r->n, i);
-    r->most = r->n ? (double)logits[work[0]] : 0;
+    r->most = (double)logits[work[0]];
+    return true;
 }
 
 SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how,
                                         double u, int32_t *work)
 {
     samba_generate__ranking r;
-    samba_generate__rank(&r, logits, n, work);
+    if (!samba_generate__rank(&r, logits, n, work)) return -1;
     r.temperature = (double)how->temperature;
-    if (!r.n) return -1;
     if (!(r.temperature > 0)) return work[0];
     int32_t k = how->top_k > 0 && how->top_k < r.n ? how->top_k : r.n, m = 0;
     double p = how->top_p > 0 && how->top_p < 1 ? (double)how->top_p : 1, all = 0, kept = 0;
@@ -289,9 +296,9 @@ static inline bool samba_generate__draw(samba_generate__generation *e, int32_t b
     double u = samba_sampling_number(d->sampling.seed, (uint64_t)b, (uint64_t)e->n_new[b]);
     int32_t token = samba_sample(logits, e->g->V, &d->sampling, u, e->work);
     if (token < 0) {
-        return samba_fail(e->g->session, SAMBA_ERANGE, "text %d: no logit after token %d is "
-                          "finite; the weights are damaged, or training has diverged", b,
-                          d->text_size[b]);
+        return samba_fail(e->g->session, SAMBA_ERANGE, "text %d: a logit after token %d is NaN, or "
+                          "all are -inf; the weights are damaged, or training has diverged: "
+                          "samba_set_check_finite finds which op made it", b, d->text_size[b]);
     }
     d->text[b][d->text_size[b]++] = token;
     e->n_new[b]++;
@@ -348,9 +355,11 @@ static inline bool samba_generate__check_prompts(const samba_generator *g,
                           "are rows for 1 ... %d prompts, and at least one token is made",
                           d->n_prompts, d->max_new_tokens, g->B);
     }
-    if (!(d->sampling.temperature >= 0) || !(d->sampling.top_p >= 0) || d->sampling.top_k < 0) {
-        return samba_fail(s, SAMBA_ERANGE, "in samba_generate: temperature, top_p and top_k must "
-                          "not be negative");
+    if (!(d->sampling.temperature >= 0) || d->sampling.top_k < 0
+        || !(d->sampling.top_p >= 0 && d->sampling.top_p <= 1)) {
+        return samba_fail(s, SAMBA_ERANGE, "in samba_generate: temperature %g and top_k %d must not "
+                          "be negative, top_p %g is 0 ... 1", (double)d->sampling.temperature,
+                          d->sampling.top_k, (double)d->sampling.top_p);
     }
     for (int32_t b = 0; b < d->n_prompts; b++) {
         if (d->prompt_size[b] >= 1 && d->prompt_size[b] < g->length) continue;

@@ -32,7 +32,9 @@
 
 typedef struct samba_rows samba_rows;
 typedef enum samba_rows_mode {
-    SAMBA_ROWS_READ, SAMBA_ROWS_CHANGE, SAMBA_ROWS_CREATE   /* CREATE replaces the file */
+    SAMBA_ROWS_READ,
+    SAMBA_ROWS_CHANGE,
+    SAMBA_ROWS_CREATE /* replaces the file when it is closed; until then it is in a folder beside */
 } samba_rows_mode;
 
 /* length: tokens of a row; 0 accepts what the file has. categories: for a file without rows. */
@@ -54,7 +56,7 @@ SAMBA_HDF5_ROWS_API bool samba_rows_append(samba_rows *r, int64_t n, const int32
 /* Keeps the first n. */
 SAMBA_HDF5_ROWS_API bool samba_rows_cut(samba_rows *r, int64_t n, char *why, size_t why_size);
 SAMBA_HDF5_ROWS_API bool samba_rows_close(samba_rows *r, char *why, size_t why_size);
-/* Closes without the last rows. */
+/* Closes without the last rows; what CREATE began is gone. */
 SAMBA_HDF5_ROWS_API void samba_rows_abandon(samba_rows *r);
 
 /* The chunk shape that h5py guesses for int32 (rows,length). */
@@ -67,6 +69,7 @@ SAMBA_HDF5_ROWS_API int64_t samba_rows_block(int32_t length);
 #if defined(SAMBA_HDF5_ROWS_IMPLEMENTATION) && !defined(SAMBA_HDF5_ROWS__IMPLEMENTED)
 #define SAMBA_HDF5_ROWS__IMPLEMENTED
 
+#include "base.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -101,6 +104,7 @@ struct samba_rows {
     int32_t length;
     bool categories;
     char *path;
+    samba_base_scratch scratch; /* CREATE: where the file is until it is closed */
 };
 
 /* ---- Errors ---- */
@@ -116,7 +120,7 @@ static bool samba_hdf5_rows__fail(const samba_rows *r, char *why, size_t why_siz
 static bool samba_hdf5_rows__refuse(const samba_rows *r, char *why, size_t why_size,
                                     const char *format, ...)
 {
-    char what[256];
+    char what[400];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
@@ -152,6 +156,28 @@ int64_t samba_rows_block(int32_t length)
     return rows ? rows : 1;
 }
 
+/* Is each filter there that the dataset was written with? h5py's lzf, for one, is its own. */
+static bool samba_hdf5_rows__can_unpack(const samba_rows *r, hid_t data, char *why, size_t why_size)
+{
+    hid_t how = H5Dget_create_plist(data);
+    int n = how < 0 ? 0 : H5Pget_nfilters(how);
+    char name[64] = "";
+    bool fine = true;
+    for (int i = 0; i < n && fine; i++) {
+        unsigned flags, config;
+        size_t n_values = 0;
+        H5Z_filter_t filter = H5Pget_filter2(how, (unsigned)i, &flags, &n_values, NULL, sizeof name,
+                                             name, &config);
+        fine = filter < 0 || H5Zfilter_avail(filter) > 0;
+    }
+    if (how >= 0) H5Pclose(how);
+    if (fine) return true;
+    return samba_hdf5_rows__refuse(r, why, why_size, "its rows are packed by the filter %.60s, which "
+                                   "libhdf5 does not have here; pack them again with gzip: h5repack "
+                                   "-f GZIP=1 OLD NEW, or compression=\"gzip\" in h5py",
+                                   *name ? name : "of another program");
+}
+
 /* Opens one dataset and checks that its shape is (rows,length), the same for all. */
 static bool samba_hdf5_rows__open_data(samba_rows *r, int which, char *why, size_t why_size)
 {
@@ -160,7 +186,11 @@ static bool samba_hdf5_rows__open_data(samba_rows *r, int which, char *why, size
     hid_t data = H5Dopen2(r->file, name, H5P_DEFAULT), space, type;
     bool good;
     r->data[which] = data;
-    if (data < 0) return samba_hdf5_rows__fail(r, why, why_size, "a dataset cannot be opened");
+    if (data < 0)
+        return samba_hdf5_rows__refuse(r, why, why_size, "the dataset %s cannot be opened; it is "
+                                       "damaged, or written for a newer libhdf5 than the one here: "
+                                       "write it without libver=\"latest\"", name);
+    if (!samba_hdf5_rows__can_unpack(r, data, why, why_size)) return false;
     type = H5Dget_type(data);
     space = H5Dget_space(data);
     good = H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= 4 &&
@@ -187,8 +217,12 @@ static bool samba_hdf5_rows__open_all(samba_rows *r, int32_t length, bool catego
                                       size_t why_size)
 {
     htri_t has[SAMBA_HDF5_ROWS__N_DATA];
-    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++)
+    errno = 0;
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) {
         has[i] = H5Lexists(r->file, samba_hdf5_rows__names[i], H5P_DEFAULT);
+        if (has[i] < 0)         /* not: there are none */
+            return samba_hdf5_rows__fail(r, why, why_size, "its list of datasets cannot be read");
+    }
     r->length = length;
     r->categories = categories;
     if (has[SAMBA_HDF5_ROWS__IDS] <= 0 && has[SAMBA_HDF5_ROWS__TYPES] <= 0) return true;
@@ -211,24 +245,33 @@ static bool samba_hdf5_rows__open_file(samba_rows *r, samba_rows_mode mode, char
 {
     FILE *f = mode == SAMBA_ROWS_CREATE ? NULL : fopen(r->path, "rb");
     hid_t access;
+    bool place = mode != SAMBA_ROWS_CREATE
+        || (samba_base_may_replace(r->path, NULL, why, why_size)
+            && samba_base_open_scratch(&r->scratch, r->path, false, why, why_size));
+    if (!place) return false;
     if (mode != SAMBA_ROWS_CREATE) {
         if (!f) return samba_hdf5_rows__fail(r, why, why_size, "cannot be opened");
         fclose(f);
-        if (H5Fis_hdf5(r->path) <= 0)
-            return samba_hdf5_rows__refuse(r, why, why_size, "this is no HDF5 file");
+        errno = 0;
+        htri_t is_one = H5Fis_hdf5(r->path);
+        if (is_one < 0 && errno) return samba_hdf5_rows__fail(r, why, why_size, "cannot be read");
+        if (is_one <= 0) return samba_hdf5_rows__refuse(r, why, why_size, "this is no HDF5 file");
     }
     errno = 0;
     access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     if (mode == SAMBA_ROWS_CREATE)
-        r->file = H5Fcreate(r->path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+        r->file = H5Fcreate(r->scratch.file, H5F_ACC_EXCL, H5P_DEFAULT, access);
     else
         r->file = H5Fopen(r->path, mode == SAMBA_ROWS_READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
     H5Pclose(access);
     if (r->file >= 0) return true;
-    return samba_hdf5_rows__fail(r, why, why_size, mode == SAMBA_ROWS_CREATE ? "cannot be written" :
-                                 "cannot be opened; it is damaged, or open elsewhere");
+    if (mode == SAMBA_ROWS_CREATE)
+        return samba_hdf5_rows__fail(r, why, why_size, "cannot be written");
+    return samba_hdf5_rows__refuse(r, why, why_size, "cannot be opened; it is damaged, open "
+                                   "elsewhere, or written for a newer libhdf5 than the one here: "
+                                   "write it without libver=\"latest\"");
 }
 
 samba_rows *samba_rows_open(const char *path, samba_rows_mode mode, int32_t length,
@@ -425,6 +468,18 @@ static bool samba_hdf5_rows__end(samba_rows *r)
     return ok;
 }
 
+/* libhdf5 may keep the file open: the disk is to have its room at once. */
+static void samba_hdf5_rows__drop_scratch(samba_rows *r)
+{
+    FILE *f = r->scratch.file ? fopen(r->scratch.file, "r+b") : NULL;
+    if (f) {
+        fclose(f);
+        f = fopen(r->scratch.file, "wb");
+    }
+    if (f) fclose(f);
+    samba_base_close_scratch(&r->scratch);
+}
+
 bool samba_rows_close(samba_rows *r, char *why, size_t why_size)
 {
     bool ok;
@@ -433,6 +488,10 @@ bool samba_rows_close(samba_rows *r, char *why, size_t why_size)
     if (!samba_hdf5_rows__end(r) && ok)
         ok = samba_hdf5_rows__fail(r, why, why_size, "the last rows cannot be written; is the disk "
                                                 "full?");
+    errno = 0;
+    if (ok && r->scratch.file && !samba_base_rename(r->scratch.file, r->path))
+        ok = samba_hdf5_rows__fail(r, why, why_size, "cannot be replaced");
+    samba_hdf5_rows__drop_scratch(r);
     free(r->path);
     free(r);
     return ok;
@@ -442,6 +501,7 @@ void samba_rows_abandon(samba_rows *r)
 {
     if (!r) return;
     samba_hdf5_rows__end(r);
+    samba_hdf5_rows__drop_scratch(r);
     free(r->path);
     free(r);
 }

@@ -54,6 +54,29 @@ static inline uint32_t samba_idx__number(const unsigned char *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+/* The next n bytes, and nothing behind them; NULL: the file has fewer, or more, or there is no
+   memory. Memory grows with what is really there: a count in a damaged header asks for 2 GB. */
+static inline unsigned char *samba_idx__bytes(gzFile f, size_t n)
+{
+    unsigned char *data = NULL, more;
+    size_t size = 0, room = 0;
+
+    while (size < n) {
+        room = room ? 2 * room : 1 << 16;
+        if (room > n) room = n;
+        unsigned char *larger = (unsigned char *)realloc(data, room);
+        if (!larger) break;
+        data = larger;
+        int got = gzread(f, data + size, (unsigned)(room - size));
+        if (got != (int)(room - size)) break;
+        size = room;
+    }
+
+    if (size == n && gzread(f, &more, 1) == 0) return data;
+    free(data);
+    return NULL;
+}
+
 /* One file: bytes 0 0 8 ndim, then ndim sizes, then the data. side 0: labels. */
 static inline unsigned char *samba_idx__read(samba_session *s, const char *folder,
                                              const char *name, int32_t side, int32_t *n)
@@ -81,10 +104,8 @@ static inline unsigned char *samba_idx__read(samba_session *s, const char *folde
         && samba_idx__number(head + 12) == length;
     uint32_t count = samba_idx__number(head + 4);
     ok = ok && count >= 1 && count <= 1000000 && (uint64_t)count * item < 0x7FFFFFFF;
-    if (ok) data = (unsigned char *)malloc(count * item);
-    ok = data && gzread(f, data, count * item) == (int)(count * item)
-        && gzread(f, head, 1) == 0;     /* nothing more */
-    ok = gzclose(f) == Z_OK && ok;
+    if (ok) data = samba_idx__bytes(f, (size_t)count * item);
+    ok = gzclose(f) == Z_OK && data;
     if (ok) {
         *n = (int32_t)count;
         return data;

@@ -74,6 +74,7 @@ SAMBA_LEDGER_API void samba_ledger_print(const samba_ledger *ledger, FILE *file)
 #if defined(SAMBA_LEDGER_IMPLEMENTATION) && !defined(SAMBA_LEDGER__IMPLEMENTED)
 #define SAMBA_LEDGER__IMPLEMENTED
 
+#include "base.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,28 +236,28 @@ SAMBA_LEDGER_API bool samba_ledger_run(samba_session *s, samba_ledger *ledger)
 static inline void samba_ledger__print_cost(const samba_ledger_cost *cost, FILE *file)
 {
     if (cost->possible)
-        fprintf(file, " %8.3f %10ld", cost->loss, (long)cost->bytes_saved);
+        samba_base_print(file, " %8.3f %10ld", cost->loss, (long)cost->bytes_saved);
     else
-        fprintf(file, " %8s %10s", "-", "-");
+        samba_base_print(file, " %8s %10s", "-", "-");
 }
 
 SAMBA_LEDGER_API void samba_ledger_print(const samba_ledger *ledger, FILE *file)
 {
     if (!ledger || !file) return;
     const char *form = ledger->keep_int4 ? "int4" : "int8";
-    fprintf(file, "%-20s %19s %19s\n", "", "int8", "int4 weights");
-    fprintf(file, "%-20s %8s %10s %8s %10s  %s\n", "layer", "loss", "saves", "loss", "saves",
+    samba_base_print(file, "%-20s %19s %19s\n", "", "int8", "int4 weights");
+    samba_base_print(file, "%-20s %8s %10s %8s %10s  %s\n", "layer", "loss", "saves", "loss", "saves",
             "kept in");
     for (int32_t i = 0; i < ledger->n_rows; i++) {
         const samba_ledger_row *row = &ledger->rows[i];
-        fprintf(file, "%-20s", row->layer);
+        samba_base_print(file, "%-20s", row->layer);
         samba_ledger__print_cost(&row->int8, file);
         samba_ledger__print_cost(&row->int4, file);
-        fprintf(file, "  %s\n", row->kept ? form : "f32");
+        samba_base_print(file, "  %s\n", row->kept ? form : "f32");
     }
-    fprintf(file, "all in f32: score %.3f, weights %ld bytes\n", ledger->f32_score,
+    samba_base_print(file, "all in f32: score %.3f, weights %ld bytes\n", ledger->f32_score,
             (long)ledger->f32_bytes);
-    fprintf(file, "as kept:    score %.3f (loss %.3f), weights %ld bytes\n", ledger->score_kept,
+    samba_base_print(file, "as kept:    score %.3f (loss %.3f), weights %ld bytes\n", ledger->score_kept,
             ledger->f32_score - ledger->score_kept, (long)ledger->bytes_kept);
 }
 #endif /* SAMBA_LEDGER_IMPLEMENTATION */

@@ -91,12 +91,13 @@ SAMBA_LOADER_API bool samba_loader_rewind(samba_loader *l);
 /* The batch that next sent. Its data are there with return_original_batch only, as they were before
    function_hook, until the next call. */
 SAMBA_LOADER_API const samba_batch *samba_loader_batch(const samba_loader *l);
-/* False if the source does not come back within the timeout: it will be closed when it does. */
+/* False if the source does not come back within the timeout: it will be closed when it does. In a
+   child of fork, where the loader has no thread, all calls but this one and statistics fail. */
 SAMBA_LOADER_API bool samba_loader_close(samba_loader *l);
 
 /* A place in a source, (pass, batch), as state of the program. Make it before compiling and have it
    among the outputs; then samba_save keeps it, and a loader that is opened with it after
-   samba_restore goes on there. */
+   samba_restore goes on there. It is a buffer, for the kinds of samba_restore_opts. */
 SAMBA_LOADER_API samba_tensor *samba_loader_position(samba_session *s, const char *name);
 
 typedef struct samba_loader_stats {
@@ -165,6 +166,9 @@ SAMBA_LOADER_API void samba_dataset_order(const samba_dataset *dataset, int32_t 
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#if !defined(CLOCK_MONOTONIC) && !defined(__APPLE__)
+#error "loader.h: -std=c99 hides what POSIX has: compile with -D_GNU_SOURCE, too, or with -std=gnu99"
+#endif
 
 /* ---- The queue: a ring of places, of which the thread fills one while others wait ---- */
 
@@ -192,6 +196,7 @@ struct samba_loader {
     bool pinned;                        /* the program's side */
     samba_loader__place *places;        /* maxsize, and one that is being filled */
     pthread_t thread;
+    pid_t process;                      /* that has the thread */
 
     /* the program's side */
     samba_batch current;                /* sent last */
@@ -249,6 +254,18 @@ static inline void samba_loader__destroy(samba_loader *l)
     pthread_cond_destroy(&l->filled);
     pthread_mutex_destroy(&l->mutex);
     samba_loader__free(l);
+}
+
+/* fork copies a loader without its thread, which may hold the mutex: a child must wait for neither. */
+static inline bool samba_loader__is_inherited(const samba_loader *l)
+{
+    return l->process != getpid();
+}
+static inline bool samba_loader__fail_inherited(const samba_loader *l, const char *call)
+{
+    return samba_fail(l->session, SAMBA_ESTATE, "in %s: the thread that loads is in the process "
+                      "that opened the loader, and this is a forked child of it: close the loader "
+                      "here, and open another one", call);
 }
 
 /* ---- The loader's thread ---- */
@@ -432,6 +449,10 @@ static inline bool samba_loader__send(samba_loader *l, const samba_loader__place
 SAMBA_LOADER_API int32_t samba_loader_next(samba_loader *l, samba_tensor **tensors)
 {
     if (!l || !samba_ok(l->session)) return -1;
+    if (samba_loader__is_inherited(l)) {
+        samba_loader__fail_inherited(l, "samba_loader_next");
+        return -1;
+    }
     samba_loader__pin(l);
     if (l->held) samba_loader__pop(l);
     l->current.data = NULL;
@@ -471,6 +492,8 @@ SAMBA_LOADER_API int32_t samba_loader_next(samba_loader *l, samba_tensor **tenso
 SAMBA_LOADER_API bool samba_loader_rewind(samba_loader *l)
 {
     if (!l || !samba_ok(l->session)) return false;
+    if (samba_loader__is_inherited(l))
+        return samba_loader__fail_inherited(l, "samba_loader_rewind");
     if (l->batch == 0 && !l->failed && !l->ended) return true;
     return samba_loader__begin(l, l->batch ? l->pass + 1 : l->pass, 0)
         && samba_loader__note(l, l->pass, 0);
@@ -481,6 +504,7 @@ SAMBA_LOADER_API const samba_batch *samba_loader_batch(const samba_loader *l)
 }
 SAMBA_LOADER_API samba_loader_stats samba_loader_statistics(samba_loader *l)
 {
+    if (samba_loader__is_inherited(l)) return l->stats;
     pthread_mutex_lock(&l->mutex);
     samba_loader_stats stats = l->stats;
     pthread_mutex_unlock(&l->mutex);
@@ -489,6 +513,10 @@ SAMBA_LOADER_API samba_loader_stats samba_loader_statistics(samba_loader *l)
 SAMBA_LOADER_API bool samba_loader_close(samba_loader *l)
 {
     if (!l) return false;
+    if (samba_loader__is_inherited(l)) {
+        samba_loader__free(l);
+        return true;
+    }
     pthread_t thread = l->thread;
     pthread_mutex_lock(&l->mutex);
     l->quits = true;
@@ -583,6 +611,7 @@ static inline bool samba_loader__start(samba_loader *l)
     fine = fine && !pthread_mutex_init(&l->mutex, NULL) && !pthread_cond_init(&l->filled, &clock)
         && !pthread_cond_init(&l->freed, NULL);
     pthread_condattr_destroy(&clock);
+    l->process = getpid();
     return fine && samba_loader__find_start(l)
         && !pthread_create(&l->thread, NULL, samba_loader__main, l);
 }

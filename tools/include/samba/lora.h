@@ -31,7 +31,7 @@
 #define SAMBA_MAX_LORA_TARGETS 8
 typedef struct samba_lora {
     int32_t rank;                       /* default 8 */
-    float alpha;                        /* default: the rank */
+    float alpha;                        /* default: the rank; SAMBA_ZERO: 0 */
     const char *targets[SAMBA_MAX_LORA_TARGETS];        /* up to the first NULL */
 } samba_lora;
 
@@ -64,7 +64,9 @@ static inline int32_t samba_lora__rank(const samba_lora *lora)
 }
 static inline float samba_lora__scale(const samba_lora *lora)
 {
-    return lora->alpha != 0.0f ? lora->alpha / (float)samba_lora__rank(lora) : 1.0f;
+    const float none = 0.0f;            /* SAMBA_ZERO has a sign */
+    bool given = memcmp(&lora->alpha, &none, sizeof none) != 0;
+    return given ? lora->alpha / (float)samba_lora__rank(lora) : 1.0f;
 }
 
 /* Does text end with end? Then *before is how much stands before it. */

@@ -17,6 +17,7 @@
 #ifndef SAMBA_ONNX_EXPORT_H
 #define SAMBA_ONNX_EXPORT_H
 
+#include "base.h"
 #include "onnx/api.h"               /* needs samba.h before it */
 
 /* Writes the graph (NULL: the only one, or the first) of a PEF in memory, 8-byte aligned, as an

@@ -6,9 +6,14 @@
    option, without IMPORT_, still works):
        cc -O2 -Ibuild/onnx program.c build/onnx/onnx.pb-c.c -lprotobuf-c -lm -pthread
 
-   onnx_trace records a model in a session, like a forward pass written by hand: its inputs are
-   samba_input of the same names, its f32 initializers samba_param, so that it can be compiled for
-   inference or trained.
+   onnx_trace records a model in a session, like a forward pass written by hand, so that it can be
+   compiled for inference or trained: its inputs are samba_input of the same names, its float
+   initializers samba_param or samba_buffer. Which of them follows from the inputs of ops that they
+   reach: the mean and variance of a BatchNormalization, thresholds, the first state of an LSTM and
+   masks of -infinity are buffers, which no optimizer touches; limits, exponents and what decides a
+   shape are constants; all else is a parameter, also a scalar. Tensors of Constant nodes are
+   constants, as exporters write the numbers of a program so. onnx_options.role changes that.
+   Nodes may stand in any order.
 
        samba_session *s = samba_open(NULL);
        onnx_graph g;
@@ -19,7 +24,8 @@
 
    Types: double, float16 and bfloat16 are computed as f32 (casts and outputs round to them);
    integers of all widths as i32, where a value that does not fit ends the run with SAMBA_ERANGE;
-   int64 values that are known while tracing (shapes, axes) stay exact. No strings, no complex
+   int64 values that are known while tracing (shapes, axes) stay exact. Infinity as an integer is the
+   nearest of 32 bits; NaN as an integer ends the run with SAMBA_ERANGE. No strings, no complex
    numbers, no tensors without elements, but for constants of the tracer.
 
    Shapes are static. An input whose value decides a shape (a Reshape's target, a Range's limit, the
@@ -29,7 +35,7 @@
    Judged by the backend test set of ONNX 1.12 (Debian's libonnx-testdata): 1,040 of its 1,072 cases
    pass (tests/golden/onnx_cases.txt, a list that only grows); of the other 32, all refused with the
    op's name and the reason, 18 are about strings, 10 draw random numbers, and 4 expect what the
-   model does not say (named in tests/tools/onnx.c). Of the 1,884 cases of onnx 1.23, 1,551 pass
+   model does not say (named in tests/tools/onnx.c). Of the 1,884 cases of onnx 1.23, 1,567 pass
    (tests/tools/onnx_opsets.sh). Op sets 6 to 28; 185 ops. Recurrent layers and loops are unrolled.
    A line of the list with "fixed:" names inputs whose values must be known when the model is
    imported, because they decide shapes, such as the target of a Reshape: --value NAME=2,3.
@@ -62,11 +68,19 @@ typedef struct onnx_known {
     const onnx_array *const *items;     /* instead, for a sequence: one array for each element */
     int32_t n_items;
 } onnx_known;
+/* What a float initializer becomes, by the inputs of ops that it reaches. Is asked of each that is
+   read by the graph and need not be known while tracing. A model does not say whether what it adds,
+   such as a table of positions, was trained: who knows better returns another role. */
+typedef enum onnx_role { ONNX_CONSTANT, ONNX_BUFFER, ONNX_PARAMETER } onnx_role;
+typedef onnx_role (*onnx_role_fn)(const char *name, onnx_role by_use, void *user);
+
 typedef struct onnx_options {
     const onnx_known *known;
     int32_t n_known;
     uint64_t max_constant_bytes;        /* that values known while tracing may take, but for the
                                            initializers; default 256 MiB + 16 times the model */
+    onnx_role_fn role;                  /* NULL: initializers are what their use says */
+    void *role_user;
 } onnx_options;
 
 /* An input or output. Of a sequence, each element is one. */
@@ -125,6 +139,9 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/import/model.h"                 /* protobuf to host arrays; attributes */
 #include "onnx/import/kernels.h"               /* the ops of our own */
 #include "onnx/import/value.h"                 /* values while tracing: known, or tensors */
+#include "onnx/import/order.h"                 /* nodes that are not sorted */
+#include "onnx/import/reach.h"                 /* what initializers are for */
+#include "onnx/import/initial.h"               /* parameters, buffers, constants */
 #include "onnx/import/elementwise.h"
 #include "onnx/import/shape.h"
 #include "onnx/import/index.h"
@@ -142,6 +159,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/import/sequence.h"
 #include "onnx/import/control.h"
 #include "onnx/import/table.h"
+#include "onnx/import/nothing.h"               /* tensors without elements */
 #include "onnx/import/inputs.h"
 #include "onnx/import/trace.h"
 #endif

@@ -76,7 +76,8 @@ typedef struct samba_parallel_desc {
    look at samba_parallel_ok. With SAMBA_MPI every rank calls it, and every function below. */
 SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc *desc);
 /* Ends the threads, closes the sessions. Returns 1 if there was an error: it was printed when it
-   arose, once, unless desc.session has a log or is quiet. */
+   arose, once, unless desc.session has a log or is quiet. A child of fork has no threads, so that
+   all other calls fail there. */
 SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p);
 /* The first error of any replica stays; later calls do nothing. Over several ranks, an error ends
    the whole job: the other ranks would wait forever. */
@@ -100,7 +101,9 @@ typedef struct samba_parallel_run_desc {
 } samba_parallel_run_desc;
 /* Runs a step in all replicas. Types with BCKWD and OPT are a whole step, which reduces, clears and
    clips as the program has it. Else REDUCE asks for the reduction of what BCKWD made, in this run
-   or an earlier one; GRADNORM and OPT without it are an error, as the replicas would part. */
+   or an earlier one; GRADNORM and OPT without it are an error, as the replicas would part. BCKWD
+   without FWD must find what FWD has read, as in samba_run: the same part of the batch, the same
+   rates, seeds, mode and parameters in each replica. OPT steps by gradients that BCKWD made. */
 SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parallel_run_desc *desc);
 
 /* As samba_set, in all replicas. The seeds of dropout are value plus the number of the replica. */
@@ -266,6 +269,8 @@ struct samba_parallel {
     samba_parallel__mode mode;
     int32_t rank, ranks;
     int32_t n_replicas, n_open, n_threads, n_everywhere;
+    pid_t process;                      /* that has the threads */
+    bool inherited;                     /* this is another one, a child */
     samba_parallel__replica *replicas;
     samba_parallel__part *parts;
     int32_t n_parts;
@@ -274,10 +279,13 @@ struct samba_parallel {
     samba_parallel__tail *tails;
     int32_t n_tails;
     bool *conflict;                     /* tail i, earlier tail k: may not change places */
-    bool accumulates;                   /* microbatches, or no gradients: passes run as a whole */
+    bool accumulates;                   /* gradients that add up, or none: passes run as a whole */
+    bool adds;                          /* gradients add up: there is ZEROGRAD */
     const char **counts;                /* what sections of COUNT make */
     int32_t n_counts;
     bool unreduced;                     /* replicas have gradients of their own */
+    bool has_gradients;                 /* BCKWD has run, and no restore since */
+    int32_t n_passes;                   /* runs of BCKWD since the last OPT */
     bool norm_is_fresh;                 /* GRADNORM has run since gradients changed */
     const char *graph;                  /* that trains */
     float *inbox;                       /* a message from another rank */
@@ -329,13 +337,33 @@ static inline bool samba_parallel__replica_fail(samba_parallel__replica *r)
     if (samba_ok(r->session)) return false;     /* it stopped because another one failed */
     return samba_parallel__fail(r->all, "replica %d: %s", (int)r->index, samba_error(r->session));
 }
-SAMBA_PARALLEL_API bool samba_parallel_ok(samba_parallel *p)
+static inline bool samba_parallel__is_fine(samba_parallel *p)
 {
-    if (!p) return false;
     pthread_mutex_lock(&p->mutex);
     bool fine = !p->failed;
     pthread_mutex_unlock(&p->mutex);
     return fine;
+}
+
+/* fork copies the replicas without their threads, which may hold the mutex. A child forgets both,
+   so that nothing waits for them, and says so. Each call from outside begins here. */
+static inline void samba_parallel__look_for_fork(samba_parallel *p)
+{
+    pid_t process = getpid();
+    if (p->process == process) return;
+    p->process = process;
+    p->inherited = true;
+    p->n_threads = 0;
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->change, NULL);
+    samba_parallel__fail(p, "the threads of the replicas are in the process that opened them, and "
+                         "this is a forked child of it: close the replicas here, and open others");
+}
+SAMBA_PARALLEL_API bool samba_parallel_ok(samba_parallel *p)
+{
+    if (!p) return false;
+    samba_parallel__look_for_fork(p);
+    return samba_parallel__is_fine(p);
 }
 SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p)
 {
@@ -346,7 +374,7 @@ SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p)
 /* The end of every public function: false after an error, if the process may go on with one. */
 static inline bool samba_parallel__settle(samba_parallel *p)
 {
-    if (samba_parallel_ok(p)) return true;
+    if (samba_parallel__is_fine(p)) return true;
     if (!samba_parallel__exits.abexit && p->ranks == 1) return false;
     samba_parallel__print(p);           /* a process that ends says why, quiet or not */
     samba_parallel__leave(1);
@@ -383,6 +411,7 @@ static inline void samba_parallel__tree(const float *const *in, int32_t n, int64
 static inline void samba_parallel__reduce(const samba_parallel *p, const float *const *in,
                                           float *sum, int64_t begin, int64_t end)
 {
+    uint64_t callers = samba_enter_float_mode();
     for (int64_t at = begin; at < end; at += SAMBA_PARALLEL__TREE_BLOCK) {
         int64_t left = end - at;
         int32_t count
@@ -390,6 +419,7 @@ static inline void samba_parallel__reduce(const samba_parallel *p, const float *
         samba_parallel__tree(in, p->n_replicas, at, count, sum + at);
         for (int32_t i = 0; p->ranks == 1 && i < count; i++) sum[at + i] /= (float)p->n_everywhere;
     }
+    samba_leave_float_mode(callers);
 }
 
 /* Over the ranks the tree goes on: sum becomes the mean of all. */
@@ -398,7 +428,7 @@ static inline bool samba_parallel__wait_for(samba_parallel *p, MPI_Request *requ
 {
     for (int done = 0; !done; sched_yield()) {
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
-        if (!samba_parallel_ok(p)) return false;
+        if (!samba_parallel__is_fine(p)) return false;
     }
     return true;
 }
@@ -565,6 +595,22 @@ static inline bool samba_parallel__replica_count(samba_parallel__replica *r)
     return fine;
 }
 
+/* A backward pass alone: is there what it reads again, as FWD saw it? Looked at before any section
+   runs, since each of them runs in an order of its own. */
+static inline bool samba_parallel__check_backward(samba_parallel__replica *r)
+{
+    samba_parallel *p = r->all;
+    samba_run_desc d;
+    bool alone = (p->types & SAMBA_BCKWD) && !(p->types & SAMBA_FWD);
+    if (!alone) return true;
+    memset(&d, 0, sizeof d);
+    d.types[0] = SAMBA_BCKWD;
+    d.graph = p->run_graph;
+    d.eval = p->run->eval;
+    d.check_only = true;
+    return samba_run_with(r->session, &d);
+}
+
 /* Says that the sections of the passes before `at` have run, and which gradients that completes. */
 static inline void samba_parallel__passed(samba_parallel__replica *r, int32_t at)
 {
@@ -690,13 +736,14 @@ static inline bool samba_parallel__replica_step(samba_parallel__replica *r)
             return false;
     for (int32_t i = 0; i < d->n_inputs; i++)
         if (!samba_parallel__send_part(r, &d->inputs[i])) return false;
+    if (!samba_parallel__check_backward(r)) return false;
     if (!samba_parallel__run_passes(r, SAMBA_ZEROGRAD) || !samba_parallel__replica_count(r))
         return false;
     if (p->accumulates && !samba_parallel__run_passes(r, SAMBA_FWD | SAMBA_BCKWD)) return false;
     for (int32_t k = 0; k < p->n_parts && !p->accumulates; k++) {
         bool pass = p->parts[k].type == SAMBA_FWD || p->parts[k].type == SAMBA_BCKWD;
         if (!pass || !samba_parallel__in_run(p, k)) continue;
-        if (!samba_parallel_ok(p) || !samba_parallel__replica_part(r, k)) return false;
+        if (!samba_parallel__is_fine(p) || !samba_parallel__replica_part(r, k)) return false;
         samba_parallel__passed(r, k + 1);
         while (p->mode != SAMBA_PARALLEL__NORMAL && samba_parallel__work(r, false)) continue;
     }
@@ -757,6 +804,27 @@ static inline bool samba_parallel__makes_gradients(const samba_parallel *p)
     return makes;
 }
 
+/* OPT without BCKWD in the same run: are there gradients, and are they those that are meant? */
+static inline bool samba_parallel__check_step(samba_parallel *p)
+{
+    samba_session *s = p->replicas[0].session;
+    if (!p->has_gradients)
+        return samba_parallel__fail(p, "OPT steps by gradients, but BCKWD has not run since the "
+                                    "replicas were opened or restored; nothing was run");
+    if (p->types & SAMBA_FWD)
+        return samba_parallel__fail(p, "OPT would step by gradients of an earlier forward pass: add "
+                                    "SAMBA_BCKWD to the types, or run OPT before FWD; nothing was "
+                                    "run");
+    if (p->n_passes == 0)
+        samba_warn(s, "OPT has stepped by these gradients before; each run of it needs one of "
+                   "BCKWD");
+    if (p->n_passes > 1 && !p->adds)
+        samba_warn(s, "BCKWD has run more than once since OPT has stepped, and the gradients are "
+                   "those of the last time alone; if they are to add up, compile with "
+                   "samba_program.accumulate, or let samba_program.microbatches split the batch");
+    return true;
+}
+
 /* May GRADNORM and OPT run now: are the gradients the means of all replicas, and is the norm that
    OPT clips by theirs? */
 static inline bool samba_parallel__check_turn(samba_parallel *p)
@@ -772,6 +840,7 @@ static inline bool samba_parallel__check_turn(samba_parallel *p)
         uses = uses || samba_parallel__in_run(p, p->tails[i].section);
         blind = blind || (type == SAMBA_OPT && samba_parallel__in_run(p, p->tails[i].section));
     }
+    if (blind && !makes && !samba_parallel__check_step(p)) return false;
     if (uses && !reduces && (p->unreduced || makes))
         return samba_parallel__fail(p, "the replicas' gradients have not been reduced since BCKWD: "
                                     "add SAMBA_REDUCE to the types; nothing was run");
@@ -915,6 +984,19 @@ static inline void samba_parallel__tell_of_means(const samba_parallel *p)
     }
     samba_parallel__tell(p, false, begin, end);
 }
+/* Notes what this run does with the gradients, for samba_parallel__check_step of the next ones. */
+static inline void samba_parallel__count_passes(samba_parallel *p)
+{
+    bool backward = false, steps = false;
+    for (int32_t k = 0; k < p->n_parts; k++) {
+        if (!samba_parallel__in_run(p, k)) continue;
+        backward = backward || (p->parts[k].type & SAMBA_BCKWD);
+        steps = steps || (p->parts[k].type & SAMBA_OPT);
+    }
+    p->has_gradients = p->has_gradients || backward;
+    if (backward) p->n_passes++;
+    if (steps) p->n_passes = 0;
+}
 SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parallel_run_desc *desc)
 {
     samba_parallel_run_desc whole;
@@ -926,10 +1008,12 @@ SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parall
     if (samba_parallel__is_step(p->types))
         p->types |= SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
     if (p->types & SAMBA_FWD) p->types |= SAMBA_COUNT;
+    if (p->types & SAMBA_BCKWD && p->n_passes == 0) p->types |= SAMBA_ZEROGRAD;
     if (!samba_parallel__check_run(p, p->run)) return samba_parallel__settle(p);
     bool reduces = samba_parallel__reduces(p), makes = samba_parallel__makes_gradients(p);
     if (makes || reduces) p->norm_is_fresh = false;
     if (p->types & SAMBA_GRADNORM) p->norm_is_fresh = true;
+    samba_parallel__count_passes(p);
     samba_parallel__begin_step(p);
     bool fine = samba_parallel__share_counts(p);
     for (int32_t i = 0; fine && i < p->n_step; i++) fine = samba_parallel__host_reduce(p, i);
@@ -954,7 +1038,7 @@ static inline bool samba_parallel__look_at_sections(samba_parallel *p)
         if (strchr(q.type, '_'))
             return samba_parallel__fail(p, "mapping spatial keeps no gradients that could be "
                                         "reduced: compile the replicas with mapping section");
-        p->accumulates = p->accumulates || p->parts[k].type == SAMBA_ZEROGRAD;
+        p->adds = p->adds || p->parts[k].type == SAMBA_ZEROGRAD;
         if (p->parts[k].type == SAMBA_BCKWD || k == 0) p->graph = q.graph;
         if (!samba_parallel__is_pass(&p->parts[k])) p->tails[p->n_tails++].section = k;
     }
@@ -987,7 +1071,7 @@ static inline bool samba_parallel__look_at_gradients(samba_parallel *p)
     }
     free(names);
     if (fine) qsort(p->gradients, (size_t)n, sizeof *p->gradients, samba_parallel__by_section);
-    p->accumulates = p->accumulates || n == 0;
+    p->accumulates = p->adds || n == 0;
     p->n_counts = samba_count_names(s, NULL, 0);
     p->counts = (const char **)samba_parallel__room(p, p->n_counts, sizeof *p->counts);
     if (p->counts) samba_count_names(s, p->counts, p->n_counts);
@@ -1005,9 +1089,12 @@ static inline bool samba_parallel__look_at_tails(samba_parallel *p)
         for (int32_t g = 0; g < p->n_gradients; g++)
             if (samba_section_uses(s, t->section, samba_tensor_by_name(s, p->gradients[g].name)))
                 t->needs = g + 1;
-        if (p->mode != SAMBA_PARALLEL__OPTIMAL || p->accumulates) continue;
-        while (t->after >= 0 && (!samba_parallel__is_pass(&p->parts[t->after])
-                                 || samba_sections_commute(s, t->after, t->section))) t->after--;
+        if (p->mode != SAMBA_PARALLEL__OPTIMAL) continue;
+        /* Passes that are repeated for each microbatch are done with a parameter only at the end;
+           the order among tails is the same with microbatches as without. */
+        while (!p->accumulates && t->after >= 0
+               && (!samba_parallel__is_pass(&p->parts[t->after])
+                   || samba_sections_commute(s, t->after, t->section))) t->after--;
         for (int32_t k = 0; k < i; k++)
             p->conflict[i * p->n_tails + k] = !samba_sections_commute(s, p->tails[k].section,
                                                                       t->section);
@@ -1112,6 +1199,7 @@ SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc
     if (!p) return NULL;
     if (desc) p->desc = *desc;
     p->ranks = 1;
+    p->process = getpid();
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->change, NULL);
     bool fine = samba_parallel__options(p);
@@ -1145,7 +1233,7 @@ SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
     free(p->replicas), free(p->parts), free(p->tails);
     free(p->gradients), free(p->conflict), free(p->inbox);
     free(p->counts);
-    if (p->n_everywhere) samba_parallel__part_from_ranks(p);
+    if (p->n_everywhere && !p->inherited) samba_parallel__part_from_ranks(p);
     pthread_cond_destroy(&p->change);
     pthread_mutex_destroy(&p->mutex);
     free(p);
@@ -1201,11 +1289,15 @@ SAMBA_PARALLEL_API bool samba_parallel_save(samba_parallel *p, const char *path)
 }
 SAMBA_PARALLEL_API bool samba_parallel_restore(samba_parallel *p, const char *path)
 {
+    const samba_restore_opts all = { false, false, SAMBA_KEPT_ALL };
     if (!samba_parallel_ok(p)) return false;
+    p->has_gradients = p->norm_is_fresh = p->unreduced = false;
+    p->n_passes = 0;
     double begin = samba_seconds();
     for (int32_t i = 0; i < p->n_replicas; i++) {
         samba_parallel__replica *r = &p->replicas[i];
-        if (!samba_restore(r->session, path) || !samba_parallel__spread_seeds(r))
+        const samba_restore_opts *how = i ? &all : NULL;        /* the first warns, if there is reason */
+        if (!samba_restore_with(r->session, path, how, NULL) || !samba_parallel__spread_seeds(r))
             samba_parallel__replica_fail(r);
     }
     if (samba_parallel_ok(p)) samba_parallel__tell(p, false, begin, samba_seconds());

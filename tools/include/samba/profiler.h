@@ -106,6 +106,7 @@ SAMBA_PROFILER_API bool samba_profile_trace(const samba_profiler *p, const char 
 #if defined(SAMBA_PROFILER_IMPLEMENTATION) && !defined(SAMBA_PROFILER__IMPLEMENTED)
 #define SAMBA_PROFILER__IMPLEMENTED
 
+#include "base.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +164,7 @@ static inline int32_t samba_profiler__name_of(samba_profiler *p, const char *tex
     for (; i < p->n_names; i++, name++)
         if (name->section == section && !strncmp(name->text, text, most)) return i;
     if (i == SAMBA_PROFILER__NAMES) return i - 1;
-    snprintf(name->text, sizeof name->text, "%.*s", (int)most,
+    samba_base_format(name->text, sizeof name->text, "%.*s", (int)most,
              i < SAMBA_PROFILER__NAMES - 1 ? text : "(others)");
     name->section = section;
     p->n_names++;
@@ -377,17 +378,19 @@ SAMBA_PROFILER_API samba_performance samba_profile_performance(
 /* ---- Writing ---- */
 
 static inline void samba_profiler__put(const char *text, void *user) { fputs(text, (FILE *)user); }
-static inline FILE *samba_profiler__create(const samba_profiler *p, const char *path)
+static inline FILE *samba_profiler__create(const samba_profiler *p, samba_base_output *out,
+                                           const char *path)
 {
-    FILE *f = fopen(path, "wb");
-    if (!f) samba_fail(p->session, SAMBA_EIO, "cannot write %s", path);
-    return f;
+    char why[800];
+    if (samba_base_begin(out, path, NULL, why, sizeof why)) return out->file;
+    samba_fail(p->session, SAMBA_EIO, "%s", why);
+    return NULL;
 }
-static inline bool samba_profiler__written(const samba_profiler *p, FILE *f, const char *path)
+static inline bool samba_profiler__written(const samba_profiler *p, samba_base_output *out)
 {
-    bool fine = !ferror(f);
-    fine = fclose(f) == 0 && fine;
-    return fine || samba_fail(p->session, SAMBA_EIO, "cannot write all of %s", path);
+    char why[800];
+    return samba_base_end(out, true, why, sizeof why)
+        || samba_fail(p->session, SAMBA_EIO, "%s", why);
 }
 
 /* A line for each name of the kind that happened. */
@@ -396,14 +399,14 @@ static inline void samba_profiler__table(const samba_profiler *p,
                                          samba_emit_fn emit, void *user)
 {
     char line[240];
-    snprintf(line, sizeof line, "%-48s %9s %12s %11s %11s %11s\n",
+    samba_base_format(line, sizeof line, "%-48s %9s %12s %11s %11s %11s\n",
              sections ? "section type" : "event", "count", "total ms", "min ms", "max ms",
              "mean ms");
     emit(line, user);
     for (int32_t i = 0; i < p->n_names; i++) {
         const samba_event_stats *sum = &profile->stats[i];
         if (p->names[i].section != sections || !sum->count) continue;
-        snprintf(line, sizeof line, "%-48s %9.0f %12.4f %11.4f %11.4f %11.4f\n", p->names[i].text,
+        samba_base_format(line, sizeof line, "%-48s %9.0f %12.4f %11.4f %11.4f %11.4f\n", p->names[i].text,
                  (double)sum->count, sum->total * 1e3, sum->min * 1e3, sum->max * 1e3,
                  sum->total * 1e3 / (double)sum->count);
         emit(line, user);
@@ -429,24 +432,24 @@ SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_
     char line[240];
     bool all = true;
     if (!p || !emit) return;
-    snprintf(line, sizeof line, "samba profile of %.6f s\n", samba_profiler__seconds(&p->front));
+    samba_base_format(line, sizeof line, "samba profile of %.6f s\n", samba_profiler__seconds(&p->front));
     emit(line, user);
     samba_profiler__table(p, &p->front, false, emit, user);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (samba_profiler__happened(p, known[i])) continue;
-        snprintf(line, sizeof line, "%s %s", all ? "did not happen:" : "", known[i]);
+        samba_base_format(line, sizeof line, "%s %s", all ? "did not happen:" : "", known[i]);
         emit(line, user);
         all = false;
     }
     if (!all) emit("\n", user);
     if (p->n_runs > 1 && 2 * p->n_copied_often > p->n_runs) {
-        snprintf(line, sizeof line, "advice: %.0f of %.0f runs are followed by several copies to "
+        samba_base_format(line, sizeof line, "advice: %.0f of %.0f runs are followed by several copies to "
                  "the host; fetch what a loop needs at once, by the run's outputs, or look at it "
                  "where it is: samba_read\n", (double)p->n_copied_often, (double)p->n_runs);
         emit(line, user);
     }
     if (!p->unbalanced) return;
-    snprintf(line, sizeof line, "unbalanced: %.0f events were begun and not ended, or ended and "
+    samba_base_format(line, sizeof line, "unbalanced: %.0f events were begun and not ended, or ended and "
              "not begun\n", (double)p->unbalanced);
     emit(line, user);
 }
@@ -458,9 +461,10 @@ SAMBA_PROFILER_API bool samba_end_profile(samba_profiler *p, const char *file)
 {
     if (!p) return false;
     if (p->front.on) samba_profiler__stop(p, &p->front);
-    FILE *f = file ? samba_profiler__create(p, file) : NULL;
+    samba_base_output out;
+    FILE *f = file ? samba_profiler__create(p, &out, file) : NULL;
     if (f) samba_print_profile(p, samba_profiler__put, f);
-    return f ? samba_profiler__written(p, f, file) : !file;
+    return f ? samba_profiler__written(p, &out) : !file;
 }
 
 /* ---- The runtime's profiler ---- */
@@ -479,13 +483,13 @@ static inline void samba_profiler__calls(const samba_profiler *p, FILE *f)
     int64_t at = 0, n = 0;
     for (int32_t i = 0; i < p->n_names; i++)
         if (p->names[i].section) n += p->runtime.stats[i].count;
-    fprintf(f, "\n%7s  %-9s %14s %14s %12s\n", "call id", "type", "begin ms", "end ms", "ms");
+    samba_base_print(f, "\n%7s  %-9s %14s %14s %12s\n", "call id", "type", "begin ms", "end ms", "ms");
     for (const samba_profiler__event *e;
          (e = samba_profiler__next(p, &p->runtime, NULL, &at)) != NULL; n--)
-        fprintf(f, "%7d  %-9s %14.4f %14.4f %12.4f\n", (int)e->section, p->names[e->name].text,
+        samba_base_print(f, "%7d  %-9s %14.4f %14.4f %12.4f\n", (int)e->section, p->names[e->name].text,
                 (e->begin - p->runtime.began) * 1e3, (e->end - p->runtime.began) * 1e3,
                 (e->end - e->begin) * 1e3);
-    if (n) fprintf(f, "the first %.0f are lost: samba_profiler_open had no more room\n", (double)n);
+    if (n) samba_base_print(f, "the first %.0f are lost: samba_profiler_open had no more room\n", (double)n);
 }
 SAMBA_PROFILER_API bool samba_end_runtime_profile(samba_profiler *p, const char *log_file)
 {
@@ -494,48 +498,31 @@ SAMBA_PROFILER_API bool samba_end_runtime_profile(samba_profiler *p, const char 
     if (!p->runtime.on) return true;
     samba_profiler__stop(p, &p->runtime);
     double seconds = samba_profiler__seconds(&p->runtime);
-    if (p->timer) printf("runtime profile: %.6f s\n", seconds);
-    FILE *f = samba_profiler__create(p, path);
+    if (p->timer) samba_base_print(stdout, "runtime profile: %.6f s\n", seconds);
+    samba_base_output out;
+    FILE *f = samba_profiler__create(p, &out, path);
     if (!f) return false;
-    fprintf(f, "runtime profile of %.6f s, %s\n", seconds, p->detailed ? "DETAILED" : "SUMMARY");
+    samba_base_print(f, "runtime profile of %.6f s, %s\n", seconds, p->detailed ? "DETAILED" : "SUMMARY");
     samba_profiler__table(p, &p->runtime, true, samba_profiler__put, f);
     fputs("\n", f);
     samba_profiler__table(p, &p->runtime, false, samba_profiler__put, f);
     if (p->detailed) samba_profiler__calls(p, f);
-    return samba_profiler__written(p, f, path);
+    return samba_profiler__written(p, &out);
 }
 
 /* ---- Traces ---- */
 
-/* Bytes of the well-formed UTF-8 sequence at p (Unicode, table 3-7); 0 if there is none. */
-static inline int samba_profiler__utf8(const unsigned char *p)
-{
-    int n = p[0] < 0x80 ? 1 : p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3
-        : p[0] < 0xF5 ? 4 : 0;
-    for (int i = 1; i < n; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    bool overlong = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
-    bool no_scalar = (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF4 && p[1] > 0x8F);
-    return overlong || no_scalar ? 0 : n;
-}
 static inline void samba_profiler__json_text(FILE *f, const char *text)
 {
-    const unsigned char *p = (const unsigned char *)text;
     fputc('"', f);
-    for (int n; *p; p += n ? n : 1) {
-        n = samba_profiler__utf8(p);
-        if (n == 0) fputs("\\ufffd", f);
-        else if (*p < 0x20) fprintf(f, "\\u%04x", (unsigned)*p);
-        else if (*p == '"' || *p == '\\') fprintf(f, "\\%c", *p);
-        else fwrite(p, 1, (size_t)n, f);
-    }
+    samba_base_write(f, SAMBA_BASE_JSON, text);
     fputc('"', f);
 }
 
 /* Nanoseconds as microseconds, by integers: a locale may have its own decimal point. */
 static inline void samba_profiler__json_us(FILE *f, const char *key, int64_t ns)
 {
-    fprintf(f, ", \"%s\": %.0f.%03d", key, (double)(ns / 1000), (int)(ns % 1000));
+    samba_base_print(f, ", \"%s\": %.0f.%03d", key, (double)(ns / 1000), (int)(ns % 1000));
 }
 static inline int64_t samba_profiler__ns(const samba_profiler *p, double seconds)
 {
@@ -549,17 +536,18 @@ static inline void samba_profiler__json_event(FILE *f, const samba_profiler *p,
     int64_t begin = samba_profiler__ns(p, e->begin), end = samba_profiler__ns(p, e->end);
     fputs(",\n{\"name\": ", f);
     samba_profiler__json_text(f, p->names[e->name].text);
-    fprintf(f, ", \"cat\": \"%s\", \"ph\": \"X\"", e->section >= 0 ? "section" : "session");
+    samba_base_print(f, ", \"cat\": \"%s\", \"ph\": \"X\"", e->section >= 0 ? "section" : "session");
     samba_profiler__json_us(f, "ts", begin);
     samba_profiler__json_us(f, "dur", end - begin);
-    fprintf(f, ", \"pid\": 1, \"tid\": %d", e->section < -1 ? 2 : 1);
-    if (e->section >= 0) fprintf(f, ", \"args\": {\"call_id\": %d}", (int)e->section);
+    samba_base_print(f, ", \"pid\": 1, \"tid\": %d", e->section < -1 ? 2 : 1);
+    if (e->section >= 0) samba_base_print(f, ", \"args\": {\"call_id\": %d}", (int)e->section);
     fputs("}", f);
 }
 SAMBA_PROFILER_API bool samba_profile_trace(const samba_profiler *p, const char *file)
 {
     if (!p || !file) return false;
-    FILE *f = samba_profiler__create(p, file);
+    samba_base_output out;
+    FILE *f = samba_profiler__create(p, &out, file);
     if (!f) return false;
     fputs("{\"displayTimeUnit\": \"ms\", \"otherData\": {\"version\": \"samba.h " SAMBA_VERSION
           "\"}, \"traceEvents\": [\n"
@@ -571,7 +559,7 @@ SAMBA_PROFILER_API bool samba_profile_trace(const samba_profiler *p, const char 
     for (int64_t i = oldest; i < p->n_events; i++)
         samba_profiler__json_event(f, p, &p->events[i % p->capacity]);
     fputs("\n]}\n", f);
-    return samba_profiler__written(p, f, file);
+    return samba_profiler__written(p, &out);
 }
 #endif /* SAMBA_PROFILER_IMPLEMENTATION */
 /* MIT license, as samba.h. */

@@ -66,14 +66,18 @@ typedef struct samba_replay_found {
     uint64_t run;
     int32_t n_runs; /* that are repeated: the last one fails */
     samba_run_desc *runs;
+    char *checkpoint, *folder; /* that the session reads; the folder in which it is for a while */
+    bool locked;               /* private: that folder, by this file */
+    int lock;
 } samba_replay_found;
 
 /* Does a replay file begin so? */
 SAMBA_REPLAY_API bool samba_replay_is(const void *bytes, size_t size);
 /* Loads the program of a replay file into a session that has traced nothing, and gives its tensors
-   the values from before that run. checkpoint: a file that is written, for the session to read, and
-   the caller's to remove when the session is closed. False: *why has the reason; found is to be
-   freed all the same. */
+   the values from before that run. checkpoint: a file that is written, for the session to read; it
+   may replace another checkpoint, but no other file. NULL: one for a while, in a folder of its own,
+   which samba_replay_free removes: close the session before. False: *why has the reason; found is
+   to be freed all the same. */
 SAMBA_REPLAY_API bool samba_replay_load(samba_session *s, const char *path, const char *checkpoint,
                                         samba_replay_found *found, char *why, size_t why_size);
 /* Runs it. True: it was ended by the same value, in the same element, of the same op. The session
@@ -86,6 +90,7 @@ SAMBA_REPLAY_API void samba_replay_free(samba_replay_found *found);
 #if defined(SAMBA_REPLAY_IMPLEMENTATION) && !defined(SAMBA_REPLAY__IMPLEMENTED)
 #define SAMBA_REPLAY__IMPLEMENTED
 
+#include "base.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,13 +117,14 @@ static inline uint64_t samba_replay__hash(uint64_t h, const void *bytes, size_t 
     return h;
 }
 
-static inline bool samba_replay__open_file(samba_replay__file *b, const char *path, const char *mode)
+/* f: open; NULL: it could not be. */
+static inline bool samba_replay__begin_file(samba_replay__file *b, FILE *f)
 {
-    b->f = fopen(path, mode);
+    b->f = f;
     b->hash = 0xcbf29ce484222325u;
     b->left = 0;
-    b->failed = !b->f;
-    return b->f != NULL;
+    b->failed = !f;
+    return f != NULL;
 }
 
 static inline bool samba_replay__close_file(samba_replay__file *b)
@@ -308,7 +314,7 @@ typedef struct samba_replay__kept {
 
 struct samba_replay {
     samba_session *session;
-    char *path, *temporary, *checkpoint; /* path NULL: losses alone; files while they are made */
+    char *path; /* NULL: losses alone */
     samba_replay__kept *kept;
     samba_tensor *counter; /* of steps, from before; NULL: none */
     int64_t step;          /* that the run belongs to; of losses alone: runs until now */
@@ -350,31 +356,56 @@ static inline bool samba_replay__list(samba_replay *r, const samba_pef *pef)
     return true;
 }
 
-static inline bool samba_replay__save(samba_replay *r)
+/* A checkpoint for a while. */
+static inline bool samba_replay__save(samba_replay *r, samba_base_scratch *scratch)
 {
+    char why[800];
     samba_save_opts any;
     any.allow_nonfinite = true;
-    return samba_save_with(r->session, r->checkpoint, &any);
+    if (samba_base_open_scratch(scratch, r->path, true, why, sizeof why))
+        return samba_save_with(r->session, scratch->file, &any);
+    return samba_fail(r->session, SAMBA_EIO, "%s", why);
 }
 
 /* The tables of a checkpoint: its values, which may be many, are not needed. */
-static inline bool samba_replay__list_saved(samba_replay *r)
+static inline bool samba_replay__list_saved(samba_replay *r, const char *checkpoint)
 {
     char why[512] = "it cannot be read";
     unsigned char header[128];
     samba_pef pef;
-    FILE *f = fopen(r->checkpoint, "rb");
+    FILE *f = fopen(checkpoint, "rb");
     bool fine = f && fread(header, 1, sizeof header, f) == sizeof header && !fseek(f, 0, SEEK_END);
     long size = fine ? ftell(f) : 0;
     size_t n = size > 0 ? samba_pef_tables_size(header, (size_t)size) : 0;
     void *tables = n ? malloc(n) : NULL;
+    if (n && !tables) {
+        fclose(f);
+        return false; /* for want of memory, as samba_replay_open says */
+    }
     fine = tables && !fseek(f, 0, SEEK_SET) && fread(tables, 1, n, f) == n;
     if (f) fclose(f);
     fine = fine && samba_pef_open(&pef, tables, (size_t)size, why, sizeof why);
-    if (!fine) samba_fail(r->session, SAMBA_EIO, "%s: %s", r->checkpoint, why);
+    if (!fine) samba_fail(r->session, SAMBA_EIO, "%s: %s", checkpoint, why);
     fine = fine && samba_replay__list(r, &pef);
     free(tables);
     return fine;
+}
+
+/* What a program has between runs is what it saves. */
+static inline bool samba_replay__watch(samba_replay *r, const char *path)
+{
+    char why[800];
+    samba_base_scratch scratch;
+    r->path = samba_replay__joined(path, "");
+    if (!r->path) return false;
+    samba_base_output place; /* it is tried now whether the file can be written */
+    if (!samba_base_begin(&place, path, "SBRP", why, sizeof why))
+        return samba_fail(r->session, SAMBA_EIO, "in samba_replay_open: %s", why);
+    samba_base_end(&place, false, NULL, 0);
+    bool saved = samba_replay__save(r, &scratch);
+    bool fine = saved && samba_replay__list_saved(r, scratch.file);
+    samba_base_close_scratch(&scratch);
+    return fine && samba_set_check_finite(r->session, true);
 }
 
 SAMBA_REPLAY_API samba_replay *samba_replay_open(samba_session *s, const char *path)
@@ -383,15 +414,7 @@ SAMBA_REPLAY_API samba_replay *samba_replay_open(samba_session *s, const char *p
     samba_replay *r = (samba_replay *)calloc(1, sizeof *r);
     bool fine = r != NULL;
     if (r) r->session = s;
-    if (r && path) {
-        r->path = samba_replay__joined(path, "");
-        r->temporary = samba_replay__joined(path, ".tmp");
-        r->checkpoint = samba_replay__joined(path, ".ckpt.tmp");
-        fine = r->path && r->temporary && r->checkpoint;
-        fine = fine && samba_replay__save(r) && samba_replay__list_saved(r);
-        if (r->checkpoint) remove(r->checkpoint);
-        fine = fine && samba_set_check_finite(s, true);
-    }
+    if (r && path) fine = samba_replay__watch(r, path);
     if (fine) return r;
     samba_fail(s, SAMBA_ENOMEM, "in samba_replay_open: no memory for a copy of the state");
     samba_replay_close(r);
@@ -405,8 +428,6 @@ SAMBA_REPLAY_API void samba_replay_close(samba_replay *r)
     samba_replay__free_runs(r->runs, r->n_runs);
     free(r->kept);
     free(r->path);
-    free(r->temporary);
-    free(r->checkpoint);
     free(r);
 }
 
@@ -540,10 +561,10 @@ static inline bool samba_replay__put_values(samba_replay *r, samba_replay__file 
 }
 
 /* Up to the end of the file, without a length. */
-static inline void samba_replay__put_checkpoint(const samba_replay *r, samba_replay__file *b)
+static inline void samba_replay__put_checkpoint(samba_replay__file *b, const char *checkpoint)
 {
     unsigned char part[1 << 14];
-    FILE *f = fopen(r->checkpoint, "rb");
+    FILE *f = fopen(checkpoint, "rb");
     size_t n = 1;
     while (f && n > 0 && !b->failed) {
         n = fread(part, 1, sizeof part, f);
@@ -554,27 +575,36 @@ static inline void samba_replay__put_checkpoint(const samba_replay *r, samba_rep
 }
 
 /* Parameters and state are those from before the runs. */
+static inline bool samba_replay__put_all(samba_replay *r, samba_replay__file *b,
+                                         const samba_culprit *q, const char *message)
+{
+    samba_base_scratch scratch;
+    samba_replay__put_number(b, SAMBA_REPLAY__MAGIC | (uint64_t)SAMBA_REPLAY__VERSION << 32);
+    samba_replay__put_culprit(b, q, message);
+    samba_replay__put_number(b, (uint64_t)r->step);
+    samba_replay__put_number(b, (uint64_t)r->n_runs);
+    for (int32_t i = 0; i < r->n_runs; i++) samba_replay__put_run(b, &r->runs[i]);
+
+    if (!samba_replay__put_values(r, b)) return false;
+    bool fine = samba_replay__save(r, &scratch);
+    if (fine) samba_replay__put_checkpoint(b, scratch.file);
+    samba_base_close_scratch(&scratch);
+    samba_replay__put_number(b, b->hash);
+    return fine && !b->failed;
+}
+
 static inline bool samba_replay__write(samba_replay *r, const samba_culprit *q, const char *message)
 {
+    char why[800] = "there is no memory, or its folder is full";
+    samba_base_output out;
     samba_replay__file b;
-    if (!samba_replay__save(r)) return false;
-    errno = 0;
-    bool fine = samba_replay__open_file(&b, r->temporary, "wb");
-    samba_replay__put_number(&b, SAMBA_REPLAY__MAGIC | (uint64_t)SAMBA_REPLAY__VERSION << 32);
-    samba_replay__put_culprit(&b, q, message);
-    samba_replay__put_number(&b, (uint64_t)r->step);
-    samba_replay__put_number(&b, (uint64_t)r->n_runs);
-    for (int32_t i = 0; i < r->n_runs; i++) samba_replay__put_run(&b, &r->runs[i]);
-    fine = fine && samba_replay__put_values(r, &b);
-    if (fine) samba_replay__put_checkpoint(r, &b);
-    samba_replay__put_number(&b, b.hash);
-    fine = samba_replay__close_file(&b) && fine;
-#if defined(_WIN32)
-    if (fine) remove(r->path); /* rename does not replace there */
-#endif
-    fine = fine && rename(r->temporary, r->path) == 0;
-    const char *reason = errno ? strerror(errno) : "no memory";
-    if (!fine) samba_fail(r->session, SAMBA_EIO, "%s cannot be written: %s", r->path, reason);
+    bool fine = samba_base_begin(&out, r->path, "SBRP", why, sizeof why);
+    if (fine) {
+        samba_replay__begin_file(&b, out.file);
+        bool whole = samba_replay__put_all(r, &b, q, message);
+        fine = samba_base_end(&out, whole, why, sizeof why);
+    }
+    if (!fine) samba_fail(r->session, SAMBA_EIO, "%s", why);
     return fine;
 }
 
@@ -591,10 +621,7 @@ static inline bool samba_replay__prove_and_write(samba_replay *r, const samba_cu
     if (!same)
         return samba_fail(s, SAMBA_ESTATE, "a run of the same values does not repeat it; between "
                           "runs something was changed that is not kept");
-    bool fine = samba_replay__write(r, q, message);
-    remove(r->checkpoint);
-    if (!fine) remove(r->temporary);
-    return fine;
+    return samba_replay__write(r, q, message);
 }
 
 /* The session's error behind the name of its code. */
@@ -766,17 +793,21 @@ static inline bool samba_replay__write_next(samba_session *s, samba_replay__file
 }
 
 /* All that is left is the checkpoint. */
-static inline bool samba_replay__extract(samba_replay__file *b, const char *path)
+static inline bool samba_replay__extract(samba_replay__file *b, const char *path, char *why,
+                                         size_t size)
 {
     unsigned char part[1 << 14];
-    FILE *f = fopen(path, "wb");
-    bool fine = f != NULL;
+    samba_base_output out;
+    if (!samba_base_begin(&out, path, "SAMBAPEF", why, size)) return false;
+    bool fine = true;
     while (fine && b->left > 0) {
         size_t n = b->left < sizeof part ? (size_t)b->left : sizeof part;
         samba_replay__get(b, part, n);
-        fine = !b->failed && fwrite(part, 1, n, f) == n;
+        fine = !b->failed && fwrite(part, 1, n, out.file) == n;
     }
-    if (f && fclose(f) != 0) fine = false;
+    bool damaged = b->failed;
+    fine = samba_base_end(&out, !damaged, why, size) && fine;
+    if (damaged) samba_replay__refuse(why, size, path, "the replay file cannot be read to its end");
     return fine;
 }
 
@@ -790,8 +821,8 @@ static inline bool samba_replay__load_parts(samba_session *s, samba_replay__file
     for (uint64_t i = 0; !b->failed && i < 2 * n; i++)
         samba_replay__get(b, NULL, samba_replay__get_number(b));
     if (b->failed || values < 0) return samba_replay__refuse(why, size, checkpoint, damaged);
-    if (!samba_replay__extract(b, checkpoint))
-        return samba_replay__refuse(why, size, checkpoint, "it cannot be written");
+    if (!samba_replay__extract(b, checkpoint, why, size)) return false;
+
     bool fine = samba_load(s, checkpoint, NULL) && fseek(b->f, values, SEEK_SET) == 0;
     b->left = left;
     samba_replay__get_number(b);
@@ -801,22 +832,40 @@ static inline bool samba_replay__load_parts(samba_session *s, samba_replay__file
     return fine;
 }
 
+/* Where the session reads the program: where the caller says, or for a while. */
+static inline bool samba_replay__choose_checkpoint(samba_replay_found *found, const char *path,
+                                                   const char *checkpoint, char *why, size_t size)
+{
+    samba_base_scratch scratch;
+    if (checkpoint && samba_base_same_file(checkpoint, path))
+        return samba_replay__refuse(why, size, checkpoint, "this is the replay file itself; give "
+                                    "the checkpoint another name");
+    if (checkpoint) found->checkpoint = samba_replay__joined(checkpoint, "");
+    else if (samba_base_open_scratch(&scratch, path, true, why, size)) {
+        found->checkpoint = scratch.file;
+        found->folder = scratch.folder;
+        found->locked = scratch.locked;
+        found->lock = scratch.lock;
+    } else return false;
+    return found->checkpoint || samba_replay__refuse(why, size, path, "no memory");
+}
+
 SAMBA_REPLAY_API bool samba_replay_load(samba_session *s, const char *path, const char *checkpoint,
                                         samba_replay_found *found, char *why, size_t why_size)
 {
     samba_replay__file b;
     memset(found, 0, sizeof *found);
-    if (!samba_replay__open_file(&b, path, "rb"))
+    if (!samba_replay__begin_file(&b, fopen(path, "rb")))
         return samba_replay__refuse(why, why_size, path, strerror(errno));
     const char *fault = samba_replay__fault_of(&b);
-    bool fine = !fault;
-    if (fine) {
+    if (!fault) {
         samba_replay__get_culprit(&b, found);
         samba_replay__get_runs(&b, found);
         if (b.failed) fault = "it is damaged, or there is no memory for it";
     }
-    if (fault) fine = samba_replay__refuse(why, why_size, path, fault);
-    fine = fine && samba_replay__load_parts(s, &b, checkpoint, why, why_size);
+    bool fine = !fault || samba_replay__refuse(why, why_size, path, fault);
+    fine = fine && samba_replay__choose_checkpoint(found, path, checkpoint, why, why_size)
+        && samba_replay__load_parts(s, &b, found->checkpoint, why, why_size);
     samba_replay__close_file(&b);
     return fine;
 }
@@ -844,6 +893,14 @@ SAMBA_REPLAY_API void samba_replay_free(samba_replay_found *found)
     free(found->node);
     free(found->op);
     free(found->message);
+    if (found->folder) {
+        samba_base_scratch scratch;
+        scratch.folder = found->folder;
+        scratch.file = found->checkpoint;
+        scratch.locked = found->locked;
+        scratch.lock = found->lock;
+        samba_base_close_scratch(&scratch);
+    } else free(found->checkpoint);
     memset(found, 0, sizeof *found);
 }
 

@@ -81,7 +81,7 @@ typedef struct samba_report_image {
 SAMBA_REPORT_API void samba_report_sample(samba_report *r, const samba_report_image *image,
                                           int32_t label, int32_t guess, double sure);
 /* Ends the bar's line, writes the page, frees the report. False with an error in the session if a
-   file could not be written whole. */
+   file could not be written whole, or there was no memory for a value. */
 SAMBA_REPORT_API bool samba_report_close(samba_report *r);
 
 #endif /* SAMBA_REPORT_H */
@@ -89,6 +89,7 @@ SAMBA_REPORT_API bool samba_report_close(samba_report *r);
 #if defined(SAMBA_REPORT_IMPLEMENTATION) && !defined(SAMBA_REPORT__IMPLEMENTED)
 #define SAMBA_REPORT__IMPLEMENTED
 
+#include "base.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -100,6 +101,11 @@ SAMBA_REPORT_API bool samba_report_close(samba_report *r);
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+#if !defined(__cplusplus)
+extern struct tm *localtime_r(const time_t *when, struct tm *local); /* strict C99 hides them */
+extern int fileno(FILE *file);
+extern int ftruncate(int handle, off_t size);
+#endif
 
 enum {
     SAMBA_REPORT__CURVES = 64,          /* the program's, "loss", "lr", "gradient norm" and one */
@@ -131,6 +137,7 @@ struct samba_report {
     int32_t n_curves, n_samples, n_grads;
     const char **grads;                 /* names of gradients whose norms are asked for */
     bool has_rate;
+    bool lacks_memory;                  /* for a value or a picture, which is not in the files */
     int64_t step;
     double begin, told, flushed;        /* samba_seconds: when the bar or a line was last written */
     double smooth;                      /* the loss that the bar tells */
@@ -229,13 +236,11 @@ static inline void samba_report__put_event(samba_report *r, double seconds, cons
 /* ---- Curves ---- */
 
 /* How many bytes at `at` are one character of UTF-8; 0: none that is whole and printed. */
-static inline size_t samba_report__char_size(const unsigned char *at)
+static inline size_t samba_report__char_size(const char *at)
 {
-    size_t n = *at < 0x80 ? 1 : *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
-    if (*at < 0x20 || *at == 0x7f || *at > 0xf4 || (*at >= 0x80 && *at < 0xc2)) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    return n;
+    uint32_t code = 0;
+    size_t n = samba_base_character(at, strlen(at), &code);
+    return code < 0x20 || code == 0x7f ? 0 : n;
 }
 
 /* A name as files may have it: a line of UTF-8, cut at a whole character. Others become '?'. */
@@ -243,7 +248,7 @@ static inline void samba_report__clean(char *to, size_t size, const char *name)
 {
     size_t at = 0;
     while (*name) {
-        size_t n = samba_report__char_size((const unsigned char *)name);
+        size_t n = samba_report__char_size(name);
         if (at + (n ? n : 1) >= size) break;
         if (n) memcpy(to + at, name, n);
         else to[at] = '?';
@@ -261,6 +266,7 @@ static inline samba_report__curve *samba_report__curve_of(samba_report *r, const
     while (i < r->n_curves && strcmp(r->curve[i]->name, name)) i++;
     if (i < r->n_curves || i == SAMBA_REPORT__CURVES) return i < r->n_curves ? r->curve[i] : NULL;
     samba_report__curve *c = (samba_report__curve *)calloc(1, sizeof *c);
+    if (!c) r->lacks_memory = true;
     if (!c) return NULL;
     memcpy(c->name, name, sizeof name);
     c->each = 1;
@@ -320,9 +326,9 @@ static inline void samba_report__note(samba_report *r, const char *name, double 
     if (value != value) value = (double)NAN;    /* of one sign, for who prints it */
     samba_report__add_point(c, r->step, value);
     if (r->csv) {
-        fprintf(r->csv, "%lld,%.3f,", (long long)r->step, r->earlier + seconds);
+        samba_base_print(r->csv, "%lld,%.3f,", (long long)r->step, r->earlier + seconds);
         samba_report__put_field(r->csv, c->name);
-        fprintf(r->csv, ",%.9g\n", value);
+        samba_base_print(r->csv, ",%.9g\n", value);
     }
     if (r->events) samba_report__put_event(r, seconds, c->name, (float)value);
 }
@@ -332,14 +338,14 @@ static inline void samba_report__note(samba_report *r, const char *name, double 
 static inline void samba_report__put_time(char *text, size_t size, double seconds)
 {
     long long n = seconds > 0 ? (long long)(seconds + 0.5) : 0;
-    if (n >= 3600) snprintf(text, size, "%lld:%02lld:%02lld", n / 3600, n / 60 % 60, n % 60);
-    else snprintf(text, size, "%lld:%02lld", n / 60, n % 60);
+    if (n >= 3600) samba_base_format(text, size, "%lld:%02lld:%02lld", n / 3600, n / 60 % 60, n % 60);
+    else samba_base_format(text, size, "%lld:%02lld", n / 60, n % 60);
 }
 
 static inline void samba_report__put_loss(char *text, size_t size, double loss)
 {
-    if (loss != loss) snprintf(text, size, "NaN");
-    else snprintf(text, size, fabs(loss) < 1e5 ? "%.4f" : "%.4g", loss);
+    if (loss != loss) samba_base_format(text, size, "NaN");
+    else samba_base_format(text, size, fabs(loss) < 1e5 ? "%.4f" : "%.4g", loss);
 }
 
 /* Loss, rate, time left, memory: what a bar and a line have in common. */
@@ -350,10 +356,10 @@ static inline void samba_report__tell(const samba_report *r, double now, char *t
     int32_t batch = r->opts.batch > 0 ? r->opts.batch : 1;
     char left[32] = "", all[32] = "", loss[40];
     samba_report__put_loss(loss, sizeof loss, r->smooth);
-    if (r->opts.steps > 0) snprintf(all, sizeof all, "/%lld", (long long)r->opts.steps);
+    if (r->opts.steps > 0) samba_base_format(all, sizeof all, "/%lld", (long long)r->opts.steps);
     if (r->opts.steps > 0 && rate > 0)
         samba_report__put_time(left, sizeof left, (double)(r->opts.steps - r->step) / rate);
-    snprintf(text, size, "step %lld%s  loss %s  %.0f %s/s%s%s  %.0f MiB", (long long)r->step, all,
+    samba_base_format(text, size, "step %lld%s  loss %s  %.0f %s/s%s%s  %.0f MiB", (long long)r->step, all,
              loss, rate * batch, r->opts.batch > 0 ? "samples" : "steps", *left ? "  ETA " : "",
              left, (double)samba_held_bytes(r->session) / 1048576);
 }
@@ -371,7 +377,7 @@ static inline int32_t samba_report__columns(void)
 /* Takes the bar away, so that other lines can be printed. */
 static inline void samba_report__clear_bar(samba_report *r)
 {
-    if (r->shown) fprintf(stderr, "\r%*s\r", (int)r->shown, "");
+    if (r->shown) samba_base_print(stderr, "\r%*s\r", (int)r->shown, "");
     r->shown = 0;
 }
 
@@ -389,18 +395,18 @@ static inline void samba_report__draw_bar(samba_report *r, double now)
     if (columns >= 90 && r->opts.steps > 0) {
         double part = (double)r->step / (double)r->opts.steps;
         int cells = part < 1 ? (int)(20 * part) : 20;
-        at = (size_t)snprintf(text, sizeof text, "[%.*s%.*s] %3.0f %%  ", cells, full, 20 - cells,
+        at = (size_t)samba_base_format(text, sizeof text, "[%.*s%.*s] %3.0f %%  ", cells, full, 20 - cells,
                               empty, 100 * part);
     }
     samba_report__tell(r, now, text + at, sizeof text - at);
     if (columns == 0) {
-        fprintf(stderr, "%s\n", text);
+        samba_base_print(stderr, "%s\n", text);
         return;
     }
     if ((size_t)columns <= strlen(text)) text[columns - 1] = 0;
     int32_t n = (int32_t)strlen(text), rest = r->shown > n ? r->shown - n : 0;
     if (rest >= columns - n) rest = columns - 1 - n;    /* it has been made narrower */
-    fprintf(stderr, "%s%*s\r", text, (int)rest, "");
+    samba_base_print(stderr, "%s%*s\r", text, (int)rest, "");
     fflush(stderr);
     r->shown = n;
 }
@@ -433,7 +439,7 @@ static inline void samba_report__note_gradients(samba_report *r)
         char name[240];
         double norm = samba_report__norm(samba_tensor_by_name(r->session, r->grads[i]));
         all += norm * norm;
-        snprintf(name, sizeof name, "gradient norm/%s", r->grads[i]);
+        samba_base_format(name, sizeof name, "gradient norm/%s", r->grads[i]);
         char *suffix = strstr(name, "__grad");
         if (suffix && !suffix[6]) *suffix = 0;
         if (each) samba_report__note(r, name, norm);
@@ -485,6 +491,7 @@ SAMBA_REPORT_API void samba_report_sample(samba_report *r, const samba_report_im
     int32_t n = image->height * image->width;
     samba_report__shown shown = { label, guess, image->height, image->width, sure, NULL };
     shown.rgb = (uint8_t *)malloc((size_t)n * 3);
+    if (!shown.rgb) r->lacks_memory = true;
     if (!shown.rgb) return;
     for (int32_t i = 0; i < 3 * n; i++) {
         int32_t channel = image->channels == 3 ? i % 3 : 0;
@@ -498,12 +505,7 @@ SAMBA_REPORT_API void samba_report_sample(samba_report *r, const samba_report_im
 
 static inline void samba_report__put_text(FILE *f, const char *text)
 {
-    for (; *text; text++) {
-        if (*text == '<') fputs("&lt;", f);
-        else if (*text == '&') fputs("&amp;", f);
-        else if (*text == '"') fputs("&quot;", f);
-        else fputc(*text, f);
-    }
+    samba_base_write(f, SAMBA_BASE_HTML, text);
 }
 
 /* The distance of the lines of an axis: 1, 2 or 5 times a power of ten, four or so of them. */
@@ -571,35 +573,35 @@ static inline void samba_report__put_path(FILE *f, const samba_report__curve *c,
                                           const samba_report__axes *a, int32_t half)
 {
     bool draws = false;
-    fprintf(f, "<path%s d=\"", half > 0 ? " class=\"smooth\"" : "");
+    samba_base_print(f, "<path%s d=\"", half > 0 ? " class=\"smooth\"" : "");
     for (int32_t i = 0; i < c->n; i++) {
         bool finite = c->value[i] - c->value[i] == 0;
         if (finite)
-            fprintf(f, "%c%.1f %.1f", draws ? 'L' : 'M', samba_report__x(a, c->step[i]),
+            samba_base_print(f, "%c%.1f %.1f", draws ? 'L' : 'M', samba_report__x(a, c->step[i]),
                     samba_report__y(a, samba_report__mean_at(c, i, half)));
         draws = finite;
     }
-    fprintf(f, "\"/>");
+    samba_base_print(f, "\"/>");
 }
 
 static inline void samba_report__put_line(FILE *f, const samba_report__curve *c,
                                           const samba_report__axes *a)
 {
     bool noisy = c->n > 200;
-    if (noisy) fprintf(f, "<g class=\"faint\">");
+    if (noisy) samba_base_print(f, "<g class=\"faint\">");
     samba_report__put_path(f, c, a, 0);
-    if (noisy) fprintf(f, "</g>");
+    if (noisy) samba_base_print(f, "</g>");
     if (noisy) samba_report__put_path(f, c, a, c->n / 50);
     for (int32_t i = 0; i < c->n && c->n <= 40; i++)
         if (c->value[i] - c->value[i] == 0)
-            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>step %.0f: %.5g</title>"
+            samba_base_print(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>step %.0f: %.5g</title>"
                     "</circle>", samba_report__x(a, c->step[i]), samba_report__y(a, c->value[i]),
                     c->step[i], c->value[i]);
 }
 
 static inline void samba_report__put_number(FILE *f, const char *format, double value)
 {
-    if (value - value == 0) fprintf(f, format, value);
+    if (value - value == 0) samba_base_print(f, format, value);
     else fputs(value != value ? "NaN" : value > 0 ? "+&infin;" : "&minus;&infin;", f);
 }
 
@@ -607,7 +609,7 @@ static inline void samba_report__put_number(FILE *f, const char *format, double 
 static inline void samba_report__put_gaps(FILE *f, const samba_report__curve *c)
 {
     if (!c->n_lost) return;
-    fprintf(f, "<p class=\"gap\">%lld value%s not finite, the first at step %lld</p>",
+    samba_base_print(f, "<p class=\"gap\">%lld value%s not finite, the first at step %lld</p>",
             (long long)c->n_lost, c->n_lost == 1 ? " is" : "s are", (long long)c->first_lost);
 }
 
@@ -618,27 +620,27 @@ static inline void samba_report__put_chart(FILE *f, const samba_report *r,
     double unit = samba_report__unit(a.high - a.low);
     a.low = floor(a.low / unit + 1e-9) * unit;
     a.high = ceil(a.high / unit - 1e-9) * unit;
-    fprintf(f, "<figure><figcaption>");
+    samba_base_print(f, "<figure><figcaption>");
     samba_report__put_text(f, c->name);
-    fprintf(f, " <b>");
+    samba_base_print(f, " <b>");
     samba_report__put_number(f, "%.4g", c->last);
-    fprintf(f, "</b></figcaption><svg viewBox=\"0 0 560 224\" role=\"img\" aria-label=\"");
+    samba_base_print(f, "</b></figcaption><svg viewBox=\"0 0 560 224\" role=\"img\" aria-label=\"");
     samba_report__put_text(f, c->name);
-    fprintf(f, " over the steps, at last ");
+    samba_base_print(f, " over the steps, at last ");
     samba_report__put_number(f, "%.4g", c->last);
-    fprintf(f, "\">");
+    samba_base_print(f, "\">");
     for (int32_t i = 0; a.low + i * unit <= a.high + unit / 2; i++) {
         double value = a.low + i * unit, y = samba_report__y(&a, value);
-        fprintf(f, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"50\" "
+        samba_base_print(f, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"50\" "
                 "y=\"%.1f\" class=\"end\">%.4g</text>", a.left, a.right, y, y, y + 4,
                 fabs(value) < unit / 1000 ? 0.0 : value);
     }
-    fprintf(f, "<text x=\"%.0f\" y=\"216\">step %.0f</text><text x=\"%.0f\" y=\"216\" "
+    samba_base_print(f, "<text x=\"%.0f\" y=\"216\">step %.0f</text><text x=\"%.0f\" y=\"216\" "
             "class=\"end\">%.0f</text>", a.left, a.first, a.right, a.last);
     samba_report__put_line(f, c, &a);
-    fprintf(f, "</svg>");
+    samba_base_print(f, "</svg>");
     samba_report__put_gaps(f, c);
-    fprintf(f, "</figure>\n");
+    samba_base_print(f, "</figure>\n");
 }
 
 /* The norm of one gradient: these stand side by side. */
@@ -651,38 +653,38 @@ static inline void samba_report__put_small(FILE *f, const samba_report *r,
                                            const samba_report__curve *c)
 {
     samba_report__axes a = samba_report__axes_of(r, c, true);
-    fprintf(f, "<figure class=\"small\"><figcaption>");
+    samba_base_print(f, "<figure class=\"small\"><figcaption>");
     samba_report__put_text(f, strchr(c->name, '/') + 1);
-    fprintf(f, " <b>");
+    samba_base_print(f, " <b>");
     samba_report__put_number(f, "%.3g", c->last);
-    fprintf(f, "</b></figcaption><svg viewBox=\"0 0 160 48\" aria-hidden=\"true\">");
+    samba_base_print(f, "</b></figcaption><svg viewBox=\"0 0 160 48\" aria-hidden=\"true\">");
     samba_report__put_line(f, c, &a);
-    fprintf(f, "</svg></figure>\n");
+    samba_base_print(f, "</svg></figure>\n");
 }
 
 static inline void samba_report__put_curves(FILE *f, const samba_report *r)
 {
     bool small = false;
     if (!r->n_curves) return;
-    fprintf(f, "<section><h2>Curves</h2><div class=\"charts\">\n");
+    samba_base_print(f, "<section><h2>Curves</h2><div class=\"charts\">\n");
     for (int32_t i = 0; i < r->n_curves; i++) {
         bool of_one = samba_report__is_of_one(r->curve[i]);
         small = small || of_one;
         if (!of_one) samba_report__put_chart(f, r, r->curve[i]);
     }
-    fprintf(f, "</div></section>\n");
+    samba_base_print(f, "</div></section>\n");
     if (!small) return;
-    fprintf(f, "<section><h2>Norms of gradients</h2><div class=\"smalls\">\n");
+    samba_base_print(f, "<section><h2>Norms of gradients</h2><div class=\"smalls\">\n");
     for (int32_t i = 0; i < r->n_curves; i++)
         if (samba_report__is_of_one(r->curve[i])) samba_report__put_small(f, r, r->curve[i]);
-    fprintf(f, "</div></section>\n");
+    samba_base_print(f, "</div></section>\n");
 }
 
 static inline void samba_report__put_class(FILE *f, const samba_report *r, int32_t i)
 {
     if (r->opts.classes && i >= 0 && i < r->opts.n_classes)
         samba_report__put_text(f, r->opts.classes[i]);
-    else fprintf(f, "%d", i);
+    else samba_base_print(f, "%d", i);
 }
 
 static inline void samba_report__put_matrix(FILE *f, const samba_report *r)
@@ -692,30 +694,30 @@ static inline void samba_report__put_matrix(FILE *f, const samba_report *r)
     for (int32_t i = 0; i < n * n; i++) total += r->matrix[i];
     for (int32_t i = 0; i < n; i++) right += r->matrix[i * n + i];
     if (!total) return;
-    fprintf(f, "<section><h2 id=\"matrix\">Confusion matrix <small>%lld of %lld right</small></h2>"
+    samba_base_print(f, "<section><h2 id=\"matrix\">Confusion matrix <small>%lld of %lld right</small></h2>"
             "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"matrix\">"
             "<table class=\"matrix\"><thead><tr><th>true \\ predicted</th>",
             (long long)right, (long long)total);
     for (int32_t c = 0; c < n; c++) {
-        fprintf(f, "<th>");
+        samba_base_print(f, "<th>");
         samba_report__put_class(f, r, c);
-        fprintf(f, "</th>");
+        samba_base_print(f, "</th>");
     }
-    fprintf(f, "</tr></thead><tbody>\n");
+    samba_base_print(f, "</tr></thead><tbody>\n");
     for (int32_t l = 0; l < n; l++) {
         int64_t sum = 0;
         for (int32_t c = 0; c < n; c++) sum += r->matrix[l * n + c];
-        fprintf(f, "<tr><th>");
+        samba_base_print(f, "<tr><th>");
         samba_report__put_class(f, r, l);
-        fprintf(f, "</th>");
+        samba_base_print(f, "</th>");
         for (int32_t c = 0; c < n; c++) {
             double part = sum ? (double)r->matrix[l * n + c] / (double)sum : 0;
-            fprintf(f, "<td class=\"%s\" style=\"--part:%.0f%%\">%lld</td>", l == c ? "hit" : "miss",
+            samba_base_print(f, "<td class=\"%s\" style=\"--part:%.0f%%\">%lld</td>", l == c ? "hit" : "miss",
                     100 * sqrt(part), (long long)r->matrix[l * n + c]);
         }
-        fprintf(f, "</tr>\n");
+        samba_base_print(f, "</tr>\n");
     }
-    fprintf(f, "</tbody></table></div></section>\n");
+    samba_base_print(f, "</tbody></table></div></section>\n");
 }
 
 /* Bytes as base64, three at a time; a rest is kept until the next call, or the last. */
@@ -744,7 +746,7 @@ static inline void samba_report__put_image(FILE *f, const samba_report__shown *s
     const uint32_t head[13][2] = { { 54 + row * h, 4 }, { 0, 4 }, { 54, 4 }, { 40, 4 }, { w, 4 },
         { h, 4 }, { 1, 2 }, { 24, 2 }, { 0, 4 }, { row * h, 4 }, { 0, 4 }, { 0, 4 }, { 0, 4 } };
     samba_report__base64 b = { f, 0, 0 };
-    fprintf(f, "<img alt=\"\" width=\"%u\" height=\"%u\" src=\"data:image/bmp;base64,", w, h);
+    samba_base_print(f, "<img alt=\"\" width=\"%u\" height=\"%u\" src=\"data:image/bmp;base64,", w, h);
     samba_report__put64(&b, 'B' | 'M' << 8, 2);
     for (int i = 0; i < 13; i++) samba_report__put64(&b, head[i][0], (int)head[i][1]);
     samba_report__put64(&b, 0, 4);
@@ -755,28 +757,28 @@ static inline void samba_report__put_image(FILE *f, const samba_report__shown *s
         }
     }
     while (b.n) samba_report__put64(&b, 0, 1);  /* behind the picture */
-    fprintf(f, "\">");
+    samba_base_print(f, "\">");
 }
 
 static inline void samba_report__put_samples(FILE *f, const samba_report *r)
 {
     if (!r->n_samples) return;
-    fprintf(f, "<section><h2>Samples</h2><div class=\"samples\">\n");
+    samba_base_print(f, "<section><h2>Samples</h2><div class=\"samples\">\n");
     for (int32_t i = 0; i < r->n_samples; i++) {
         const samba_report__shown *s = &r->sample[i];
         bool right = s->label == s->guess;
-        fprintf(f, "<figure>");
+        samba_base_print(f, "<figure>");
         samba_report__put_image(f, s);
-        fprintf(f, "<figcaption class=\"%s\">", right ? "right" : "wrong");
+        samba_base_print(f, "<figcaption class=\"%s\">", right ? "right" : "wrong");
         samba_report__put_class(f, r, s->guess);
-        fprintf(f, "&nbsp;%.0f&nbsp;%%", 100 * s->sure);
+        samba_base_print(f, "&nbsp;%.0f&nbsp;%%", 100 * s->sure);
         if (!right) {
-            fprintf(f, "<br>is ");
+            samba_base_print(f, "<br>is ");
             samba_report__put_class(f, r, s->label);
         }
-        fprintf(f, "</figcaption></figure>\n");
+        samba_base_print(f, "</figcaption></figure>\n");
     }
-    fprintf(f, "</div></section>\n");
+    samba_base_print(f, "</div></section>\n");
 }
 
 static inline void samba_report__put_style(FILE *f)
@@ -823,9 +825,9 @@ static inline void samba_report__put_style(FILE *f)
 
 static inline void samba_report__put_figure(FILE *f, const char *name, const char *value)
 {
-    fprintf(f, "<div><dt>");
+    samba_base_print(f, "<div><dt>");
     samba_report__put_text(f, name);
-    fprintf(f, "</dt><dd>%s</dd></div>\n", value);
+    samba_base_print(f, "</dt><dd>%s</dd></div>\n", value);
 }
 
 static inline void samba_report__put_figures(FILE *f, const samba_report *r)
@@ -833,23 +835,23 @@ static inline void samba_report__put_figures(FILE *f, const samba_report *r)
     char text[64];
     double seconds = samba_seconds() - r->begin, done = (double)(r->step - r->opts.first);
     int32_t batch = r->opts.batch > 0 ? r->opts.batch : 1;
-    fprintf(f, "<section><dl>\n");
-    snprintf(text, sizeof text, r->step < r->opts.steps ? "%lld of %lld" : "%lld",
+    samba_base_print(f, "<section><dl>\n");
+    samba_base_format(text, sizeof text, r->step < r->opts.steps ? "%lld of %lld" : "%lld",
              (long long)r->step, (long long)r->opts.steps);
     samba_report__put_figure(f, "steps", text);
-    if (seconds < 9.95) snprintf(text, sizeof text, "%.1f s", seconds);
+    if (seconds < 9.95) samba_base_format(text, sizeof text, "%.1f s", seconds);
     else samba_report__put_time(text, sizeof text, seconds);
     samba_report__put_figure(f, "time", text);
-    snprintf(text, sizeof text, "%.0f", seconds > 0 ? done * batch / seconds : 0);
+    samba_base_format(text, sizeof text, "%.0f", seconds > 0 ? done * batch / seconds : 0);
     samba_report__put_figure(f, r->opts.batch > 0 ? "samples a second" : "steps a second", text);
     for (int32_t i = 0; i < r->n_curves; i++) {
         const samba_report__curve *c = r->curve[i];
         bool more = !strcmp(c->name, "lr") || !strncmp(c->name, "gradient norm", 13);
         if (more) continue;
-        snprintf(text, sizeof text, "%.4g", c->last);
+        samba_base_format(text, sizeof text, "%.4g", c->last);
         samba_report__put_figure(f, c->name, c->last != c->last ? "NaN" : text);
     }
-    fprintf(f, "</dl></section>\n");
+    samba_base_print(f, "</dl></section>\n");
 }
 
 /* The name of the processor, as Linux has it; elsewhere "". */
@@ -862,7 +864,7 @@ static inline void samba_report__find_processor(char *text, size_t size)
         char *value = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
         if (!value) continue;
         value[strcspn(value, "\n")] = 0;
-        snprintf(text, size, "%s, ", value + 2);
+        samba_base_format(text, size, "%s, ", value + 2);
     }
     if (f) fclose(f);
 }
@@ -871,66 +873,94 @@ static inline void samba_report__put_machine(FILE *f, const samba_report *r)
 {
     struct utsname system;
     char processor[200], date[40] = "";
-    struct tm *when = localtime(&r->date);
+    struct tm local, *when = localtime_r(&r->date, &local);
     if (uname(&system) < 0) memset(&system, 0, sizeof system);
     if (when) strftime(date, sizeof date, "%Y-%m-%d %H:%M", when);
     samba_report__find_processor(processor, sizeof processor);
-    fprintf(f, "<section><h2>Where from</h2><dl class=\"list\">\n<dt>Begun</dt><dd>%s</dd>\n", date);
-    fprintf(f, "<dt>Machine</dt><dd>");
+    samba_base_print(f, "<section><h2>Where from</h2><dl class=\"list\">\n<dt>Begun</dt><dd>%s</dd>\n", date);
+    samba_base_print(f, "<dt>Machine</dt><dd>");
     samba_report__put_text(f, processor);
-    fprintf(f, "%ld processors, %s %s</dd>\n", sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
+    samba_base_print(f, "%ld processors, %s %s</dd>\n", sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
             system.machine);
-    fprintf(f, "<dt>Memory</dt><dd>%.1f MiB</dd>\n",
+    samba_base_print(f, "<dt>Memory</dt><dd>%.1f MiB</dd>\n",
             (double)samba_held_bytes(r->session) / 1048576);
-    fprintf(f, "<dt>Program</dt><dd>samba.h %s", SAMBA_VERSION);
+    samba_base_print(f, "<dt>Program</dt><dd>samba.h %s", SAMBA_VERSION);
 #if defined(__VERSION__)
-    fprintf(f, ", compiler ");
+    samba_base_print(f, ", compiler ");
     samba_report__put_text(f, __VERSION__);
 #endif
-    fprintf(f, "</dd>\n<dt>Command</dt><dd><code>");
+    samba_base_print(f, "</dd>\n<dt>Command</dt><dd><code>");
     for (int i = 0; i < r->opts.argc; i++) {
         if (i) fputc(' ', f);
         samba_report__put_text(f, r->opts.argv[i]);
     }
-    fprintf(f, "</code></dd>\n</dl></section>\n");
+    samba_base_print(f, "</code></dd>\n</dl></section>\n");
 }
 
 static inline void samba_report__put_page(FILE *f, const samba_report *r)
 {
-    fprintf(f, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\""
+    samba_base_print(f, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\""
             "viewport\" content=\"width=device-width,initial-scale=1\">\n<meta http-equiv=\""
             "Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline';"
             "img-src data:\">\n<title>");
     samba_report__put_text(f, r->opts.title);
-    fprintf(f, "</title><style>\n");
+    samba_base_print(f, "</title><style>\n");
     samba_report__put_style(f);
-    fprintf(f, "</style></head><body><main>\n<h1>");
+    samba_base_print(f, "</style></head><body><main>\n<h1>");
     samba_report__put_text(f, r->opts.title);
-    fprintf(f, "</h1>\n<p>Report of a training</p>\n");
+    samba_base_print(f, "</h1>\n<p>Report of a training</p>\n");
     if (!samba_ok(r->session)) {
-        fprintf(f, "<section class=\"error\"><h2>Ended by an error</h2><p>");
+        samba_base_print(f, "<section class=\"error\"><h2>Ended by an error</h2><p>");
         samba_report__put_text(f, samba_error(r->session));
-        fprintf(f, "</p></section>\n");
+        samba_base_print(f, "</p></section>\n");
     }
     samba_report__put_figures(f, r);
     samba_report__put_curves(f, r);
     samba_report__put_matrix(f, r);
     samba_report__put_samples(f, r);
     samba_report__put_machine(f, r);
-    fprintf(f, "</main></body></html>\n");
+    samba_base_print(f, "</main></body></html>\n");
 }
 
 /* ---- Open and close ---- */
 
+/* Strict C99 hides these two. */
+#if defined(O_NOFOLLOW) && defined(O_CLOEXEC)
+#define SAMBA_REPORT__OPEN (O_NOFOLLOW | O_CLOEXEC)
+#else
+#define SAMBA_REPORT__OPEN 0
+#endif
+
+/* A file that grows while the training runs. A link of its name is not followed. */
 static inline FILE *samba_report__open_file(samba_report *r, const char *name, const char *mode)
 {
     char path[1024];
-    FILE *f = NULL;
     errno = ENAMETOOLONG;
-    int n = snprintf(path, sizeof path, "%s/%s", r->opts.folder, name);
-    if (n > 0 && n < (int)sizeof path) f = fopen(path, mode);
+    int n = samba_base_format(path, sizeof path, "%s/%s", r->opts.folder, name);
+    int how = *mode == 'a' ? O_RDWR | O_APPEND : O_WRONLY | O_TRUNC;
+    bool fits = n > 0 && n < (int)sizeof path;
+    int handle = fits ? open(path, how | O_CREAT | SAMBA_REPORT__OPEN, 0666) : -1;
+    FILE *f = handle < 0 ? NULL : fdopen(handle, mode);
     if (!f) samba_report__fail(r, name);
+    if (!f && handle >= 0) close(handle);
     return f;
+}
+
+/* The page, which replaces that of an earlier report. */
+static inline bool samba_report__write_page(samba_report *r)
+{
+    static const char mark[] = "style-src 'unsafe-inline';img-src data:";
+    char path[1024], why[1800];
+    samba_base_output out;
+    int n = samba_base_format(path, sizeof path, "%s/report.html", r->opts.folder);
+    errno = ENAMETOOLONG;
+    if (n < 0 || n >= (int)sizeof path) return samba_report__fail(r, "report.html");
+    bool fine = samba_base_begin(&out, path, mark, why, sizeof why);
+    if (fine) {
+        samba_report__put_page(out.file, r);
+        fine = samba_base_end(&out, true, why, sizeof why);
+    }
+    return fine || samba_fail(r->session, SAMBA_EIO, "report.h: %s", why);
 }
 
 /* The folder and those above it. */
@@ -956,7 +986,7 @@ static inline bool samba_report__take_row(samba_report *r, char *row)
     char *at, *value = strrchr(row, ',');
     long long step = strtoll(row, &at, 10);
     if (at == row || *at != ',' || step > r->opts.first || !strchr(row, '\n')) return false;
-    double seconds = strtod(at + 1, &at);
+    double seconds = samba_base_number(at + 1, &at);
     if (*at != ',' || at == value) return false;
     char *name = ++at, *to = name;
     bool quoted = *name == '"';
@@ -966,7 +996,7 @@ static inline bool samba_report__take_row(samba_report *r, char *row)
     }
     *to = 0;
     samba_report__curve *c = samba_report__curve_of(r, name);
-    if (c) samba_report__add_point(c, step, strtod(value + 1, NULL));
+    if (c) samba_report__add_point(c, step, samba_base_number(value + 1, NULL));
     r->earlier = seconds;
     r->n_earlier++;
     return true;
@@ -988,6 +1018,16 @@ static inline bool samba_report__take_log(samba_report *r)
     return ftruncate(fileno(r->csv), end) == 0 && end > 0;
 }
 
+/* Is it empty, or what a training wrote? */
+static inline bool samba_report__is_log(FILE *f)
+{
+    char row[8] = "";
+    rewind(f);
+    size_t n = fread(row, 1, 5, f);
+    rewind(f);
+    return n == 0 || strncmp(row, "step,", 5) == 0;
+}
+
 /* Two trainings would spoil one log: the file is locked while it is written. */
 static inline bool samba_report__open_log(samba_report *r)
 {
@@ -996,9 +1036,12 @@ static inline bool samba_report__open_log(samba_report *r)
     if (flock(fileno(r->csv), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         return samba_fail(r->session, SAMBA_EIO, "report.h: another training writes to %s "
                           "now; give this one a folder of its own", r->opts.folder);
+    if (!samba_report__is_log(r->csv))
+        return samba_fail(r->session, SAMBA_EIO, "report.h: log.csv in %s is no log of a training, so "
+                          "it stays; give this one a folder of its own", r->opts.folder);
     if (r->opts.first > 0 && samba_report__take_log(r)) return true;
     if (ftruncate(fileno(r->csv), 0) < 0) return samba_report__fail(r, "log.csv");
-    fprintf(r->csv, "step,seconds,name,value\n");
+    samba_base_print(r->csv, "step,seconds,name,value\n");
     return true;
 }
 
@@ -1006,7 +1049,7 @@ static inline bool samba_report__open_files(samba_report *r)
 {
     char name[64];
     if (!samba_report__make_folder(r) || !samba_report__open_log(r)) return false;
-    snprintf(name, sizeof name, "events.out.tfevents.%010lld.samba.%ld", (long long)r->date,
+    samba_base_format(name, sizeof name, "events.out.tfevents.%010lld.samba.%ld", (long long)r->date,
              (long)getpid());
     r->events = samba_report__open_file(r, name, "wb");
     if (r->events) samba_report__put_event(r, 0, NULL, 0);
@@ -1076,12 +1119,10 @@ SAMBA_REPORT_API bool samba_report_close(samba_report *r)
     if (r->csv) {
         fine = !ferror(r->csv) && !fflush(r->csv) && !ferror(r->events) && !fflush(r->events);
         if (!fine) samba_report__fail(r, "log.csv and events");
-        FILE *page = samba_report__open_file(r, "report.html", "w");
-        if (page) samba_report__put_page(page, r);
-        bool whole = page && !ferror(page);
-        if (page && fclose(page)) whole = false;
-        if (page && !whole) samba_report__fail(r, "report.html");
-        fine = fine && whole;
+        fine = samba_report__write_page(r) && fine;
+        if (r->lacks_memory)
+            fine = samba_fail(r->session, SAMBA_ENOMEM, "report.h: values or samples are not in %s: "
+                              "there was no memory for them", r->opts.folder);
     }
     samba_report__free(r);
     return fine;

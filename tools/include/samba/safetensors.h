@@ -111,7 +111,7 @@ typedef struct samba_safetensors_entry {
 
 typedef struct samba_safetensors_writer samba_safetensors_writer;
 
-/* Begins path.tmp with the header. metadata: n_metadata pairs key, value; a file for Python's
+/* Begins a file beside path with the header. metadata: n_metadata pairs key, value; a file for Python's
    transformers has "format", "pt". NULL with a reason. */
 SAMBA_SAFETENSORS_API samba_safetensors_writer *samba_safetensors_create(
     const char *path, const samba_safetensors_entry *entries, size_t n,
@@ -122,7 +122,7 @@ SAMBA_SAFETENSORS_API samba_safetensors_writer *samba_safetensors_create(
 SAMBA_SAFETENSORS_API bool samba_safetensors_put(samba_safetensors_writer *w, const float *data,
                                                  uint64_t n);
 SAMBA_SAFETENSORS_API void samba_safetensors_allow_nonfinite(samba_safetensors_writer *w);
-/* Syncs, and renames path.tmp to path: until then the old file stays. Fails with the first reason,
+/* Syncs, and renames that file to path: until then the old one stays. Fails with the first reason,
    also if elements are missing; the temporary file is then removed. Frees w either way. */
 SAMBA_SAFETENSORS_API bool samba_safetensors_finish(samba_safetensors_writer *w, char *why,
                                                     size_t why_size);
@@ -156,6 +156,7 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
 #if defined(SAMBA_SAFETENSORS_IMPLEMENTATION) && !defined(SAMBA_SAFETENSORS__IMPLEMENTED)
 #define SAMBA_SAFETENSORS__IMPLEMENTED
 
+#include "base.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
@@ -173,9 +174,6 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
 #define SAMBA_SAFETENSORS__CLOEXEC O_CLOEXEC
 #else
 #define SAMBA_SAFETENSORS__CLOEXEC 0
-#endif
-#if !defined(__cplusplus)
-extern int fsync(int fd);               /* strict -std=c99 hides it */
 #endif
 #else
 #define SAMBA_SAFETENSORS__POSIX 0
@@ -400,17 +398,8 @@ static inline bool samba_safetensors__scan_escape(samba_safetensors__scan *s)
 /* Length of the UTF-8 character at p, 0 if it is none (Unicode 15, table 3-7). */
 static inline size_t samba_safetensors__utf8(const unsigned char *p, size_t n)
 {
-    if (n == 0) return 0;
-    if (p[0] < 0x80) return 1;
-    size_t need = p[0] >= 0xC2 && p[0] <= 0xDF ? 2 : p[0] >= 0xE0 && p[0] <= 0xEF ? 3
-        : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4 : 0;
-    unsigned low = p[0] == 0xE0 ? 0xA0 : p[0] == 0xF0 ? 0x90 : 0x80;
-    unsigned high = p[0] == 0xED ? 0x9F : p[0] == 0xF4 ? 0x8F : 0xBF;
-    if (!need || need > n || p[1] < low || p[1] > high) return 0;
-    for (size_t i = 2; i < need; i++) {
-        if (p[i] < 0x80 || p[i] > 0xBF) return 0;
-    }
-    return need;
+    uint32_t code;
+    return samba_base_character(p, n, &code);
 }
 
 static inline bool samba_safetensors__scan_string(samba_safetensors__scan *s)
@@ -1232,80 +1221,34 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_check_index(const samba_safetensors
 
 /* ---- Files to write ---- */
 
-/* path.tmp, which becomes path when it is complete and on disk. */
 typedef struct samba_safetensors__output {
-    char *temporary;                    /* path.tmp */
-    size_t path_length;
-    samba_safetensors__handle handle;
+    samba_base_output base; /* beside the path, which it gets when it is complete and on disk */
     size_t used;
     unsigned char buffer[SAMBA_SAFETENSORS__CHUNK];
 } samba_safetensors__output;
 
-#if SAMBA_SAFETENSORS__POSIX
-/* Creates the temporary file and locks it as long as it is written, so that a second writer of the
-   same path is refused (EBUSY), and does not tear it. What a killed process left is not locked and
-   is removed, and so is a link, which may be a trap. */
-static inline samba_safetensors__handle samba_safetensors__create(const char *temporary)
+/* A reason that names the file. */
+static inline bool samba_safetensors__tell(const samba_safetensors__why *why, const char *reason)
 {
-    const int flags = O_WRONLY | SAMBA_SAFETENSORS__CLOEXEC;
-    struct stat about;
-    for (int attempt = 0; attempt < 100; attempt++) {
-        samba_safetensors__handle h = open(temporary, flags | O_CREAT | O_EXCL, 0666);
-        if (h >= 0) {
-            bool mine = !flock(h, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
-            if (mine && !fstat(h, &about) && about.st_nlink > 0) return h;
-            close(h);                   /* somebody took it for a file that was left */
-            continue;
-        }
-        if (errno != EEXIST && errno != EINTR) return SAMBA_SAFETENSORS__NO_FILE;
-        h = open(temporary, flags | O_NONBLOCK);
-        bool busy = h >= 0 && flock(h, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-        if (!busy) unlink(temporary);
-        if (h >= 0) close(h);
-        if (busy) break;
-    }
-    errno = EBUSY;
-    return SAMBA_SAFETENSORS__NO_FILE;
+    if (why->size) snprintf(why->text, why->size, "%s", reason);
+    return false;
 }
-#endif
 
 static inline bool samba_safetensors__out_open(samba_safetensors__output *o, const char *path,
                                                const samba_safetensors__why *why)
 {
-    size_t n = strlen(path);
+    char reason[SAMBA_SAFETENSORS__WHY];
     memset(o, 0, sizeof *o);
-    o->handle = SAMBA_SAFETENSORS__NO_FILE;
-    o->path_length = n;
-    o->temporary = (char *)samba_safetensors__alloc(n + 4, 1, why);
-    if (!o->temporary) return false;
-    memcpy(o->temporary, path, n);
-    memcpy(o->temporary + n, ".tmp", 5);
-#if SAMBA_SAFETENSORS__POSIX
-    o->handle = samba_safetensors__create(o->temporary);
-#else
-    o->handle = fopen(o->temporary, "wb");
-#endif
-    if (o->handle != SAMBA_SAFETENSORS__NO_FILE) return true;
-    return samba_safetensors__fail(why, "%s cannot be created: %s", o->temporary, strerror(errno));
+    return samba_base_begin(&o->base, path, NULL, reason, sizeof reason)
+        || samba_safetensors__tell(why, reason);
 }
 
 static inline bool samba_safetensors__out_write(samba_safetensors__output *o, const void *bytes,
                                                 size_t size, const samba_safetensors__why *why)
 {
-#if SAMBA_SAFETENSORS__POSIX
-    const char *p = (const char *)bytes;
-    while (size > 0) {
-        ssize_t n = write(o->handle, p, size);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return samba_safetensors__fail(why, "cannot be written: %s", strerror(errno));
-        p += n;
-        size -= (size_t)n;
-    }
-    return true;
-#else
-    return fwrite(bytes, 1, size, o->handle) == size ? true
-        : samba_safetensors__fail(why, "cannot be written: %s", strerror(errno));
-#endif
+    errno = 0;
+    return fwrite(bytes, 1, size, o->base.file) == size
+        || samba_safetensors__fail(why, "cannot be written: %s", strerror(errno));
 }
 
 static inline bool samba_safetensors__out_flush(samba_safetensors__output *o,
@@ -1316,57 +1259,20 @@ static inline bool samba_safetensors__out_flush(samba_safetensors__output *o,
     return samba_safetensors__out_write(o, o->buffer, n, why);
 }
 
-/* Closes and frees; removes the temporary file, unless it has been renamed. */
-static inline void samba_safetensors__out_drop(samba_safetensors__output *o, bool renamed)
+/* Gives up what was begun. */
+static inline void samba_safetensors__out_drop(samba_safetensors__output *o)
 {
-    if (o->handle != SAMBA_SAFETENSORS__NO_FILE) {
-        samba_safetensors__close_handle(o->handle);
-        if (!renamed) remove(o->temporary);
-    }
-    SAMBA_SAFETENSORS_FREE(o->temporary);
+    if (o->base.file) samba_base_end(&o->base, false, NULL, 0);
 }
 
-#if SAMBA_SAFETENSORS__POSIX
-/* The directory entry must be on disk too, or a power cut may bring the old file back. */
-static inline bool samba_safetensors__sync_directory(char *path)
-{
-    char *slash = strrchr(path, '/');
-    if (slash) slash[slash == path] = 0;
-    int h = open(slash ? path : ".", O_RDONLY | SAMBA_SAFETENSORS__CLOEXEC);
-    bool fine = h >= 0 && (!fsync(h) || errno == EINVAL);       /* some file systems cannot */
-    if (h >= 0) close(h);
-    return fine;
-}
-#endif
-
-/* Sync, rename, sync of the directory. Pillai et al., "All file systems are not created equal",
-   OSDI 2014. Frees in any case. */
-static inline bool samba_safetensors__out_finish(samba_safetensors__output *o, const char *path,
+/* Frees in any case. */
+static inline bool samba_safetensors__out_finish(samba_safetensors__output *o,
                                                  const samba_safetensors__why *why)
 {
-    bool fine = samba_safetensors__out_flush(o, why), renamed = false;
-#if SAMBA_SAFETENSORS__POSIX
-    if (fine && fsync(o->handle)) {
-        fine = samba_safetensors__fail(why, "cannot be synced: %s", strerror(errno));
-    }
-    if (fine && rename(o->temporary, path)) {
-        fine = samba_safetensors__fail(why, "cannot be replaced: %s", strerror(errno));
-    }
-    renamed = fine;
-    if (fine && !samba_safetensors__sync_directory(o->temporary)) {
-        fine = samba_safetensors__fail(why, "is written, but its directory cannot be synced: %s",
-                                       strerror(errno));
-    }
-#else
-    if (fine && fclose(o->handle))
-        fine = samba_safetensors__fail(why, "cannot be written completely");
-    if (fine) o->handle = SAMBA_SAFETENSORS__NO_FILE;
-    if (fine && (remove(path), rename(o->temporary, path))) {
-        fine = samba_safetensors__fail(why, "cannot be replaced; the new file is %s", o->temporary);
-    }
-#endif
-    samba_safetensors__out_drop(o, renamed);
-    return fine;
+    char reason[SAMBA_SAFETENSORS__WHY];
+    bool whole = samba_safetensors__out_flush(o, why);
+    bool fine = samba_base_end(&o->base, whole, reason, sizeof reason);
+    return fine || (whole && samba_safetensors__tell(why, reason));
 }
 
 SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const void *bytes,
@@ -1379,8 +1285,8 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
     if (!o) return false;
     bool fine = samba_safetensors__out_open(o, path, &w);
     bool written = fine && samba_safetensors__out_write(o, bytes, size, &w);
-    if (written) fine = samba_safetensors__out_finish(o, path, &w);
-    else samba_safetensors__out_drop(o, false);
+    if (written) fine = samba_safetensors__out_finish(o, &w);
+    else samba_safetensors__out_drop(o);
     SAMBA_SAFETENSORS_FREE(o);
     return fine && written;
 }
@@ -1596,7 +1502,7 @@ SAMBA_SAFETENSORS_API samba_safetensors_writer *samba_safetensors_create(
     if (fine) {
         fine = samba_safetensors__out_open(&w->out, path, &y)
             && samba_safetensors__out_write(&w->out, t.p, t.n, &y);
-        if (!fine) samba_safetensors__out_drop(&w->out, false);
+        if (!fine) samba_safetensors__out_drop(&w->out);
     }
     SAMBA_SAFETENSORS_FREE(t.p);
     if (fine) return w;
@@ -1666,7 +1572,7 @@ SAMBA_SAFETENSORS_API void samba_safetensors_allow_nonfinite(samba_safetensors_w
 SAMBA_SAFETENSORS_API void samba_safetensors_abandon(samba_safetensors_writer *w)
 {
     if (!w) return;
-    samba_safetensors__out_drop(&w->out, false);
+    samba_safetensors__out_drop(&w->out);
     samba_safetensors__free_writer(w);
 }
 
@@ -1686,10 +1592,10 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_finish(samba_safetensors_writer *w,
     }
     bool fine = !w->failed;
     if (fine) {
-        fine = samba_safetensors__out_finish(&w->out, w->path, &y);
+        fine = samba_safetensors__out_finish(&w->out, &y);
     } else {
         if (y.size) snprintf(y.text, y.size, "%s", w->why);
-        samba_safetensors__out_drop(&w->out, false);
+        samba_safetensors__out_drop(&w->out);
     }
     samba_safetensors__free_writer(w);
     return fine;

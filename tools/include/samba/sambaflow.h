@@ -38,8 +38,8 @@ typedef struct samba_output_grad {
     size_t bytes;                       /* of grad, which is then compared; 0: it is not */
 } samba_output_grad;
 
-/* The arguments of samba.session.run: all zero runs the whole schedule. What is refused changes
-   nothing. */
+/* The arguments of samba.session.run, but for those of data parallel (samba/parallel.h): all zero
+   runs the whole schedule. What is refused changes nothing. */
 typedef struct samba_session_run_desc {
     samba_tensor *const *inputs;        /* tensors whose host copies are sent first, where they are */
     int32_t n_inputs;                   /* newer than the device's: see samba_rdu. NULL: no tensor */
@@ -47,8 +47,9 @@ typedef struct samba_session_run_desc {
     int32_t n_feeds;
     const samba_value *hyperparams;     /* persist until given again */
     int32_t n_hyperparams;
-    const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence; with BCKWD and */
-    int32_t n_section_types;            /* OPT, gradients add up from zero between two OPTs */
+    const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence. With BCKWD and */
+    int32_t n_section_types;            /* OPT, and microbatches or samba_program.accumulate,
+                                           gradients add up from zero between two OPTs */
     const int32_t *section_ids;         /* instead of types: ids of the .pef.log, in any order. */
     int32_t n_section_ids;              /* SAMBA_GROUP_BEGIN, ids, SAMBA_GROUP_END: independent */
     int32_t from_call_id;               /* instead: the schedule from this section on */
@@ -65,7 +66,9 @@ typedef struct samba_session_run_desc {
 /* samba.session.run. NULL: the whole schedule. */
 SAMBA_SAMBAFLOW_API bool samba_session_run(samba_session *s, const samba_session_run_desc *desc);
 /* Gradients of losses become ones; with custom ones those that are listed become these, and others
-   stay. With rows > 0 those of all later rows of the batch are 0, custom ones, too. */
+   stay. With rows > 0 those of all later rows of the batch are 0, custom ones, too: rows counts as
+   the inputs do, whichever dimension of the loss has them, such as (B*T), (T,B). A loss without
+   rows, such as their mean, cannot be cut: then fewer rows than the batch has are an error. */
 SAMBA_SAMBAFLOW_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom,
                                                  int32_t n, int32_t rows);
 /* Host copies of all parameters and state, and back: rdu sends what was edited since the fetch. */
@@ -258,12 +261,60 @@ static inline bool samba_sambaflow__check_grads(samba_session *s, const samba_ou
     return true;
 }
 
-/* Rows of the batch that a gradient has, in all microbatches; 0: it counts none. */
-static inline int64_t samba_sambaflow__rows(const samba_tensor *g)
+/* Rows of the batch, in all microbatches: those of the batched inputs. 0: there is none, or inputs
+   count them differently, and none as a multiple of the others. */
+static inline int64_t samba_sambaflow__rows(samba_session *s)
 {
-    if (g->batch_dim < 0 || !g->shape.ndim) return 0;
+    const char *names[SAMBA_MAX_OUTPUTS];
+    int32_t n = samba_input_names(s, names, SAMBA_MAX_OUTPUTS);
+    int64_t least = 0, common = 0;
+    for (int32_t i = 0; i < n && i < SAMBA_MAX_OUTPUTS; i++) {
+        const samba_tensor *x = samba_tensor_by_name(s, names[i]);
+        if (!x || x->batch_dim < 0 || !x->shape.ndim) continue;
+        int64_t one = samba_count(&x->shape) * (int64_t)samba_dtype_size(x->dtype);
+        int64_t rows = x->shape.dim[x->batch_dim] * ((int64_t)samba_bytes(x) / one);
+        if (!least || rows < least) least = rows;
+        for (int64_t b = rows; b; ) {           /* Euclid: the largest number that divides all */
+            int64_t rest = common % b;
+            common = b;
+            b = rest;
+        }
+    }
+    return common == least ? least : 0;
+}
+
+/* How the gradient of a loss lies in memory: `inner` elements follow each other in each of `size`
+   places along the dimension of the rows, of which each row of the batch has `each`. */
+typedef struct samba_sambaflow__cut {
+    int64_t inner, size, each;
+} samba_sambaflow__cut;
+
+/* False: the gradient has no rows of this batch. */
+static inline bool samba_sambaflow__find_cut(const samba_tensor *g, int64_t rows,
+                                             samba_sambaflow__cut *cut)
+{
+    if (g->batch_dim < 0 || g->batch_dim >= g->shape.ndim || rows < 1) return false;
     int64_t parts = (int64_t)(samba_bytes(g) / sizeof(float)) / samba_count(&g->shape);
-    return g->shape.dim[g->batch_dim] * parts;
+    cut->inner = 1;
+    cut->size = g->shape.dim[g->batch_dim] * parts;
+    cut->each = cut->size / rows;
+    for (int32_t i = g->batch_dim + 1; i < g->shape.ndim; i++) cut->inner *= g->shape.dim[i];
+    return cut->size % rows == 0;
+}
+
+/* May the gradient of this loss be cut behind `rows` rows, of the `all` that the batch has? */
+static inline bool samba_sambaflow__check_rows(samba_tensor *loss, int32_t rows, int64_t all)
+{
+    samba_sambaflow__cut cut;
+    if (rows == 0) return true;
+    if (rows < 0 || (all && rows > all))
+        return samba_fail(loss->session, SAMBA_ERANGE, "in samba_init_output_grads: rows is %d; the "
+                          "batch of %s has %l, and 0 means all", rows, loss->name, all);
+    if (rows == all || samba_sambaflow__find_cut(samba_sn_grad(loss), all, &cut)) return true;
+    return samba_fail(loss->session, SAMBA_EARG, "in samba_init_output_grads: %s %S has no dimension "
+                      "that counts the rows of the batch, so it cannot be cut behind row %d: let the "
+                      "loss be one of each row (without its sum or mean), or give the gradient as "
+                      "it is to be", loss->name, &loss->shape, rows);
 }
 
 static inline bool samba_sambaflow__listed(const samba_tensor *t, const samba_output_grad *list,
@@ -274,21 +325,22 @@ static inline bool samba_sambaflow__listed(const samba_tensor *t, const samba_ou
     return listed;
 }
 
-/* The given value of a gradient, or ones; zeros for rows that do not count. */
-static inline bool samba_sambaflow__init_grad(samba_tensor *g, const float *given, int32_t rows)
+/* The given value of a gradient, or ones; zeros for rows that do not count. all: rows of the batch. */
+static inline bool samba_sambaflow__init_grad(samba_tensor *g, const float *given, int32_t rows,
+                                              int64_t all)
 {
-    int64_t all = samba_sambaflow__rows(g), n = (int64_t)(samba_bytes(g) / sizeof(float));
-    int64_t inner = 1, whole = samba_count(&g->shape);
-    for (int32_t i = g->batch_dim + 1; all && i < g->shape.ndim; i++) inner *= g->shape.dim[i];
-    bool parts = n > whole;             /* rows are the first dimension then */
-    int64_t size = all && !parts ? g->shape.dim[g->batch_dim] : all;
+    samba_sambaflow__cut cut = { 1, 1, 1 };
+    bool cuts = rows > 0 && rows < all && samba_sambaflow__find_cut(g, all, &cut);
+    int64_t n = (int64_t)(samba_bytes(g) / sizeof(float));
     float *x = (float *)malloc((size_t)n * sizeof *x);
     if (!x) return samba_fail(g->session, SAMBA_ENOMEM, "out of memory for the gradient %s", g->name);
+
     for (int64_t k = 0; k < n; k++) {
-        bool late = rows > 0 && all && k / inner % size >= rows;
+        bool late = cuts && k / cut.inner % cut.size / cut.each >= rows;
         float value = given ? given[k] : 1.0f;
         x[k] = late ? 0.0f : value;
     }
+
     bool fine = samba_write(g, x);
     free(x);
     return fine;
@@ -312,17 +364,16 @@ SAMBA_SAMBAFLOW_API bool samba_init_output_grads(samba_session *s, const samba_o
     if (!samba_sambaflow__check_grads(s, custom, n)) return false;
     int32_t n_losses = samba_losses(s, losses, SAMBA_MAX_OUTPUTS);
     if (n_losses > SAMBA_MAX_OUTPUTS) n_losses = SAMBA_MAX_OUTPUTS;
+    int64_t all = rows ? samba_sambaflow__rows(s) : 0;
     for (int32_t i = 0; i < n_losses; i++) {
         if (!samba_sambaflow__listed(losses[i], custom, n)) continue;
-        int64_t all = samba_sambaflow__rows(samba_sn_grad(losses[i]));
-        if (rows < 0 || (all && rows > all))
-            return samba_fail(s, SAMBA_ERANGE, "in samba_init_output_grads: rows is %d; the batch "
-                              "of %s has %l, and 0 means all", rows, losses[i]->name, all);
+        if (!samba_sambaflow__check_rows(losses[i], rows, all)) return false;
     }
     for (int32_t i = 0; i < n_losses; i++) {
         const float *given = samba_sambaflow__given(losses[i], custom, n);
         if (!samba_sambaflow__listed(losses[i], custom, n)) continue;
-        if (!samba_sambaflow__init_grad(samba_sn_grad(losses[i]), given, rows)) return false;
+        if (!samba_sambaflow__init_grad(samba_sn_grad(losses[i]), given, rows, all))
+            return false;
     }
     return true;
 }

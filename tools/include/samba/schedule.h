@@ -37,12 +37,14 @@ typedef struct samba_schedule {
     double learning_rate;
     double end_learning_rate;           /* at max_steps and beyond; default 0 */
     int32_t warmup_steps, max_steps;
-    double power;                       /* of the polynomial; default 1: a line */
+    double power;                       /* of the polynomial, at least 0; default 1: a line;
+                                           SAMBA_ZERO: 0, a step at the end */
 } samba_schedule;
 
 /* Is there a schedule of this name? NULL is fixed_lr. */
 SAMBA_SCHEDULE_API bool samba_schedule_known(const char *name);
-/* The rate of a step, which count from 0. Of an unknown name: NaN, which samba_set refuses. */
+/* The rate of a step, which count from 0. Of an unknown name or a negative power: NaN, which
+   samba_set refuses. */
 SAMBA_SCHEDULE_API double samba_schedule_at(const samba_schedule *schedule, int32_t step);
 
 #endif /* SAMBA_SCHEDULE_H */
@@ -74,9 +76,10 @@ SAMBA_SCHEDULE_API double samba_schedule_at(const samba_schedule *schedule, int3
     const double pi = 3.14159265358979324;
     samba_schedule__kind kind = samba_schedule__kind_of(schedule->name);
     double rate = schedule->learning_rate, end = schedule->end_learning_rate, left = 1.0;
-    double power = schedule->power > 0.0 ? schedule->power : 1.0;
+    bool given = schedule->power != 0.0 || signbit(schedule->power);    /* SAMBA_ZERO has a sign */
+    double power = given ? schedule->power : 1.0;
     int32_t warmup = schedule->warmup_steps, falling = schedule->max_steps - warmup;
-    if (kind == SAMBA_SCHEDULE__UNKNOWN) return (double)NAN;
+    if (kind == SAMBA_SCHEDULE__UNKNOWN || !(power >= 0.0)) return (double)NAN;
     if (step < warmup) return rate * (step + 1) / warmup;
     if (kind == SAMBA_SCHEDULE__FIXED) return rate;
     double t = falling > 0 ? (double)(step - warmup) / falling : 1.0;

@@ -111,6 +111,7 @@ SAMBA_TOKENIZER_API bool samba_tokenizer_save(const samba_tokenizer *t, const ch
 #if defined(SAMBA_TOKENIZER_IMPLEMENTATION) && !defined(SAMBA_TOKENIZER__IMPLEMENTED)
 #define SAMBA_TOKENIZER__IMPLEMENTED
 
+#include "base.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -275,29 +276,6 @@ static uint64_t samba_tokenizer__hash(const uint8_t *bytes, size_t size)
 
 /* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
-/* Bytes of the character at p, or, with *bad, of the longest start of one: what a decoder that
-   replaces errors makes one U+FFFD of (Unicode 16.0, section 3.9, "maximal subpart"). */
-static size_t samba_tokenizer__step(const uint8_t *p, const uint8_t *end, bool *bad)
-{
-    uint8_t lead = p[0], low = 0x80, high = 0xBF;
-    size_t size = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    *bad = lead >= 0x80 && (lead < 0xC2 || lead > 0xF4);
-    if (*bad) return 1;
-    if (lead == 0xE0) low = 0xA0;               /* no overlong forms */
-    if (lead == 0xED) high = 0x9F;              /* no surrogates */
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;              /* nothing above U+10FFFF */
-    for (size_t i = 1; i < size; i++) {
-        if (p + i == end || p[i] < low || p[i] > high) {
-            *bad = true;
-            return i;
-        }
-        low = 0x80;
-        high = 0xBF;
-    }
-    return size;
-}
-
 /* The character at p, which is whole. */
 static int32_t samba_tokenizer__char(const uint8_t *p, size_t *size)
 {
@@ -333,7 +311,7 @@ static const uint8_t *samba_tokenizer__first_bad(const uint8_t *p, const uint8_t
                 continue;
             }
         }
-        size_t n = samba_tokenizer__step(p, end, &bad);
+        size_t n = samba_base_step(p, (size_t)(end - p), &bad);
         if (bad) return p;
         p += n;
     }
@@ -349,7 +327,7 @@ static uint8_t *samba_tokenizer__repaired(const uint8_t *text, size_t size, size
         size_t n = 0;
         for (const uint8_t *p = text; p < end;) {
             bool bad;
-            size_t step = samba_tokenizer__step(p, end, &bad);
+            size_t step = samba_base_step(p, (size_t)(end - p), &bad);
             if (fixed) memcpy(fixed + n, bad ? (const uint8_t *)"\xEF\xBF\xBD" : p, bad ? 3 : step);
             n += bad ? 3 : step;
             p += step;
@@ -2196,6 +2174,30 @@ static bool samba_tokenizer__load_json(samba_tokenizer *t, const samba_tokenizer
     return done;
 }
 
+/* Looks for what a folder, or a file by its name, has of tokenizers that are not read here; *kind is
+   NULL if there is nothing. False: out of memory. */
+static bool samba_tokenizer__find_other_kind(const char *path, const char **kind)
+{
+    static const struct { const char *name, *kind; } others[] = {
+        { "tokenizer.model", "tokenizer.model is SentencePiece's, as of Llama 2 and T5" },
+        { "spiece.model", "spiece.model is SentencePiece's, as of T5" },
+        { "sentencepiece.bpe.model", "sentencepiece.bpe.model is SentencePiece's" },
+        { "vocab.txt", "vocab.txt is WordPiece's, as of BERT" },
+    };
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char *inner = samba_tokenizer__join(path, others[i].name);
+        if (!inner) return false;
+        bool there = samba_tokenizer__exists(inner);
+        SAMBA_TOKENIZER_FREE(inner);
+        if (there || strcmp(base, others[i].name) == 0) {
+            *kind = others[i].kind;
+            return true;
+        }
+    }
+    return true;
+}
+
 /* A path without any vocabulary in it: a tokenizer.json itself, whatever its name, and alone. */
 static bool samba_tokenizer__load_file(samba_tokenizer *t, const char *path,
                                        const samba_tokenizer__paths *p, samba_tokenizer__report *r)
@@ -2204,6 +2206,13 @@ static bool samba_tokenizer__load_file(samba_tokenizer *t, const char *path,
     if (samba_tokenizer__exists(p->merges))
         return samba_tokenizer__fail(r,
                                      "has merges.txt, but neither vocab.json nor tokenizer.json");
+    const char *other = NULL;
+    if (!samba_tokenizer__find_other_kind(path, &other)) return samba_tokenizer__no_memory(r);
+    if (other)
+        return samba_tokenizer__fail(r, "is of another kind: %s. Read are byte-level BPE tokenizers, as "
+                                     "those of GPT-2 and Llama 3: tokenizer.json, or vocab.json and "
+                                     "merges.txt; train one of your own with tools/samba "
+                                     "train-tokenizer", other);
     FILE *f = fopen(path, "rb");
     int first = f ? fgetc(f) : 0;
     if (f) fclose(f);
@@ -2734,62 +2743,49 @@ static void samba_tokenizer__write_merges(FILE *f, const samba_tokenizer *t)
     }
 }
 
-/* Writes r->file and makes sure that all of it has been taken; leaves no half of a file. */
-static bool samba_tokenizer__write(const samba_tokenizer *t, bool merges,
-                                   const samba_tokenizer__report *r)
-{
-    errno = 0;
-    FILE *f = fopen(r->file, "wb");
-    if (!f) return samba_tokenizer__fail(r, "cannot be written: %s", strerror(errno));
-    if (merges) samba_tokenizer__write_merges(f, t);
-    else samba_tokenizer__write_vocabulary(f, t);
-    bool bad = fflush(f) != 0 || ferror(f);
-    int code = errno;
-    if (fclose(f) != 0 && !bad) bad = true, code = errno;
-    if (!bad) return true;
-    remove(r->file);
-    return samba_tokenizer__fail(r, "cannot be written: %s", code ? strerror(code) : "error");
-}
-
-/* path: vocab.json, merges.txt, and both under a temporary name. */
-static bool samba_tokenizer__save_as(const samba_tokenizer *t, char *const path[4],
+/* Both files, each of which replaces the one of its name when both are written. path: vocab.json and
+   merges.txt. */
+static bool samba_tokenizer__save_as(const samba_tokenizer *t, char *const path[2],
                                      const samba_tokenizer__report *r)
 {
-    samba_tokenizer__report of = *r;
-    of.file = path[2];
-    if (!samba_tokenizer__write(t, false, &of)) return false;
-    of.file = path[3];
-    bool done = samba_tokenizer__write(t, true, &of);
-    for (int i = 0; i < 2 && done; i++) {
-        of.file = path[i];
-        errno = 0;
-        if (rename(path[2 + i], path[i]) != 0)
-            done = samba_tokenizer__fail(&of, "cannot be replaced: %s", strerror(errno));
+    samba_base_output out[2];
+    char why[600] = "";
+    int begun = 0;
+    while (begun < 2 && samba_base_begin(&out[begun], path[begun], NULL, why, sizeof why)) begun++;
+    bool done = begun == 2;
+    if (done) {
+        samba_tokenizer__write_vocabulary(out[0].file, t);
+        samba_tokenizer__write_merges(out[1].file, t);
+        for (int i = 0; i < 2; i++) {
+            bool fine = fflush(out[i].file) == 0 && !ferror(out[i].file);
+            if (!fine) snprintf(why, sizeof why, "%s: cannot be written: %s", path[i], strerror(errno));
+            done = done && fine;
+        }
     }
-    if (done) return true;
-    remove(path[2]);
-    remove(path[3]);
-    return false;
+    for (int i = 0; i < begun; i++) done = samba_base_end(&out[i], done, why, sizeof why) && done;
+    samba_tokenizer__report of = *r;
+    of.file = NULL;             /* why names it */
+    return done || samba_tokenizer__fail(&of, "%s", why);
 }
 
 SAMBA_TOKENIZER_API bool samba_tokenizer_save(const samba_tokenizer *t, const char *folder,
                                               char *why, size_t why_size)
 {
-    static const char *const name[6] = { "vocab.json", "merges.txt", "vocab.json.tmp",
-                                         "merges.txt.tmp", "tokenizer.json", "added_tokens.json" };
+    static const char *const name[4] = { "vocab.json", "merges.txt", "tokenizer.json",
+                                         "added_tokens.json" };
     samba_tokenizer__report r = { why, why_size, NULL };
-    char *path[6];
+    char *path[4];
     bool done = true;
     if (!t || !folder || !*folder)
         return samba_tokenizer__fail(&r, "no %s", t ? "folder to save to" : "tokenizer (NULL)");
     for (size_t i = 0; i < t->n_tokens; i++)
         if (!samba_tokenizer__can_be_written(t, i, &r)) return false;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 4; i++) {
         path[i] = samba_tokenizer__join(folder, name[i]);
         if (!path[i]) done = false;
     }
     if (!done) samba_tokenizer__no_memory(&r);
-    for (int i = 4; i < 6 && done; i++) {
+    for (int i = 2; i < 4 && done; i++) {
         if (!samba_tokenizer__exists(path[i])) continue;
         r.file = path[i];
         done = samba_tokenizer__fail(&r,
@@ -2797,7 +2793,7 @@ SAMBA_TOKENIZER_API bool samba_tokenizer_save(const samba_tokenizer *t, const ch
                                      "here; remove it or save to another folder");
     }
     done = done && samba_tokenizer__save_as(t, path, &r);
-    for (int i = 0; i < 6; i++) SAMBA_TOKENIZER_FREE(path[i]);
+    for (int i = 0; i < 4; i++) SAMBA_TOKENIZER_FREE(path[i]);
     return done;
 }
 

@@ -9,7 +9,19 @@
    What stands before the last dot says nothing. A function has its plain arguments there: "F.softmax"
    an axis, "Tensor.view" a shape, floats as samba_float_attr. Those with the same default in torch
    and NumPy may be left out: all axes for "sum", 0 for "cat". A name without a dot, and one that is
-   no function here, is an op's, with all of the op's own attributes: see samba_apply. */
+   no function here, is an op's, with all of the op's own attributes: see samba_apply.
+   "F.conv2d" has stride, padding, dilation and groups, "F.conv_transpose2d" stride, padding,
+   output_padding, groups and dilation, as torch orders them, one number for both sides.
+
+   Not here, and calling it says so:
+     cumsum          a matmul with a triangle of ones says the same, at n times the cost
+     scatter         samba_write_rows overwrites whole rows; element by element there is none
+     topk, sort      samba_argmax alone; samba/generate.h draws of the k likeliest on the host
+     fft             numbers here are real; a matmul with sines and cosines, for small ones
+     einsum          samba_permute, samba_reshape and samba_matmul say it
+     dropout         has a name, by which its rate is set: samba_dropout
+     batch_norm      has statistics, which are buffers: samba_batchnorm, samba_batch_normalize
+     multinomial     what runs draws nothing but dropout: samba_sample (samba/generate.h) */
 #ifndef SAMBA_TORCH_NAMES_H
 #define SAMBA_TORCH_NAMES_H
 
@@ -265,6 +277,64 @@ static inline samba_tensor *samba_torch_names__index_select(samba_torch_names__c
     return samba_gather(x, axis, samba_expand(samba_reshape(index, thin), whole));
 }
 
+/* clamp(x, least, most) */
+static inline samba_tensor *samba_torch_names__clamp(samba_torch_names__call *c)
+{
+    samba_tensor *least = samba_number(c->session, samba_attr_float(c->attr[0]));
+    samba_tensor *most = samba_number(c->session, samba_attr_float(c->attr[1]));
+    return samba_minimum(samba_maximum(c->in[0], least), most);
+}
+
+static inline samba_conv_opts samba_torch_names__conv_opts(int32_t stride, int32_t padding,
+                                                           int32_t dilation, int32_t groups)
+{
+    samba_conv_opts o;
+    for (int i = 0; i < 2; i++) {
+        o.stride[i] = stride;
+        o.padding[i] = padding;
+        o.dilation[i] = dilation;
+    }
+    o.groups = groups;
+    return o;
+}
+
+/* conv2d(x, w, b; stride, padding, dilation, groups), and conv1d */
+static inline samba_tensor *samba_torch_names__conv(samba_torch_names__call *c)
+{
+    const samba_conv_opts o = samba_torch_names__conv_opts(
+        samba_torch_names__attr(c, 0, 1), samba_torch_names__attr(c, 1, 0),
+        samba_torch_names__attr(c, 2, 1), samba_torch_names__attr(c, 3, 1));
+    return samba_convolution(c->in[0], c->in[1], samba_torch_names__input(c, 2), &o);
+}
+
+/* conv_transpose2d(x, w, b; stride, padding, output_padding, groups, dilation): what a convolution
+   with these weights sends back to its input. */
+static inline samba_tensor *samba_torch_names__conv_transpose(samba_torch_names__call *c)
+{
+    samba_tensor *x = c->in[0], *w = c->in[1], *b = samba_torch_names__input(c, 2);
+    int32_t stride = samba_torch_names__attr(c, 0, 1), padding = samba_torch_names__attr(c, 1, 0);
+    int32_t more = samba_torch_names__attr(c, 2, 0), groups = samba_torch_names__attr(c, 3, 1);
+    int32_t dilation = samba_torch_names__attr(c, 4, 1), n = x->shape.ndim;
+    const samba_conv_opts o = samba_torch_names__conv_opts(stride, padding, dilation, groups);
+    if (n < 3 || w->shape.ndim != n)
+        return samba_torch_names__refused(samba_fail(c->session, SAMBA_ESHAPE,
+            "in conv_transpose2d(%s %S, %s %S): x (N,C,H,W) and weights (C,O/groups,KH,KW) are needed",
+            x->name, &x->shape, w->name, &w->shape));
+    samba_shape shape = x->shape;
+    shape.dim[1] = w->shape.dim[1] * groups;
+    for (int32_t i = 2; i < n; i++)
+        shape.dim[i] = (x->shape.dim[i] - 1) * stride - 2 * padding
+            + dilation * (w->shape.dim[i] - 1) + more + 1;
+    samba_tensor *y = samba_convolution_backward_input(x, w, shape, &o);
+    if (!b || !y) return y;
+    samba_shape column = samba_scalar_shape();
+    column.ndim = n - 1;
+    for (int32_t i = 0; i < n - 1; i++)
+        column.dim[i] = i ? 1 : shape.dim[1];
+    b = samba_reshape(b, column);
+    return samba_add(y, b);
+}
+
 static inline samba_tensor *samba_torch_names__split(samba_torch_names__call *c)
 {
     samba_tensor *first = NULL;
@@ -343,6 +413,11 @@ static const samba_torch_names__row samba_torch_names__list[] = {
     { "logical_and", NULL, samba_torch_names__logical_and, 2, 2, 0, 0 },
     { "logical_not", NULL, samba_torch_names__logical_not, 1, 1, 0, 0 },
     { "bitwise_not", NULL, samba_torch_names__logical_not, 1, 1, 0, 0 },
+    { "clamp", NULL, samba_torch_names__clamp, 1, 1, 2, 2 },
+    { "clip", NULL, samba_torch_names__clamp, 1, 1, 2, 2 },
+    { "conv1d", NULL, samba_torch_names__conv, 2, 3, 0, 4 },
+    { "conv2d", NULL, samba_torch_names__conv, 2, 3, 0, 4 },
+    { "conv_transpose2d", NULL, samba_torch_names__conv_transpose, 2, 3, 0, 5 },
     { "scaled_dot_product_attention", NULL, samba_torch_names__sdpa, 3, 4, 0, 0 },
 };
 
@@ -390,10 +465,30 @@ static inline size_t samba_torch_names__distance(const char *a, const char *b)
     return (n > m ? n : m) - begin - end;
 }
 
-/* "did you mean": the nearest op or function to the last word of name. */
+/* Functions of torch that are not here, and what to do instead. */
+static const struct { const char *name, *why; } samba_torch_names__missing[] = {
+    { "cumsum", "a matmul with a triangle of ones says the same, at n times the cost" },
+    { "scatter", "samba_write_rows overwrites whole rows; element by element there is none" },
+    { "scatter_add", "samba_write_rows overwrites whole rows; element by element there is none" },
+    { "topk", "samba_argmax finds the first; samba/generate.h draws of the k likeliest on the host" },
+    { "sort", "nothing sorts; samba_argmax finds the first" },
+    { "argsort", "nothing sorts; samba_argmax finds the first" },
+    { "fft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
+    { "rfft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
+    { "einsum", "samba_permute, samba_reshape and samba_matmul say it" },
+    { "dropout", "it has a name here, by which its rate is set: samba_dropout" },
+    { "batch_norm", "its statistics are buffers: samba_batchnorm or samba_batch_normalize" },
+    { "multinomial", "a run draws nothing but dropout; on the host samba_sample does it" }
+};
+
+/* "did you mean": the nearest op or function to the last word of name, if it is near. */
 static inline bool samba_torch_names__fail(samba_session *s, const char *name, const char *word)
 {
     const char *nearest = "";
+    for (size_t i = 0; i < sizeof samba_torch_names__missing / sizeof *samba_torch_names__missing; i++)
+        if (!strcmp(samba_torch_names__missing[i].name, word))
+            return samba_fail(s, SAMBA_EOP, "%s is not here: %s", name,
+                              samba_torch_names__missing[i].why);
     size_t best = (size_t)-1;
     for (int32_t i = 0; samba_op_at(s, i); i++) {
         size_t d = samba_torch_names__distance(samba_op_at(s, i)->name, word);
@@ -407,8 +502,11 @@ static inline bool samba_torch_names__fail(samba_session *s, const char *name, c
         best = d;
         nearest = samba_torch_names__list[i].name;
     }
-    return samba_fail(s, SAMBA_EOP, "no op is called %s; the nearest name is %s; register your own "
-                      "with samba_register_op before its first use", name, nearest);
+    size_t n = strlen(word), m = strlen(nearest);
+    bool near = 2 * best < (n > m ? n : m);     /* half of another name means nothing */
+    return samba_fail(s, SAMBA_EOP, "no op is called %s%s%s; register your own with "
+                      "samba_register_op before its first use", name,
+                      near ? "; the nearest name is " : "", near ? nearest : "");
 }
 
 /* What name means: a function, or the op whose name is returned. NULL and no function: an error. */
@@ -424,7 +522,8 @@ static inline const char *samba_torch_names__or_op(samba_session *s, const char 
         *f = NULL;
         return op;
     }
-    if (samba_torch_names__is_op(s, dot + 1)) return dot + 1;
+    bool takes_more = !strcmp(dot + 1, "dropout") || !strcmp(dot + 1, "batch_norm");
+    if (!takes_more && samba_torch_names__is_op(s, dot + 1)) return dot + 1;
     samba_torch_names__fail(s, name, dot + 1);
     return NULL;
 }

@@ -61,15 +61,16 @@ static void *ex_new(ex_export *e, size_t n, size_t each)
 }
 static char *ex_text(ex_export *e, const char *fmt, ...)
 {
-    char text[400];
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, args);
+    int n = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
-    size_t size = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
-    char *copy = (char *)ex_new(e, size + 1, 1);
-    if (copy) memcpy(copy, text, size);
-    return copy;
+    size_t size = n < 0 ? 1 : (size_t)n + 1;
+    char *text = (char *)ex_new(e, size, 1);
+    va_start(args, fmt);
+    if (text) vsnprintf(text, size, fmt, args);
+    va_end(args);
+    return text;
 }
 
 /* A list that grows by doubling; false without memory. */

@@ -96,7 +96,8 @@ static Onnx__ValueInfoProto *ex_info(ex_export *e, const char *name, const samba
     t->shape = shape;
     shape->dim =
         (Onnx__TensorShapeProto__Dimension **)ex_new(e, SAMBA_MAX_DIMS, sizeof *shape->dim);
-    for (int32_t d = 0; shape->dim && d < spec->shape.ndim; d++) {
+    if (!shape->dim) return NULL;
+    for (int32_t d = 0; d < spec->shape.ndim; d++) {
         Onnx__TensorShapeProto__Dimension *x =
             (Onnx__TensorShapeProto__Dimension *)ex_new(e, 1, sizeof *x);
         if (!x) return NULL;
@@ -160,6 +161,7 @@ static bool ex_build(ex_export *e, Onnx__GraphProto *g)
     }
     g->node = e->node, g->n_node = (size_t)e->n_nodes;
     g->initializer = e->constant, g->n_initializer = (size_t)e->n_constants;
+    if (e->failed) return false;
     return g->n_output > 0 || ex_fail(e, "the forward pass has no output");
 }
 
@@ -184,11 +186,12 @@ static bool ex_write_model(ex_export *e, Onnx__GraphProto *g, const char *path)
     m.producer_version = (char *)(uintptr_t)SAMBA_VERSION;
     m.opset_import = &list, m.n_opset_import = 1;
     m.graph = g;
-    ex_sink sink = { { ex_append }, fopen(path, "wb"), false };
-    if (!sink.f) return ex_fail(e, "%s cannot be written", path);
+    samba_base_output o;
+    char why[sizeof e->why] = "";
+    if (!samba_base_begin(&o, path, NULL, why, sizeof why)) return ex_fail(e, "%s", why);
+    ex_sink sink = { { ex_append }, o.file, false };
     protobuf_c_message_pack_to_buffer(&m.base, &sink.base);
-    bool fine = fclose(sink.f) == 0 && !sink.failed;
-    return fine || ex_fail(e, "%s cannot be written: no room", path);
+    return samba_base_end(&o, !sink.failed, why, sizeof why) || ex_fail(e, "%s", why);
 }
 SAMBA_ONNX_API bool onnx_export(const void *pef, size_t size, const char *path, const char *graph,
                                 char *why, size_t why_size)

@@ -1,54 +1,6 @@
 /* control.h - of onnx_import.h: graphs inside of ops: If, Loop, Scan, SequenceMap. Loops are
    unrolled. */
 
-/* A model may run as many nodes as it has, and unroll its loops to so many more. */
-enum { OX_MAX_DEPTH = 32, OX_MAX_UNROLLED = 1 << 17 };
-
-/* Bytes that the values of an initializer take. */
-static uint64_t ox_initializer_bytes(const Onnx__TensorProto *t)
-{
-    int64_t count = t->n_dims <= SAMBA_MAX_DIMS ? ox_count((int32_t)t->n_dims, t->dims) : -1;
-    size_t each = ox_is_float(t->data_type) ? sizeof(float) : sizeof(int64_t);
-    return count > 0 ? (uint64_t)count * each : 0;
-}
-
-/* The value of an initializer: read once, however often the body that has it is run. */
-static ox_value *ox_initializer_value(ox_import *c, const Onnx__TensorProto *t)
-{
-    const char *why = "", *file = ox_external(t, "location");
-    uint32_t bucket = (uint32_t)((uintptr_t)t / sizeof *t) % OX_N_INITIALIZERS;
-    for (ox_initializer *i = c->initializers[bucket]; i && c->depth; i = i->beside)
-        if (i->proto == t) return i->value;
-    onnx_array *a = ox_read_tensor(t, &c->place, &why);
-    if (!a) {
-        const char *name = t->name && *t->name ? t->name : NULL;
-        samba_fail(c->s, SAMBA_EOP, "%s%s%shas %s%s%s", name ? "initializer " : "",
-                   name ? name : "", name ? " " : "", why, file ? ": " : "", file ? file : "");
-        return NULL;
-    }
-    ox_value *v = ox_host_value(c, (onnx_array *)ox_keep(c, a));
-    if (!v || !c->depth) return v;
-    ox_initializer *i = (ox_initializer *)ox_new(c, 1, sizeof *i);
-    if (!i || !ox_may_hold(c, ox_initializer_bytes(t))) return NULL;
-    i->proto = t;
-    i->value = v;
-    i->beside = c->initializers[bucket];
-    c->initializers[bucket] = i;
-    return v;
-}
-
-/* Initializers of a graph become values of the scope. */
-static bool ox_bind_initializers(ox_import *c, const Onnx__GraphProto *g)
-{
-    for (size_t i = 0; i < g->n_initializer; i++) {
-        const Onnx__TensorProto *t = g->initializer[i];
-        ox_value *v = ox_initializer_value(c, t);
-        if (!v || !ox_bind(c, t->name, v)) return false;
-    }
-    if (g->n_sparse_initializer)
-        return samba_fail(c->s, SAMBA_EOP, "sparse initializers are not offered");
-    return true;
-}
 static const char *ox_name_node(char *text, size_t size, const Onnx__NodeProto *p);
 
 /* Runs a subgraph on n inputs; out gets the values of its outputs. */
@@ -68,7 +20,7 @@ static bool ox_run_body(ox_node *k, const Onnx__GraphProto *g, ox_value **in, in
     c->scope = &scope;
     c->inside = ox_name_node(text, sizeof text, k->p);
     c->depth++;
-    bool fine = ox_bind_initializers(c, g);
+    bool fine = ox_declare_initializers(c, g) && ox_fill_initializers(c, g);
     for (int32_t i = 0; fine && i < n; i++) fine = ox_bind(c, g->input[i]->name, in[i]);
     fine = fine && c->run(c, g->node, g->n_node);
     for (size_t o = 0; fine && o < g->n_output; o++) {

@@ -46,7 +46,7 @@ static samba_tensor *ox_map(samba_tensor *x, int32_t kind)
     case OX_SIGMOID: return samba_sigmoid(x);
     case OX_TANH: return samba_tanh(x);
     case OX_SOFTPLUS: return samba_softplus(x);
-    case OX_RECIPROCAL: return x ? samba_div(samba_number(x->session, 1.0f), x) : NULL;
+    case OX_RECIPROCAL: return ox_reciprocal(x);
     case OX_SOFTSIGN: return samba_div(x, samba_shift(samba_abs(x), 1.0f));
     case OX_HARD_SWISH: return samba_mul(x, ox_hard_sigmoid(x, 1.0f / 6.0f, 0.5f));
     default: return samba_mul(x, samba_tanh(samba_softplus(x)));
@@ -64,10 +64,10 @@ static bool ox_op_map(ox_node *k)
 static samba_tensor *ox_elu(samba_tensor *x, float alpha, float beta, float gamma)
 {
     if (!x) return NULL;
-    samba_tensor *low = samba_scale(samba_shift(samba_exp(samba_scale(x, 1.0f / beta)), -1.0f),
-                                    alpha);
-    samba_tensor *zero = samba_number(x->session, 0.0f);
-    samba_tensor *y = samba_where(samba_gt(x, zero), x, low);
+    samba_tensor *zero = samba_number(x->session, 0.0f), *above = samba_gt(x, zero);
+    samba_tensor *low = samba_where(above, zero, x);    /* e^100 is inf, 0 inf a NaN gradient */
+    low = samba_scale(samba_shift(samba_exp(samba_scale(low, 1.0f / beta)), -1.0f), alpha);
+    samba_tensor *y = samba_where(above, x, low);
     return gamma == 1.0f ? y : samba_scale(y, gamma);
 }
 static bool ox_op_elu(ox_node *k)
@@ -215,7 +215,9 @@ static bool ox_op_pow(ox_node *k)
 }
 static samba_tensor *ox_both_true(samba_tensor *a, samba_tensor *b)
 {
-    samba_tensor *y = ox_integers(ox_to_i32(a), ox_to_i32(b), OX_AND, OX_BOOL);
+    a = ox_to_i32(a);
+    b = ox_to_i32(b);
+    samba_tensor *y = ox_integers(a, b, OX_AND, OX_BOOL);
     return y ? samba_cast(y, SAMBA_BOOL) : NULL;
 }
 
@@ -224,8 +226,9 @@ static samba_tensor *ox_floored(samba_tensor *rest, samba_tensor *divisor)
 {
     if (!rest || !divisor) return NULL;
     samba_tensor *zero = samba_number(rest->session, 0.0f);
-    samba_tensor *below = ox_both_true(samba_lt(rest, zero), samba_gt(divisor, zero));
-    samba_tensor *above = ox_both_true(samba_gt(rest, zero), samba_lt(divisor, zero));
+    samba_tensor *negative = samba_lt(rest, zero), *positive = samba_gt(rest, zero);
+    samba_tensor *below = ox_both_true(negative, samba_gt(divisor, zero));
+    samba_tensor *above = ox_both_true(positive, samba_lt(divisor, zero));
     samba_tensor *none = samba_eq(rest, zero), *signed_zero = ox_clamp(divisor, -1.0f, 1.0f);
     signed_zero = samba_scale(signed_zero, 0.0f);
     samba_tensor *y = samba_where(below, samba_add(rest, divisor), rest);
@@ -234,7 +237,9 @@ static samba_tensor *ox_floored(samba_tensor *rest, samba_tensor *divisor)
 }
 static bool ox_op_mod(ox_node *k)
 {
-    samba_tensor *in[2] = { ox_in(k, 0), ox_in(k, 1) };
+    samba_tensor *in[2];
+    in[0] = ox_in(k, 0);
+    in[1] = ox_in(k, 1);
     int32_t type = ox_type(k, 0), c_like = (int32_t)ox_int(k, "fmod", 0);
     samba_shape y;
     if (!in[0] || !in[1]) return false;
@@ -330,9 +335,12 @@ static bool ox_op_clip(ox_node *k)
 
 /* ---- Types ---- */
 
+/* The Identity of an initializer may have been made an initializer of its own (initial.h). */
 static bool ox_op_identity(ox_node *k)
 {
-    return ox_has(k, 0) ? ox_give_value(k, 0, k->in[0]) : ox_refuse(k, "its input is missing");
+    if (!ox_has(k, 0)) return ox_refuse(k, "its input is missing");
+    ox_value *own = k->in[0]->proto && ox_asks(k, 0) ? ox_lookup(k->c, k->p->output[0]) : NULL;
+    return ox_give_value(k, 0, own && own->proto == k->in[0]->proto ? own : k->in[0]);
 }
 static bool ox_cast_to(ox_node *k, int32_t to)
 {
@@ -350,8 +358,9 @@ static bool ox_cast_to(ox_node *k, int32_t to)
         onnx_array *a = ox_host_array(k->c, to, known->ndim, known->dim);
         for (int64_t n = 0; a && n < a->count; n++) {
             double x = ox_number(known, n);
-            if (!(fabs(x) < 9.2e18)) return ox_refuse(k, "%g is no int64", x);
-            a->i[n] = (int64_t)x;
+            bool infinite = x == HUGE_VAL || x == -HUGE_VAL;    /* as onnx_truncate has it */
+            if (!infinite && !(fabs(x) < 9.2e18)) return ox_refuse(k, "%g is no int64", x);
+            a->i[n] = !infinite ? (int64_t)x : x > 0 ? INT32_MAX : INT32_MIN;
         }
         return ox_give_host(k, 0, a);
     }

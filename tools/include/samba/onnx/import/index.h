@@ -151,7 +151,10 @@ static samba_tensor *ox_scatter(samba_tensor *x, samba_tensor *at, samba_tensor 
                                 int32_t kind)
 {
     if (!x || !at || !updates) return NULL;
-    samba_tensor *in[3] = { ox_flat(x), ox_flat(at), ox_flat(updates) };
+    samba_tensor *in[3];
+    in[0] = ox_flat(x);
+    in[1] = ox_flat(at);
+    in[2] = ox_flat(updates);
     samba_tensor *y = samba_apply(x->session, "onnx_scatter", in, 3, &kind, 1);
     return y ? samba_reshape(y, x->shape) : NULL;
 }

@@ -45,8 +45,7 @@ static ox_value *ox_input_value(ox_import *c, onnx_graph *g, const char *name, i
     char *text = (char *)ox_new(c, (int64_t)size, 1);
     if (!text) return NULL;
     snprintf(text, size, "%s%s", name, count);
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ') *at = '_';
+    ox_make_sound(text);
     v->t = p->tensor = samba_input(c->s, text, ox_carrier(type), ox_shape(ndim, dim));
     v->from = p->name;
     if (v->t && samba_set_batch_dim(v->t, -1) == NULL) return NULL;
@@ -268,24 +267,12 @@ static bool ox_bind_input(ox_import *c, onnx_graph *g, const Onnx__ValueInfoProt
     return v && ox_bind(c, name, v);
 }
 
-enum { OX_SMALL = 8 };                 /* elements: with more, an initializer can be trained */
-
-/* Large float initializers become parameters of the same name. */
-static bool ox_make_parameters(ox_import *c)
+static bool ox_check_inputs(ox_import *c, const Onnx__GraphProto *g)
 {
-    for (ox_binding *b = c->scope->first; b; b = b->next) {
-        ox_value *v = b->value;
-        if (!v->host || !v->host->f || v->host->ndim < 1 || v->host->count <= OX_SMALL) continue;
-        samba_init zeros = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
-        v->t = samba_param(c->s, b->name, ox_shape(v->host->ndim, v->host->dim), zeros);
-        v->parameter = true;
-        if (!v->t || !samba_write(v->t, v->host->f)) return false;
-    }
-    return true;
+    return ox_check_options(c, g) && ox_check_shapes(c, g);
 }
 static bool ox_bind_inputs(ox_import *c, onnx_graph *out, const Onnx__GraphProto *g)
 {
-    if (!ox_check_options(c, g) || !ox_check_shapes(c, g)) return false;
     for (size_t i = 0; i < g->n_input; i++) {
         bool given = g->input[i]->name && ox_lookup(c, g->input[i]->name);
         if (!given && !ox_bind_input(c, out, g->input[i])) return false;

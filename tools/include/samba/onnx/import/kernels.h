@@ -45,9 +45,10 @@ static bool ox_expect(samba_call *c, int32_t n_in, int32_t n_attr)
 }
 static bool ox_expect_type(samba_call *c, int32_t i, samba_dtype type)
 {
-    return c->in[i].dtype == type
-        || samba_refuse(c, SAMBA_EDTYPE, "input %d must be %T, not %T", i, (int)type,
-                        (int)c->in[i].dtype);
+    if (c->in[i].dtype != type)
+        return samba_refuse(c, SAMBA_EDTYPE, "input %d must be %T, not %T", i, (int)type,
+                            (int)c->in[i].dtype);
+    return true;
 }
 
 /* ---- onnx_copy: the same values in another place, such as an output that is an input ---- */
@@ -102,14 +103,59 @@ static void ox_unary_kernel(const samba_args *a)
     }
 }
 
+static samba_tensor *ox_unary(samba_tensor *x, int32_t kind)
+{
+    return x ? samba_apply(x->session, "onnx_unary", &x, 1, &kind, 1) : NULL;
+}
+
+static samba_tensor *ox_reciprocal(samba_tensor *x)
+{
+    return x ? samba_div(samba_number(x->session, 1.0f), x) : NULL;
+}
+
+/* a x^2 + b */
+static samba_tensor *ox_square_plus(samba_tensor *x, float a, float b)
+{
+    x = samba_scale(samba_mul(x, x), a);
+    return samba_shift(x, b);
+}
+
+/* The derivative at x, of which y is the value; NULL: it is 0 wherever there is one. */
+static samba_tensor *ox_unary_slope(samba_tensor *x, samba_tensor *y, int32_t kind)
+{
+    const float root = 1.1283791670955126f;     /* 2 / sqrt(pi) */
+    switch (kind) {
+    case OX_SIN: return ox_unary(x, OX_COS);
+    case OX_COS: return samba_neg(ox_unary(x, OX_SIN));
+    case OX_TAN: return ox_square_plus(y, 1.0f, 1.0f);
+    case OX_ASIN: return samba_rsqrt(ox_square_plus(x, -1.0f, 1.0f));
+    case OX_ACOS: return samba_neg(samba_rsqrt(ox_square_plus(x, -1.0f, 1.0f)));
+    case OX_ATAN: return ox_reciprocal(ox_square_plus(x, 1.0f, 1.0f));
+    case OX_SINH: return ox_unary(x, OX_COSH);
+    case OX_COSH: return ox_unary(x, OX_SINH);
+    case OX_ASINH: return samba_rsqrt(ox_square_plus(x, 1.0f, 1.0f));
+    case OX_ACOSH: return samba_rsqrt(ox_square_plus(x, 1.0f, -1.0f));
+    case OX_ATANH: return ox_reciprocal(ox_square_plus(x, -1.0f, 1.0f));
+    case OX_ERF: return samba_scale(samba_exp(ox_square_plus(x, -1.0f, 0.0f)), root);
+    default: return NULL;
+    }
+}
+static void ox_unary_vjp(samba_vjp *g)
+{
+    samba_tensor *slope = ox_unary_slope(g->in[0], g->out[0], g->attr[0]);
+    g->din[0] = slope ? samba_mul(g->dout[0], slope)
+        : samba_full(g->session, g->in[0]->shape, 0.0f);
+}
+
 /* ---- onnx_fmod: the remainder of a / b with the sign of a, f32 ---- */
 
 static bool ox_fmod_shape(samba_call *c)
 {
     if (!ox_expect(c, 2, 0) || !ox_expect_type(c, 0, SAMBA_F32)) return false;
-    return ox_expect_type(c, 1, SAMBA_F32)
-        && (samba_count(&c->in[0].shape) == samba_count(&c->in[1].shape)
-            || samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal"));
+    if (!ox_expect_type(c, 1, SAMBA_F32)) return false;
+    if (samba_count(&c->in[0].shape) != samba_count(&c->in[1].shape))
+        return samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
+    return true;
 }
 static void ox_fmod_kernel(const samba_args *a)
 {
@@ -117,8 +163,10 @@ static void ox_fmod_kernel(const samba_args *a)
     for (int64_t i = r.begin; i < r.end; i++) a->out[0][i] = fmodf(a->in[0][i], a->in[1][i]);
 }
 
-/* ---- onnx_truncate: f32 to the i32 that stands for int64, or for unsigned numbers: what does not fit
-   ends the run, as it does in arithmetic (samba_cast gives the nearest i32, for int32) ---- */
+/* ---- onnx_truncate: f32 to the i32 that stands for int64, or for unsigned numbers: a number that
+   does not fit ends the run, as it does in arithmetic (samba_cast gives the nearest i32, for
+   int32); so does NaN. Infinity is the largest i32: models cast log(0), and choose another value
+   later ---- */
 
 static bool ox_truncate_shape(samba_call *c)
 {
@@ -131,9 +179,11 @@ static void ox_truncate_kernel(const samba_args *a)
     ox_range r = ox_elements(a);
     for (int64_t i = r.begin; i < r.end; i++) {
         float x = a->in[0][i];
-        bool fits = x != x || (x >= -2147483648.0f && x < 2147483648.0f);
-        if (!fits) samba_fault(a, 0, x > 0.0f ? INT32_MAX : INT32_MIN);
-        ox_out_i32(a)[i] = fits && x == x ? (int32_t)x : 0;
+        bool fits = x >= -2147483648.0f && x < 2147483648.0f;
+        int32_t limit = x > 0.0f ? INT32_MAX : INT32_MIN;
+        bool infinite = x == HUGE_VALF || x == -HUGE_VALF;
+        if (!fits && !infinite) samba_fault(a, 0, limit);
+        ox_out_i32(a)[i] = fits ? (int32_t)x : limit;
     }
 }
 
@@ -245,6 +295,15 @@ static void ox_select_kernel(const samba_args *a)
                (const char *)(const void *)a->in[cond[i] ? 1 : 2] + (size_t)i * each, each);
 }
 
+static void ox_select_vjp(samba_vjp *g)
+{
+    samba_tensor *dy = g->dout[0], *zero = samba_number(g->session, 0.0f);
+    samba_tensor *chosen = samba_reshape(g->in[0], dy->shape);
+    samba_tensor *da = samba_where(chosen, dy, zero), *db = samba_where(chosen, zero, dy);
+    g->din[1] = da ? samba_reshape(da, g->in[1]->shape) : NULL;
+    g->din[2] = db ? samba_reshape(db, g->in[2]->shape) : NULL;
+}
+
 /* ---- onnx_take: y[r][j] = x[r][index[j]], x (*,n), index i32 of any shape -> (*, that shape).
    Index -1 takes the value whose bits the attribute has. Other indices outside end the run. ---- */
 
@@ -277,25 +336,51 @@ static void ox_take_kernel(const samba_args *a)
     }
 }
 
-/* The adjoint of taking is adding to zeros; rows are done one by one. */
+/* The adjoint of taking is adding to zeros. */
 static void ox_take_vjp(samba_vjp *g)
 {
     const samba_shape *x = &g->in[0]->shape;
     int32_t n = x->dim[x->ndim - 1], rows = (int32_t)(samba_count(x) / n);
-    int32_t m = (int32_t)samba_count(&g->in[1]->shape), add = OX_ADD;
-    samba_tensor *index = samba_reshape(g->in[1], SAMBA_SHAPE(m)), *row[SAMBA_MAX_IN], *all = NULL;
-    samba_tensor *dy = samba_reshape(g->dout[0], SAMBA_SHAPE(rows, m));
-    for (int32_t r = 0; r < rows;) {
-        int32_t k = 0;
-        if (all) row[k++] = all;
-        for (; k < SAMBA_MAX_IN && r < rows; k++, r++) {
-            samba_tensor *in[3] = { samba_full(g->session, SAMBA_SHAPE(n), 0.0f), index,
-                samba_reshape(samba_slice(dy, 0, r, r + 1, 1), SAMBA_SHAPE(m)) };
-            row[k] = samba_apply(g->session, "onnx_scatter", in, 3, &add, 1);
+    int32_t m = (int32_t)samba_count(&g->in[1]->shape);
+    samba_tensor *in[2];
+    in[0] = samba_reshape(g->dout[0], SAMBA_SHAPE(rows, m));
+    in[1] = samba_reshape(g->in[1], SAMBA_SHAPE(m));
+    samba_tensor *dx = in[0] && in[1] ? samba_apply(g->session, "onnx_put", in, 2, &n, 1) : NULL;
+    g->din[0] = dx ? samba_reshape(dx, *x) : NULL;
+}
+
+/* ---- onnx_put: y (rows,n) zeros, then y[r][index[j]] += x[r][j] in order; -1 is left out. Its
+   attribute is n ---- */
+
+static bool ox_put_shape(samba_call *c)
+{
+    if (!ox_expect(c, 2, 1) || !ox_expect_type(c, 1, SAMBA_I32)) return false;
+    samba_shape *y = &c->out[0].shape;
+    bool fits = y->ndim == 2 && c->in[1].shape.ndim == 1 && c->in[1].shape.dim[0] == y->dim[1];
+    if (!fits) return samba_refuse(c, SAMBA_ESHAPE, "x must be (rows,m), the index (m)");
+    if (c->attr[0] < 1) return samba_refuse(c, SAMBA_EARG, "n must be at least 1");
+    y->dim[1] = c->attr[0];
+    return ox_expect_type(c, 0, SAMBA_F32);
+}
+static void ox_put_kernel(const samba_args *a)
+{
+    int64_t m = a->in_spec[0].shape.dim[1], n = a->attr[0];
+    for (int64_t r = a->begin; r < a->end; r++) {
+        const float *x = a->in[0] + r * m;
+        float *y = a->out[0] + r * n;
+        for (int64_t i = 0; i < n; i++) y[i] = 0;
+        for (int64_t j = 0; j < m; j++) {
+            int32_t at = ox_i32(a, 1)[j];
+            if (at >= 0 && at < n) y[at] += x[j];
+            else if (at != -1) samba_fault(a, 1, at);
         }
-        all = samba_cat(row, k, 0);
     }
-    g->din[0] = samba_reshape(all, *x);
+}
+static void ox_put_vjp(samba_vjp *g)
+{
+    samba_tensor *in[2] = { g->dout[0], g->in[1] };
+    int32_t zero = samba_float_attr(0.0f);
+    g->din[0] = samba_apply(g->session, "onnx_take", in, 2, &zero, 1);
 }
 
 /* ---- onnx_scatter: y = x, then y[index[j]] <- y (kind) update[j] in order; -1 is left out ---- */
@@ -321,7 +406,7 @@ static void ox_scatter_one(const samba_args *a, int64_t to, int64_t from)
     } else if (a->out_spec[0].dtype == SAMBA_F32) {
         float y = a->out[0][to], u = a->in[2][from];
         a->out[0][to] = kind == OX_ADD ? y + u : kind == OX_MUL ? y * u
-            : kind == OX_MIN ? (u < y ? u : y) : (u > y ? u : y);
+            : kind == OX_MIN ? (u < y || u != u ? u : y) : (u > y || u != u ? u : y);
     }
 }
 static void ox_scatter_kernel(const samba_args *a)
@@ -333,6 +418,26 @@ static void ox_scatter_kernel(const samba_args *a)
         if (at >= 0 && at < n) ox_scatter_one(a, at, j);
         else if (at != -1) samba_fault(a, 1, at);
     }
+}
+
+/* x keeps the gradient of what was not overwritten; an update has that of its place. */
+static void ox_scatter_vjp(samba_vjp *g)
+{
+    int32_t kind = g->attr[0], fill = samba_float_attr(0.0f);
+    samba_tensor *dy = g->dout[0], *taken[2] = { NULL, g->in[1] };
+    if (kind != OX_SET && kind != OX_ADD) {
+        samba_fail(g->session, SAMBA_EOP, "ONNX: scattering with reduction mul, min or max has no "
+                   "gradient; only none and add do");
+        return;
+    }
+    taken[0] = samba_reshape(dy, SAMBA_SHAPE((int32_t)samba_count(&dy->shape)));
+    samba_tensor *du = taken[0] ? samba_apply(g->session, "onnx_take", taken, 2, &fill, 1) : NULL;
+    g->din[2] = du ? samba_reshape(du, g->in[2]->shape) : NULL;
+    g->din[0] = dy;
+    if (kind == OX_ADD) return;
+    samba_tensor *in[3] = { dy, g->in[1], NULL };
+    in[2] = samba_full(g->session, g->in[2]->shape, 0.0f);
+    g->din[0] = samba_apply(g->session, "onnx_scatter", in, 3, &kind, 1);
 }
 
 /* ---- onnx_fold: x (*,n) -> (*); its attribute says how ---- */
@@ -348,18 +453,23 @@ static bool ox_fold_shape(samba_call *c)
     if (ox_fold_kind(c->attr) >= OX_FOLD_ARGMIN) c->out[0].dtype = SAMBA_I32;
     return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
 }
+/* An element of input 0, f32 or i32, as a number. */
+static double ox_element_of(const samba_args *a, int64_t at)
+{
+    return a->in_spec[0].dtype == SAMBA_I32 ? ox_i32(a, 0)[at] : (double)a->in[0][at];
+}
+
+/* As in NumPy, a NaN is the least and the most of its row, whatever else is there. */
 static int32_t ox_fold_best(const samba_args *a, int64_t row, int64_t n)
 {
     bool least = ox_fold_kind(a->attr) == OX_FOLD_ARGMIN, last = *a->attr & OX_FOLD_LAST;
     int64_t best = 0;
     for (int64_t i = 1; i < n; i++) {
-        double x, y;
-        if (a->in_spec[0].dtype == SAMBA_I32) {
-            x = ox_i32(a, 0)[row * n + i], y = ox_i32(a, 0)[row * n + best];
-        } else {
-            x = (double)a->in[0][row * n + i], y = (double)a->in[0][row * n + best];
-        }
-        if ((least ? x < y : x > y) || (last && x == y)) best = i;
+        double x = ox_element_of(a, row * n + i), y = ox_element_of(a, row * n + best);
+        bool same = x == y || (x != x && y != y);
+        bool better = least ? x < y : x > y;
+        if (x != x && y == y) better = true;
+        if (better || (last && same)) best = i;
     }
     return (int32_t)best;
 }
@@ -399,6 +509,43 @@ static void ox_fold_kernel(const samba_args *a)
     }
 }
 
+/* ---- onnx_mix: y[r][j] = the sum of w[j][i] x[r][i] over span[j][0] <= i < span[j][1]: x (*,n),
+   w (m,n), span (m,2) i32 -> (*,m). A product with a matrix that is mostly 0, where an infinity
+   must not meet the zeros. The gradient needs the matrix turned: w^T (n,m), its spans (n,2) ---- */
+
+static bool ox_mix_shape(samba_call *c)
+{
+    if (!ox_expect(c, 5, 0)) return false;
+    samba_shape *y = &c->out[0].shape;
+    const samba_shape *w = &c->in[1].shape, *span = &c->in[2].shape;
+    bool fits = y->ndim > 0 && w->ndim == 2 && span->ndim == 2 && span->dim[1] == 2
+        && w->dim[1] == y->dim[y->ndim - 1] && span->dim[0] == w->dim[0];
+    if (!fits) return samba_refuse(c, SAMBA_ESHAPE, "x must be (*,n), w (m,n), its spans (m,2)");
+    y->dim[y->ndim - 1] = w->dim[0];
+    for (int32_t i = 0; i < 5; i++)
+        if (!ox_expect_type(c, i, i == 2 || i == 4 ? SAMBA_I32 : SAMBA_F32)) return false;
+    return true;
+}
+static void ox_mix_kernel(const samba_args *a)
+{
+    int64_t m = a->in_spec[1].shape.dim[0], n = a->in_spec[1].shape.dim[1];
+    for (int64_t r = a->begin; r < a->end; r++) {
+        for (int64_t j = 0; j < m; j++) {
+            int64_t first = ox_i32(a, 2)[2 * j], end = ox_i32(a, 2)[2 * j + 1];
+            float sum = 0;
+            if (first < 0 || end > n) samba_fault(a, 2, (int32_t)first);
+            for (int64_t i = first < 0 ? 0 : first; i < end && i < n; i++)
+                sum = fmaf(a->in[0][r * n + i], a->in[1][j * n + i], sum);
+            a->out[0][r * m + j] = sum;
+        }
+    }
+}
+static void ox_mix_vjp(samba_vjp *g)
+{
+    samba_tensor *in[5] = { g->dout[0], g->in[3], g->in[4], g->in[1], g->in[2] };
+    g->din[0] = samba_apply(g->session, "onnx_mix", in, 5, NULL, 0);
+}
+
 /* ---- onnx_cumulate: sums of a row up to each element ---- */
 
 enum { OX_CUMULATE_EXCLUSIVE, OX_CUMULATE_REVERSE, OX_CUMULATE_ATTRS };
@@ -431,8 +578,17 @@ static void ox_cumulate_kernel(const samba_args *a)
     }
 }
 
+/* Sums from the other end. */
+static void ox_cumulate_vjp(samba_vjp *g)
+{
+    int32_t attr[OX_CUMULATE_ATTRS];
+    attr[OX_CUMULATE_EXCLUSIVE] = g->attr[OX_CUMULATE_EXCLUSIVE];
+    attr[OX_CUMULATE_REVERSE] = !g->attr[OX_CUMULATE_REVERSE];
+    g->din[0] = samba_apply(g->session, "onnx_cumulate", g->dout, 1, attr, OX_CUMULATE_ATTRS);
+}
+
 /* ---- onnx_top: the indices of the k largest (or smallest) of each row, in order of value; of
-   equal ones the first comes first ---- */
+   equal ones the first comes first. A NaN is larger than all numbers ---- */
 
 enum { OX_TOP_COUNT, OX_TOP_LARGEST, OX_TOP_ATTRS };
 
@@ -448,32 +604,53 @@ static bool ox_top_shape(samba_call *c)
     y->dim[y->ndim - 1] = count;
     return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
 }
-static double ox_top_value(const samba_args *a, int64_t at)
+/* Does element i of a row come before element j? */
+static bool ox_top_before(const samba_args *a, int64_t row, int32_t i, int32_t j)
 {
-    double x = a->in_spec[0].dtype == SAMBA_I32 ? ox_i32(a, 0)[at] : (double)a->in[0][at];
-    return a->attr[OX_TOP_LARGEST] ? x : -x;
+    bool largest = a->attr[OX_TOP_LARGEST] != 0;
+    double x = ox_element_of(a, row + i), y = ox_element_of(a, row + j);
+    if (x == y || (x != x && y != y)) return i < j;
+    if (x != x || y != y) return largest == (x != x);
+    return largest ? x > y : x < y;
 }
 
-/* The next after `last` (-1: the first) in the order: by value, then by index. */
-static int32_t ox_top_next(const samba_args *a, int64_t row, int64_t n, int32_t last)
+/* list[0 .. n) is a heap, in which parents come after their children, but for its entry at. */
+static void ox_top_sift(const samba_args *a, int64_t row, int32_t *list, int32_t n, int32_t at)
 {
-    double limit = last < 0 ? 0 : ox_top_value(a, row * n + last), most = 0;
-    int32_t best = -1;
-    for (int32_t i = 0; i < n; i++) {
-        double x = ox_top_value(a, row * n + i);
-        bool later = last < 0 || x < limit || (x == limit && i > last);
-        if (later && (best < 0 || x > most)) best = i, most = x;
+    for (int32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && ox_top_before(a, row, list[child], list[child + 1])) child++;
+        if (ox_top_before(a, row, list[child], list[at])) return;
+        int32_t kept = list[at];
+        list[at] = list[child];
+        list[child] = kept;
     }
-    return best < 0 ? 0 : best;
+}
+
+/* The first k of n in the order: a heap of those that are first so far, the last of them on top,
+   then sorted in its place. */
+static void ox_top_row(const samba_args *a, int64_t row, int32_t n, int32_t *list, int32_t k)
+{
+    for (int32_t i = 0; i < k; i++) list[i] = i;
+    for (int32_t i = k / 2 - 1; i >= 0; i--) ox_top_sift(a, row, list, k, i);
+    for (int32_t i = k; i < n; i++) {
+        if (!ox_top_before(a, row, i, list[0])) continue;
+        list[0] = i;
+        ox_top_sift(a, row, list, k, 0);
+    }
+
+    for (int32_t end = k - 1; end > 0; end--) {
+        int32_t last = list[0];
+        list[0] = list[end];
+        list[end] = last;
+        ox_top_sift(a, row, list, end, 0);
+    }
 }
 static void ox_top_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
-    int64_t n = x->dim[x->ndim - 1], k = a->attr[OX_TOP_COUNT];
+    int32_t n = x->dim[x->ndim - 1], k = a->attr[OX_TOP_COUNT];
     for (int64_t row = a->begin; row < a->end; row++)
-        for (int64_t j = 0; j < k; j++)
-            ox_out_i32(a)[row * k + j] = ox_top_next(a, row, n, j ? ox_out_i32(a)[row * k + j - 1]
-                                                     : -1);
+        ox_top_row(a, row * n, n, ox_out_i32(a) + row * k, k);
 }
 
 /* ---- onnx_det: x (*,n,n) -> (*), by elimination with pivots ---- */
@@ -531,25 +708,29 @@ static const samba_op ox_kernels[] = {
     { .name = "onnx_copy", .wire = 0x9000, .shape = ox_copy_shape, .work = ox_flat_work,
       .kernel = ox_copy_kernel, .vjp = ox_copy_vjp },
     { .name = "onnx_unary", .wire = 0x9001, .shape = ox_unary_shape, .work = ox_flat_work,
-      .kernel = ox_unary_kernel, .cost = 20 },
+      .kernel = ox_unary_kernel, .vjp = ox_unary_vjp, .cost = 20 },
     { .name = "onnx_integer", .wire = 0x9002, .shape = ox_integer_shape, .work = ox_flat_work,
       .kernel = ox_integer_kernel },
     { .name = "onnx_select", .wire = 0x9003, .shape = ox_select_shape, .work = ox_flat_work,
-      .kernel = ox_select_kernel },
+      .kernel = ox_select_kernel, .vjp = ox_select_vjp },
     { .name = "onnx_take", .wire = 0x9004, .shape = ox_take_shape, .work = ox_flat_work,
       .kernel = ox_take_kernel, .vjp = ox_take_vjp },
     { .name = "onnx_scatter", .wire = 0x9005, .shape = ox_scatter_shape, .work = ox_single_work,
-      .kernel = ox_scatter_kernel },
+      .kernel = ox_scatter_kernel, .vjp = ox_scatter_vjp },
     { .name = "onnx_fold", .wire = 0x9006, .shape = ox_fold_shape, .work = ox_row_work,
       .kernel = ox_fold_kernel },
     { .name = "onnx_cumulate", .wire = 0x9007, .shape = ox_cumulate_shape, .work = ox_row_work,
-      .kernel = ox_cumulate_kernel },
+      .kernel = ox_cumulate_kernel, .vjp = ox_cumulate_vjp },
+    { .name = "onnx_put", .wire = 0x900C, .shape = ox_put_shape, .work = ox_row_work,
+      .kernel = ox_put_kernel, .vjp = ox_put_vjp },
     { .name = "onnx_top", .wire = 0x9008, .shape = ox_top_shape, .work = ox_row_work,
       .kernel = ox_top_kernel },
     { .name = "onnx_fmod", .wire = 0x900A, .shape = ox_fmod_shape, .work = ox_flat_work,
       .kernel = ox_fmod_kernel },
     { .name = "onnx_truncate", .wire = 0x900B, .shape = ox_truncate_shape, .work = ox_flat_work,
       .kernel = ox_truncate_kernel },
+    { .name = "onnx_mix", .wire = 0x900D, .shape = ox_mix_shape, .work = ox_row_work,
+      .kernel = ox_mix_kernel, .vjp = ox_mix_vjp },
     { .name = "onnx_det", .wire = 0x9009, .shape = ox_det_shape, .work = ox_det_work,
       .kernel = ox_det_kernel },
 };

@@ -1,6 +1,6 @@
 /* model.h - of onnx_import.h: what a ModelProto says, read with suspicion. */
 
-#include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -142,6 +142,20 @@ static uint64_t ox_typed_bits(const Onnx__TensorProto *t, int64_t n)
     }
 }
 
+/* ---- Bytes ---- */
+
+/* A varint; NULL at the end of the bytes. */
+static const uint8_t *ox_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    *v = 0;
+    for (int shift = 0; p < end && shift < 64; shift += 7) {
+        *v |= (uint64_t)(*p & 0x7F) << shift;
+        if (!(*p++ & 0x80)) return p;
+    }
+    return NULL;
+}
+#include "source.h"
+
 /* ---- Values in other files, beside the model: external_data ---- */
 
 static const char *ox_external(const Onnx__TensorProto *t, const char *key)
@@ -169,6 +183,9 @@ static bool ox_is_below(const char *path)
 typedef struct ox_place {
     char *folder;                       /* as it was given; NULL: the model is not a file */
     char *root[2];                      /* resolved, each without links */
+    ox_source *model;                   /* the model itself */
+    const ox_left_out *left_out;        /* what was not unpacked of it */
+    int32_t n_left_out;
 } ox_place;
 
 static void ox_leave_place(ox_place *p)
@@ -177,16 +194,18 @@ static void ox_leave_place(ox_place *p)
     free(p->root[0]);
     free(p->root[1]);
 }
-static void ox_find_place(ox_place *p, const char *model)
+/* False: no memory. */
+static bool ox_find_place(ox_place *p, const char *model)
 {
-    memset(p, 0, sizeof *p);
-    if (!model) return;
+    if (!model) return true;
     char *real = onnx__resolve(model), *real_folder = real ? onnx__folder_of(real) : NULL;
     p->folder = onnx__folder_of(model);
     p->root[0] = p->folder ? onnx__resolve(p->folder) : NULL;
     p->root[1] = real_folder ? onnx__resolve(real_folder) : NULL;
+    bool fine = p->folder && (real_folder || !real);
     free(real_folder);
     free(real);
+    return fine;
 }
 
 /* Is a path, all links followed, below one of the roots? */
@@ -216,48 +235,45 @@ static bool ox_read_digits(const char *text, int64_t otherwise, int64_t *n)
     return !*text;
 }
 
-/* size bytes of an open file, where the tensor says they are. */
-static uint8_t *ox_read_range(const Onnx__TensorProto *t, FILE *f, size_t size, const char **why)
+/* Where in an open file size bytes of a tensor are; -1: they are not there. */
+static int64_t ox_find_range(const Onnx__TensorProto *t, const ox_source *file, size_t size,
+                             const char **why)
 {
-    int64_t at, length, there = onnx__file_size(f);
+    int64_t at, length;
     *why = "values in another file, at an offset or of a length that is no number";
     if (!ox_read_digits(ox_external(t, "offset"), 0, &at)
-        || !ox_read_digits(ox_external(t, "length"), (int64_t)size, &length)) return NULL;
+        || !ox_read_digits(ox_external(t, "length"), (int64_t)size, &length)) return -1;
     *why = "values in another file, of which the named part does not fill the shape";
-    if ((uint64_t)length != size) return NULL;
+    if ((uint64_t)length != size) return -1;
     *why = "values in another file, which is too short";
-    if (there < at || (uint64_t)(there - at) < size) return NULL;
-    *why = "values in another file, which cannot be read";
-    return onnx__read_part(f, at, size);
+    return file->size < at || (uint64_t)(file->size - at) < size ? -1 : at;
 }
 
-/* The bytes of a tensor, to be freed. */
-static uint8_t *ox_read_external(const Onnx__TensorProto *t, const ox_place *place, size_t size,
-                                 const char **why)
+/* Opens the file of a tensor's values, to be closed. False, with the reason. */
+static bool ox_open_external(const Onnx__TensorProto *t, const ox_place *place, ox_source *file,
+                             const char **why)
 {
     const char *location = ox_external(t, "location"), *reason = "";
     *why = "values in another file (external_data): the model itself must be a file, too";
-    if (!place || !place->folder) return NULL;
+    if (!place || !place->folder) return false;
     *why = "values in another file, which must be in the model's folder or below";
-    if (!location || !ox_is_below(location)) return NULL;
-    *why = "out of memory";
+    if (!location || !ox_is_below(location)) return false;
+    *why = ox_no_memory;
     char *path = (char *)malloc(strlen(place->folder) + strlen(location) + 2);
-    if (!path) return NULL;
+    if (!path) return false;
     sprintf(path, "%s/%s", place->folder, location);
-    FILE *f = onnx__open(path, &reason);
-    if (!f) {
+    file->f = onnx__open(path, &reason);
+    if (!file->f) {
         *why = strstr(reason, "pipe") || strstr(reason, "folder")
             ? "values in what is no regular file"
             : "values in another file, which cannot be read: put it beside the model";
     } else if (!ox_stays_there(place, path)) {
         *why = "values in another file, a link to a place outside of the model's folder";
-        fclose(f);
-        f = NULL;
+        ox_close_source(file);
     }
-    uint8_t *bytes = f ? ox_read_range(t, f, size, why) : NULL;
-    if (f) fclose(f);
     free(path);
-    return bytes;
+    file->size = file->f ? onnx__file_size(file->f) : 0;
+    return file->f != NULL;
 }
 
 /* A double of a model as a float; the largest of one is the largest of the other, as limits are
@@ -273,61 +289,129 @@ static bool ox_narrow_double(uint64_t bits, float *f)
     return limit || d != d || d - d != 0 || (d < 3.4028235677973366e38 && d > -3.4028235677973366e38);
 }
 
-/* The values of a TensorProto; raw: their bytes, or NULL if they have fields of their type. strict:
-   no double becomes infinite. */
-static onnx_array *ox_convert_tensor(const Onnx__TensorProto *t, const uint8_t *raw, bool strict,
-                                     const char **why)
+/* Element n of a from its bits; strict: no double becomes infinite. */
+static bool ox_set_element(onnx_array *a, int64_t n, uint64_t bits, bool strict)
 {
-    onnx_array *a = ox_new_array(t->data_type, (int32_t)t->n_dims, t->dims);
-    size_t size = ox_type_size(t->data_type);
-    bool fits = a != NULL;
-    for (int64_t n = 0; fits && n < a->count; n++) {
-        uint64_t bits = raw ? ox_little(raw + (size_t)n * size, size) : ox_typed_bits(t, n);
-        fits = ox_set_bits(a, n, bits);
-        if (strict && a->type == OX_DOUBLE) fits = ox_narrow_double(bits, &a->f[n]);
-    }
-    *why = !a ? "out of memory" : t->data_type == OX_DOUBLE ? "a double beyond the range of float"
+    if (!ox_set_bits(a, n, bits)) return false;
+    return !strict || a->type != OX_DOUBLE || ox_narrow_double(bits, &a->f[n]);
+}
+static const char *ox_unfit(int32_t type)
+{
+    return type == OX_DOUBLE ? "a double beyond the range of float"
         : "a uint64 above the range of int64";
-    if (fits) return a;
-    free(a);
-    return NULL;
 }
 
-/* The same for all tensors. NULL with a reason in why. */
+/* Values as they lie in memory, little-endian, block after block. */
+static bool ox_read_blocks(onnx_array *a, ox_source *from, int64_t at, bool strict,
+                           const char **why)
+{
+    const int64_t one = 1;
+    int64_t size = (int64_t)ox_type_size(a->type), each = OX_BLOCK / 8;
+    if (a->type == OX_FLOAT && *(const uint8_t *)&one)
+        return ox_copy_bytes(from, at, a->count * size, a->f);
+    for (int64_t n = 0; n < a->count; n += each) {
+        int64_t some = a->count - n < each ? a->count - n : each;
+        const uint8_t *p = ox_look(from, at + n * size, some * size);
+        if (!p) return false;
+        for (int64_t i = 0; i < some; i++) {
+            uint64_t bits = ox_little(p + i * size, (size_t)size);
+            if (!ox_set_element(a, n + i, bits, strict)) *why = ox_unfit(a->type);
+            if (*why == ox_unfit(a->type)) return false;
+        }
+    }
+    return true;
+}
+
+static bool ox_read_values(onnx_array *a, ox_source *from, int64_t at, bool strict,
+                           const char **why)
+{
+    *why = "values that cannot be read";
+    bool fine = ox_read_blocks(a, from, at, strict, why);
+    if (from->error == ENOMEM) *why = ox_no_memory;
+    return fine;
+}
+
+/* The same in fields of their type. */
+static bool ox_read_typed(onnx_array *a, const Onnx__TensorProto *t, bool strict, const char **why)
+{
+    *why = ox_unfit(a->type);
+    for (int64_t n = 0; n < a->count; n++)
+        if (!ox_set_element(a, n, ox_typed_bits(t, n), strict)) return false;
+    return true;
+}
+
+/* The entry of values that were not unpacked; NULL: they were, or there are none. */
+static const ox_left_out *ox_find_left_out(const Onnx__TensorProto *t, const ox_place *place)
+{
+    bool number = place && place->n_left_out && t->doc_string && *t->doc_string;
+    long i = number ? strtol(t->doc_string, NULL, 10) : -1;
+    return i >= 0 && i < place->n_left_out ? &place->left_out[i] : NULL;
+}
+
+static bool ox_is_external(const Onnx__TensorProto *t)
+{
+    return t->n_external_data
+        || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+/* Has the tensor as many values as its shape? Asked before room is made for them, or a file of a few
+   bytes could ask for gigabytes. Those of another file are counted when it is open. */
+static bool ox_fills_shape(const Onnx__TensorProto *t, const ox_place *place, int64_t count)
+{
+    size_t size = (size_t)count * ox_type_size(t->data_type);
+    const ox_left_out *out = ox_find_left_out(t, place);
+    if (ox_is_external(t)) return true;
+    if (out) {
+        bool fits = (uint64_t)out->size == size && (out->raw || t->data_type == OX_FLOAT);
+        return fits && !t->has_raw_data && !t->n_float_data;
+    }
+    return t->has_raw_data ? t->raw_data.len == size : ox_typed_elements(t) == (size_t)count;
+}
+
+/* Fills an array of the right shape with the values of a tensor. */
+static bool ox_fill_array(onnx_array *a, const Onnx__TensorProto *t, const ox_place *place,
+                          const char **why)
+{
+    size_t size = (size_t)a->count * ox_type_size(t->data_type);
+    ox_source other = { NULL, NULL, 0, NULL, 0, 0 };
+    if (ox_is_external(t)) {
+        if (!ox_open_external(t, place, &other, why)) return false;
+        int64_t at = ox_find_range(t, &other, size, why);
+        bool fine = at >= 0 && ox_read_values(a, &other, at, true, why);
+        ox_close_source(&other);
+        return fine;
+    }
+    const ox_left_out *out = ox_find_left_out(t, place);
+    if (out) return ox_read_values(a, place->model, out->at, true, why);
+    if (t->has_raw_data) {
+        other.bytes = t->raw_data.data;
+        other.size = (int64_t)t->raw_data.len;
+        return !size || ox_read_values(a, &other, 0, place != NULL, why);
+    }
+    return ox_read_typed(a, t, place != NULL, why);
+}
+
+/* The values of a TensorProto. NULL with a reason in why. */
 static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const ox_place *place,
                                   const char **why)
 {
     *why = "a tensor of strings, complex numbers or an unknown type";
     if (!ox_type_size(t->data_type)) return NULL;
     *why = "a tensor with more than 8 dimensions, a negative one, or too many elements";
-    if (t->n_dims > SAMBA_MAX_DIMS || ox_count((int32_t)t->n_dims, t->dims) < 0) return NULL;
-    size_t count = (size_t)ox_count((int32_t)t->n_dims, t->dims);
-    size_t size = count * ox_type_size(t->data_type);
-    if (t->n_external_data || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
-        uint8_t *bytes = ox_read_external(t, place, size, why);
-        onnx_array *a = bytes ? ox_convert_tensor(t, bytes, true, why) : NULL;
-        free(bytes);
-        return a;
-    }
+    int64_t count = t->n_dims > SAMBA_MAX_DIMS ? -1 : ox_count((int32_t)t->n_dims, t->dims);
+    if (count < 0) return NULL;
     *why = "a tensor whose data does not fill its shape";
-    if (t->has_raw_data ? t->raw_data.len != size : ox_typed_elements(t) != count) return NULL;
-    return ox_convert_tensor(t, t->has_raw_data ? t->raw_data.data : NULL, place != NULL, why);
+    if (!ox_fills_shape(t, place, count)) return NULL;
+    onnx_array *a = ox_new_array(t->data_type, (int32_t)t->n_dims, t->dims);
+    *why = ox_no_memory;
+    if (a && ox_fill_array(a, t, place, why)) return a;
+    free(a);
+    return NULL;
 }
 
 /* ---- Parsing: protobuf-c recurses without a limit, so nesting is measured first ---- */
 
 enum { OX_MAX_NESTING = 40 };
-
-/* A varint; NULL at the end of the bytes. */
-static const uint8_t *ox_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
-{
-    *v = 0;
-    for (int shift = 0; p < end && shift < 64; shift += 7) {
-        *v |= (uint64_t)(*p & 0x7F) << shift;
-        if (!(*p++ & 0x80)) return p;
-    }
-    return NULL;
-}
 
 /* Is a message sound, and nothing in it nested deeper than depth? */
 static bool ox_nesting_fits(const ProtobufCMessageDescriptor *type, const uint8_t *p,

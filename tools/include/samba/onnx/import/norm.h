@@ -63,12 +63,11 @@ static bool ox_op_batch_norm(ox_node *k)
 {
     samba_tensor *in[5], *x;
     float eps = ox_float(k, "epsilon", 1e-5f), momentum = ox_float(k, "momentum", 0.9f);
-    bool train = k->version >= 14 && ox_int(k, "training_mode", 0);
+    bool asked = ox_asks(k, 1) || ox_asks(k, 2) || ox_asks(k, 3) || ox_asks(k, 4);
+    bool train = k->version >= 14 ? ox_int(k, "training_mode", 0) != 0 : asked;
     for (int i = 0; i < 5; i++)
         if (!(in[i] = ox_in(k, i))) return false;
     x = in[0];
-    if (k->version < 14 && (ox_asks(k, 1) || ox_asks(k, 2)))
-        return ox_refuse(k, "in training mode before version 14 is not offered");
     if (k->version < 9 && !ox_int(k, "spatial", 1))
         return ox_refuse(k, "with spatial = 0 is not offered");
     samba_tensor *mean = ox_per_channel(in[3], x), *var = ox_per_channel(in[4], x);
@@ -76,11 +75,19 @@ static bool ox_op_batch_norm(ox_node *k)
         samba_shape axes = samba_scalar_shape();
         for (int32_t d = 0; d < x->shape.ndim; d++)
             if (d != 1) axes.dim[axes.ndim++] = d;
+        if (x->shape.ndim < 2 || samba_count(&x->shape) == x->shape.dim[1])
+            return ox_refuse(k, "with training_mode = 1 needs more than one value for each "
+                             "channel: the variance of one is 0, and nothing passes; give a larger "
+                             "batch, or export the model in evaluation mode");
         mean = samba_mean(x, axes, true);
         var = ox_variance(x, mean, axes);
         if (ox_asks(k, 1) && !ox_give(k, 1, ox_type(k, 3), ox_running(in[3], mean, momentum)))
             return false;
         if (ox_asks(k, 2) && !ox_give(k, 2, ox_type(k, 4), ox_running(in[4], var, momentum)))
+            return false;
+        if (ox_asks(k, 3) && !ox_give(k, 3, ox_type(k, 3), samba_reshape(mean, in[3]->shape)))
+            return false;
+        if (ox_asks(k, 4) && !ox_give(k, 4, ox_type(k, 4), samba_reshape(var, in[4]->shape)))
             return false;
     }
     samba_tensor *scale = ox_per_channel(in[1], x), *bias = ox_per_channel(in[2], x);
@@ -136,8 +143,7 @@ static bool ox_op_lrn(ox_node *k)
     for (int64_t i = 0; band && i < n; i++)
         for (int64_t j = 0; j < n; j++)
             band[i * n + j] = j >= i - (size - 1) / 2 && j <= i + size / 2;
-    samba_tensor *w = band ? ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE(n, n), band) : NULL;
-    samba_tensor *sums = samba_affine(ox_to_last(samba_mul(x, x), 1), w, NULL);
+    samba_tensor *sums = ox_mix(k->c, ox_to_last(samba_mul(x, x), 1), band, n, n);
     sums = samba_scale(ox_from_last(sums, 1), ox_float(k, "alpha", 1e-4f) / (float)size);
     samba_tensor *power = samba_number(k->c->s, ox_float(k, "beta", 0.75f));
     samba_tensor *base = samba_shift(sums, ox_float(k, "bias", 1.0f));

@@ -51,15 +51,21 @@ static int32_t ox_place_of(const ox_labeled *x, int32_t label)
     return -1;
 }
 
+/* A to Z and a to z, whatever the locale. */
+static bool ox_is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* Reads the labels of one term, up to a comma or arrow; ndim < 0: of the result. */
 static const char *ox_read_labels(const char *p, int32_t ndim, int32_t dots, int32_t *label,
                                   int32_t *n)
 {
     int32_t letters = 0;
-    for (const char *q = p; *q && *q != ',' && *q != '-'; q++) letters += isalpha((uint8_t)*q) != 0;
+    for (const char *q = p; *q && *q != ',' && *q != '-'; q++) letters += ox_is_letter(*q);
     if (ndim >= 0) dots = ndim - letters;
     for (*n = 0; *p && *p != ',' && *p != '-'; p++) {
-        if (isalpha((uint8_t)*p) && *n < SAMBA_MAX_DIMS) label[(*n)++] = *p;
+        if (ox_is_letter(*p) && *n < SAMBA_MAX_DIMS) label[(*n)++] = *p;
         if (p[0] != '.' || p[1] != '.' || p[2] != '.') continue;
         for (int32_t i = dots - 1; i >= 0 && *n < SAMBA_MAX_DIMS; i--) label[(*n)++] = 256 + i;
         p += 2;
@@ -177,7 +183,7 @@ static int32_t ox_implied_labels(const char *equation, int32_t dots, int32_t *la
 {
     int32_t n = 0, count[128] = { 0 };
     for (const char *p = equation; *p; p++)
-        if (isalpha((uint8_t)*p)) count[(uint8_t)*p & 127]++;
+        if (ox_is_letter(*p)) count[(uint8_t)*p & 127]++;
     for (int32_t i = dots - 1; i >= 0 && n < SAMBA_MAX_DIMS; i--) label[n++] = 256 + i;
     for (int32_t c = 0; c < 128; c++)
         if (count[c] == 1 && n < SAMBA_MAX_DIMS) label[n++] = c;
@@ -197,7 +203,7 @@ static bool ox_read_equation(ox_node *k, char *equation, ox_labeled *x, int32_t 
         int32_t letters = 0, ndim = x[i].t->shape.ndim;
         p = ox_read_labels(p, ndim, 0, x[i].label, &n);
         if (n != ndim) return ox_refuse(k, "\"%s\" does not fit input %d", equation, i);
-        for (; begin < p; begin++) letters += isalpha((uint8_t)*begin) != 0;
+        for (; begin < p; begin++) letters += ox_is_letter(*begin);
         if (ndim - letters > most_dots) most_dots = ndim - letters;
         if (i + 1 < k->n_in && *p++ != ',')
             return ox_refuse(k, "\"%s\" has fewer terms than there are inputs", equation);

@@ -42,7 +42,8 @@ static int32_t ox_scale_axis(ox_node *k, const samba_tensor *x, const samba_tens
     return ox_axis(k, ox_int(k, "axis", 1), x->shape.ndim);
 }
 
-/* round(x) + zero, within the type's range; a zero of NULL is 0. */
+/* round(x) + zero, within the type's range; a zero of NULL is 0. 8 bits would hide a NaN: it ends the
+   run. */
 static samba_tensor *ox_saturated(samba_tensor *x, samba_tensor *zero, int32_t type)
 {
     float low = type == OX_INT8 ? -128.0f : type == OX_INT16 ? -32768.0f : 0.0f;
@@ -50,7 +51,8 @@ static samba_tensor *ox_saturated(samba_tensor *x, samba_tensor *zero, int32_t t
         : type == OX_UINT16 ? 65535.0f : 255.0f;
     x = ox_unary(x, OX_ROUND);
     if (zero) x = samba_add(x, ox_to_f32(zero));
-    return ox_to_i32(ox_clamp(x, low, high));
+    x = ox_clamp(x, low, high);
+    return x ? samba_apply(x->session, "onnx_truncate", &x, 1, NULL, 0) : NULL;
 }
 static bool ox_is_small(int32_t type)
 {

@@ -68,7 +68,7 @@ static samba_tensor *ox_reduce_floats(samba_tensor *x, const ox_axes *a, bool ke
     case OX_R_LOG_SUM: return samba_log(samba_sum(x, axes, keep));
     case OX_R_SUM_SQUARE: return samba_sum(samba_mul(x, x), axes, keep);
     default:
-        most = samba_max(x, axes, true);
+        most = ox_clamp(samba_max(x, axes, true), -FLT_MAX, FLT_MAX);   /* inf - inf is NaN */
         x = samba_log(samba_sum(samba_exp(samba_sub(x, most)), axes, keep));
         return x ? samba_add(x, samba_reshape(most, x->shape)) : NULL;
     }

@@ -97,9 +97,9 @@ static samba_tensor *ox_resize_smooth(ox_node *k, samba_tensor *x, int32_t axis,
                                                                 : weight[t]);
     }
     if (!matrix || !bias) return NULL;
-    samba_tensor *w = ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE((int32_t)m, (int32_t)n), matrix);
-    samba_tensor *b = any ? ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE((int32_t)m), bias) : NULL;
-    return ox_from_last(samba_affine(ox_to_last(x, axis), w, b), axis);
+    samba_tensor *y = ox_mix(k->c, ox_to_last(x, axis), matrix, (int32_t)m, (int32_t)n);
+    if (any) y = samba_add(y, ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE((int32_t)m), bias));
+    return ox_from_last(y, axis);
 }
 static const char *ox_choice(const ox_node *k, const char *name, const char *const *choices)
 {
@@ -276,7 +276,9 @@ static void ox_grid_kernel(const samba_args *a)
 }
 static bool ox_op_grid_sample(ox_node *k)
 {
-    samba_tensor *in[2] = { ox_in(k, 0), ox_in(k, 1) };
+    samba_tensor *in[2];
+    in[0] = ox_in(k, 0);
+    in[1] = ox_in(k, 1);
     int mode = OX_LINEAR, padding = OX_ZEROS;
     if (ox_text_is(k, "mode", "", "nearest")) mode = OX_NEAREST;
     if (ox_text_is(k, "mode", "", "bicubic") || ox_text_is(k, "mode", "", "cubic"))
@@ -357,7 +359,8 @@ static void ox_roi_kernel(const samba_args *a)
 }
 static bool ox_op_roi_align(ox_node *k)
 {
-    samba_tensor *in[3] = { ox_in(k, 0), ox_in(k, 1), ox_in(k, 2) };
+    samba_tensor *in[3];
+    for (int i = 0; i < 3; i++) in[i] = ox_in(k, i);
     int64_t h = ox_int(k, "output_height", 1), w = ox_int(k, "output_width", 1);
     int64_t ratio = ox_int(k, "sampling_ratio", 0);
     if (h < 1 || w < 1 || h > 4096 || w > 4096 || ratio < 0 || ratio > 4096)

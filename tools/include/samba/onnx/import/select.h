@@ -149,7 +149,8 @@ typedef struct ox_boxes {
     const onnx_array *box, *score;      /* (batches, boxes, 4), (batches, classes, boxes) */
     bool centered;                      /* (x, y, width, height), not two corners (y, x) */
     double overlap;                     /* intersection over union; above, the worse one goes */
-    double least;                       /* only what scores more is chosen */
+    double least;                       /* only what scores more is chosen, if there is a limit */
+    bool limited;
 } ox_boxes;
 
 /* low[2], high[2] of a box. */
@@ -190,8 +191,8 @@ static int32_t ox_choose_boxes(const ox_boxes *b, int64_t batch, const float *sc
     while (n < most) {
         int32_t best = -1;
         for (int32_t i = 0; i < n_boxes; i++)
-            if (!gone[i] && (double)score[i] > b->least && (best < 0 || score[i] > score[best]))
-                best = i;
+            if (!gone[i] && (!b->limited || (double)score[i] > b->least) && score[i] == score[i]
+                && (best < 0 || score[i] > score[best])) best = i;
         if (best < 0) break;
         gone[best] = true;
         chosen[n++] = best;
@@ -215,7 +216,7 @@ static bool ox_read_boxes(ox_node *k, ox_boxes *b, double *most)
     b->score = b->box ? ox_need(k, 1, "scores, which decide the size of the result,") : NULL;
     if (!b->score) return false;
     b->centered = ox_int(k, "center_point_box", 0) != 0;
-    b->overlap = 0, b->least = -HUGE_VAL;
+    b->overlap = 0, b->least = 0, b->limited = ox_has(k, 4);
     const int64_t *box = b->box->dim, *score = b->score->dim;
     if (!b->box->f || !b->score->f || b->box->ndim != 3 || b->score->ndim != 3 || box[2] != 4
         || box[0] != score[0] || box[1] != score[2])

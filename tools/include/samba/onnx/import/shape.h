@@ -8,7 +8,7 @@ static bool ox_give_reshaped(ox_node *k, ox_value *x, int32_t ndim, const int64_
 {
     if (ndim > SAMBA_MAX_DIMS)
         return ox_refuse(k, "the result has %d dimensions; %d are the most", ndim, SAMBA_MAX_DIMS);
-    if (x->host && !x->t && x->known && !x->parameter) {
+    if (x->host && !x->t && x->known && !x->leaf) {
         if (ox_count(ndim, dim) != x->host->count)
             return ox_refuse(k, "the elements do not fill the new shape");
         onnx_array *a = ox_host_array(k->c, x->type, ndim, dim);
@@ -143,7 +143,7 @@ static bool ox_join_lists(ox_node *k)
 }
 static bool ox_is_list(const ox_value *v)
 {
-    return v && v->known && !v->parameter && !v->sequence && ox_ndim(v) == 1;
+    return v && v->known && !v->leaf && !v->sequence && ox_ndim(v) == 1;
 }
 
 /* Tensors along an axis; samba_cat chains where there are many. */
@@ -275,7 +275,7 @@ static bool ox_op_slice(ox_node *k)
 
 /* ---- Padding, repeating, stretching ---- */
 
-/* Where element i - before of n lies after padding; -1: outside. */
+/* Which of n elements stands at a place before, among or behind them; -1: none. */
 enum { OX_PAD_CONSTANT, OX_PAD_EDGE, OX_PAD_REFLECT, OX_PAD_WRAP };
 static int32_t ox_padded(int64_t at, int64_t n, int mode)
 {
@@ -287,17 +287,30 @@ static int32_t ox_padded(int64_t at, int64_t n, int mode)
     at = (at % period + period) % period;
     return (int32_t)(at < n ? at : period - at);
 }
+
+/* A negative padding cuts. What is left is what the other side repeats or mirrors. */
 static samba_tensor *ox_pad_axis(ox_node *k, samba_tensor *x, int32_t axis, int64_t before,
                                  int64_t after, int mode, int32_t word)
 {
     if (!x || (!before && !after)) return x;
     int64_t n = x->shape.dim[axis], m = n + before + after;
-    int32_t *index = m > 0 ? (int32_t *)ox_new(k->c, m, sizeof *index) : NULL;
-    if (m <= 0) ox_refuse(k, "the result has no elements");
+    int64_t first = before < 0 ? -before : 0, left = n - first + (after < 0 ? after : 0);
+    bool made_of_nothing = left <= 0 && mode != OX_PAD_CONSTANT;
+    if (m <= 0 || made_of_nothing) {
+        ox_refuse(k, m <= 0 ? "the result has no elements"
+                  : "its negative paddings leave no elements to repeat");
+        return NULL;
+    }
+    int32_t *index = (int32_t *)ox_new(k->c, m, sizeof *index);
     if (!index) return NULL;
-    for (int64_t i = 0; i < m; i++) index[i] = ox_padded(i - before, n, mode);
-    samba_tensor *in[2] = { ox_to_last(x, axis),
-                            ox_constant(k->c, SAMBA_I32, SAMBA_SHAPE((int32_t)m), index) };
+
+    for (int64_t i = 0; i < m; i++) {
+        int32_t at = ox_padded(i - before - first, left, mode);
+        index[i] = at < 0 ? -1 : at + (int32_t)first;
+    }
+    samba_tensor *in[2];
+    in[0] = ox_to_last(x, axis);
+    in[1] = ox_constant(k->c, SAMBA_I32, SAMBA_SHAPE((int32_t)m), index);
     samba_tensor *y = in[0] && in[1]
         ? samba_apply(k->c->s, "onnx_take", in, 2, &word, 1) : NULL;
     return ox_from_last(y, axis);
@@ -398,10 +411,9 @@ static bool ox_op_size(ox_node *k)
     if (y) y->i[0] = ox_size(k->in[0]);
     return ox_give_host(k, 0, y);
 }
-static ox_value *ox_initializer_value(ox_import *c, const Onnx__TensorProto *t);
 static onnx_array *ox_attribute_tensor(ox_node *k, const Onnx__TensorProto *t)
 {
-    ox_value *v = ox_initializer_value(k->c, t);
+    ox_value *v = ox_attribute_value(k->c, t);
     return v ? v->host : NULL;
 }
 static bool ox_op_constant(ox_node *k)

@@ -84,8 +84,9 @@ static samba_tensor *ox_transform(ox_import *c, samba_tensor *re, samba_tensor *
     samba_tensor *sine = cosine ? ox_waves(c, rows, n, length, true) : NULL;
     if (!sine) return NULL;
     float sign = inverse ? 1.0f : -1.0f, share = inverse ? 1.0f / (float)length : 1.0f;
-    samba_tensor *part[2] = { samba_affine(re, cosine, NULL),
-                              samba_scale(samba_affine(re, sine, NULL), sign) };
+    samba_tensor *part[2];
+    part[0] = samba_affine(re, cosine, NULL);
+    part[1] = samba_scale(samba_affine(re, sine, NULL), sign);
     if (im) part[0] = samba_sub(part[0], samba_scale(samba_affine(im, sine, NULL), sign));
     if (im) part[1] = samba_add(part[1], samba_affine(im, cosine, NULL));
     samba_tensor *y = part[0] ? samba_stack(part, 2, part[0]->shape.ndim) : NULL;
@@ -269,9 +270,11 @@ static bool ox_op_tf_idf(ox_node *k)
     int32_t n = 0, size = 0;
     if (ox_attribute(k, "pool_strings")) return ox_refuse(k, "works on strings");
     if (!ox_grams_are_sound(k, &size)) return ox_refuse(k, "has n-grams that are not sound");
-    samba_tensor *in[5] = { ox_in(k, 0), ox_list_constant(k, "pool_int64s", &n, INT32_MAX),
-                            ox_list_constant(k, "ngram_counts", &n, INT32_MAX),
-                            ox_list_constant(k, "ngram_indexes", &n, INT32_MAX), NULL };
+    samba_tensor *in[5];
+    in[0] = ox_in(k, 0);
+    in[1] = ox_list_constant(k, "pool_int64s", &n, INT32_MAX);
+    in[2] = ox_list_constant(k, "ngram_counts", &n, INT32_MAX);
+    in[3] = ox_list_constant(k, "ngram_indexes", &n, INT32_MAX);
     const Onnx__AttributeProto *w = ox_attribute(k, "weights");
     if (w && w->n_floats && w->n_floats != (size_t)n) return ox_refuse(k, "has too few weights");
     in[4] = w && w->n_floats ? ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE(n), w->floats)

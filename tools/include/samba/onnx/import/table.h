@@ -233,6 +233,13 @@ static const ox_row ox_rows[] = {
 };
 enum { OX_N_ROWS = sizeof ox_rows / sizeof *ox_rows };
 
+static const ox_row *ox_find_row(const char *op)
+{
+    for (int i = 0; i < OX_N_ROWS; i++)
+        if (!strcmp(ox_rows[i].op, op)) return &ox_rows[i];
+    return NULL;
+}
+
 SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user)
 {
     char line[120];

@@ -20,12 +20,6 @@ static int64_t ox_domain_version(const ox_import *c, const char *domain)
     }
     return 0;
 }
-static const ox_row *ox_find_row(const char *op)
-{
-    for (int i = 0; i < OX_N_ROWS; i++)
-        if (!strcmp(ox_rows[i].op, op)) return &ox_rows[i];
-    return NULL;
-}
 /* What a function of the model itself is found by; NULL: no memory. */
 static const char *ox_function_key(ox_import *c, const char *domain, const char *name)
 {
@@ -101,6 +95,8 @@ static bool ox_open_node(ox_import *c, const Onnx__NodeProto *p, ox_node *k)
         if (!*p->input[i]) continue;
         k->in[i] = ox_lookup(c, p->input[i]);
         if (!k->in[i]) return ox_refuse(k, "its input %s is made by nobody", p->input[i]);
+        int32_t use = k->in[i]->state ? ox_use_of(p, i, k->reach, false) : OX_DATA;
+        if (!(use & OX_DATA) && (use & OX_STATE)) k->in[i] = k->in[i]->state;
     }
     return true;
 }
@@ -110,7 +106,8 @@ static bool ox_can_fold(const ox_node *k)
 {
     for (int32_t i = 0; i < k->n_in; i++) {
         const ox_value *v = k->in[i];
-        if (v && (!v->known || v->parameter || v->sequence)) return false;
+        bool recorded = v && v->leaf && k->reach != OX_KNOWN;
+        if (v && (!v->known || recorded || v->sequence)) return false;
     }
     return true;
 }
@@ -142,34 +139,58 @@ static bool ox_run_row(ox_node *k, const ox_row *row)
     samba_session *s = k->c->s;
     bool fold = !row->whole && ox_can_fold(k), tracing = samba_tracing(s);
     k->arg = row->arg;
+    ox_run_fn nothing = row->whole ? NULL : ox_on_nothing(k, row);
     if (fold) samba_set_tracing(s, false);
-    bool fine = row->run(k) && samba_ok(s);
+    bool fine = (nothing ? nothing(k) : row->run(k)) && samba_ok(s);
     if (fold && samba_ok(s)) samba_set_tracing(s, tracing);
     return fine && ox_bind_outputs(k, fold);
+}
+/* The row of a node's op; NULL after a refusal. */
+static const ox_row *ox_offered(ox_node *k)
+{
+    ox_import *c = k->c;
+    const Onnx__NodeProto *p = k->p;
+    const ox_row *row = ox_find_row(p->op_type);
+    bool training = p->domain && !strcmp(p->domain, "ai.onnx.preview.training");
+    bool ours = training || ox_is_default_domain(p->domain);
+    k->version = ox_domain_version(c, p->domain);
+    if (!row || !ours || training != (row->last == 1)) {
+        ox_refuse(k, "this op%s%.80s is not offered: tools/samba onnx-ops lists those that are",
+                  ours ? "" : " of domain ", ours ? "" : p->domain);
+        return NULL;
+    }
+    if (k->version >= row->first && k->version <= row->last) return row;
+    ox_refuse(k, "is offered for op sets %d to %d, not for %lld", row->first, row->last,
+              (long long)k->version);
+    return NULL;
 }
 static bool ox_run_known_node(ox_node *k)
 {
     ox_import *c = k->c;
     const Onnx__NodeProto *p = k->p;
+    k->reach = ox_reach_of(c, p);
+    if (++c->n_nodes > c->max_nodes)
+        return ox_refuse(k, "loops unroll to more than %d nodes", OX_MAX_UNROLLED);
     if (!ox_open_node(c, p, k)) return false;
     const Onnx__FunctionProto *f = ox_find_function(c, p);
     if (f) return ox_call_function(k, f) && ox_bind_outputs(k, false);
-    const ox_row *row = ox_find_row(p->op_type);
-    bool training = p->domain && !strcmp(p->domain, "ai.onnx.preview.training");
-    k->version = ox_domain_version(c, p->domain);
-    if (!row || (!training && !ox_is_default_domain(p->domain)) || training != (row->last == 1)) {
-        bool ours = training || ox_is_default_domain(p->domain);
-        return ox_refuse(k, "this op%s%.80s is not offered: tools/samba onnx-ops lists those that "
-                         "are", ours ? "" : " of domain ", ours ? "" : p->domain);
-    }
-    if (k->version < row->first || k->version > row->last)
-        return ox_refuse(k, "is offered for op sets %d to %d, not for %lld", row->first, row->last,
-                         (long long)k->version);
-    return ox_run_row(k, row);
+    const ox_row *row = ox_offered(k);
+    bool fine = row && ox_run_row(k, row);
+    for (int32_t i = 0; fine && i < k->n_in; i++) ox_drop_host(k->in[i]);
+    return fine;
 }
 
-/* Runs a node. What fails in it is an error that names the node, the innermost one. */
-static bool ox_run_node(ox_import *c, const Onnx__NodeProto *p)
+/* A refusal that needs no values: reading the weights of a large model takes a while. */
+static bool ox_check_node(ox_node *k)
+{
+    if (ox_find_function(k->c, k->p)) return true;
+    const ox_row *row = ox_offered(k);
+    bool never = row && (row->run == ox_op_random || row->run == ox_op_strings);
+    return never ? row->run(k) : row != NULL;
+}
+
+/* What fails in a node is an error that names the node, the innermost one. */
+static bool ox_with_node(ox_import *c, const Onnx__NodeProto *p, bool (*run)(ox_node *k))
 {
     ox_node k;
     char name[240], context[600];
@@ -180,10 +201,7 @@ static bool ox_run_node(ox_import *c, const Onnx__NodeProto *p)
     memset(&k, 0, sizeof k);
     k.c = c;
     k.p = p;
-    bool fine = ++c->n_nodes <= c->max_nodes;
-    if (!fine)
-        ox_refuse(&k, "loops unroll to more than %d nodes", OX_MAX_UNROLLED);
-    fine = fine && ox_run_known_node(&k);
+    bool fine = run(&k);
     if (!fine && samba_ok(c->s)) ox_refuse(&k, "refused without a reason");
     samba_error_context(c->s, outer);
     return fine;
@@ -191,7 +209,13 @@ static bool ox_run_node(ox_import *c, const Onnx__NodeProto *p)
 static bool ox_run_nodes(ox_import *c, Onnx__NodeProto **node, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!ox_run_node(c, node[i])) return false;
+        if (!ox_with_node(c, node[i], ox_run_known_node)) return false;
+    return true;
+}
+static bool ox_check_ops(ox_import *c, const Onnx__GraphProto *g)
+{
+    for (size_t i = 0; i < g->n_node; i++)
+        if (!ox_with_node(c, g->node[i], ox_check_node)) return false;
     return true;
 }
 
@@ -202,7 +226,7 @@ static bool ox_is_leaf(const ox_import *c, const onnx_graph *g, const samba_tens
     for (int32_t i = 0; i < g->n_in; i++)
         if (g->in[i].tensor == t) return true;
     for (const ox_binding *b = c->scope->first; b; b = b->next)
-        if (b->value->parameter && b->value->t == t) return true;
+        if (b->value->leaf && b->value->t == t) return true;
     return false;
 }
 static bool ox_add_output(ox_import *c, onnx_graph *g, const char *name, ox_value *v, int32_t item)
@@ -210,7 +234,7 @@ static bool ox_add_output(ox_import *c, onnx_graph *g, const char *name, ox_valu
     onnx_port *p = ox_add_port(c, g->out, &g->n_out, name, v->type, item);
     if (!p) return false;
     if (v->none) return true;
-    if (v->known && !v->parameter) {
+    if (v->known && !v->leaf) {
         p->constant = ox_known_array(c, v);
         return p->constant != NULL;
     }
@@ -249,8 +273,9 @@ static bool ox_trace_model(ox_import *c, onnx_graph *g)
     c->run = ox_run_nodes;
     c->max_nodes = (int64_t)from->n_node + OX_MAX_UNROLLED;
     c->initializers = (ox_initializer **)ox_new(c, OX_N_INITIALIZERS, sizeof *c->initializers);
-    return c->initializers && ox_list_functions(c) && ox_bind_initializers(c, from)
-        && ox_make_parameters(c) && ox_bind_inputs(c, g, from)
+    return c->initializers && ox_list_functions(c) && ox_check_ops(c, from) && ox_sort_model(c)
+        && ox_reach_model(c) && ox_declare_initializers(c, from) && ox_check_inputs(c, from)
+        && ox_fill_initializers(c, from) && ox_bind_inputs(c, g, from)
         && ox_run_nodes(c, from->node, from->n_node) && ox_collect_outputs(c, g, from);
 }
 
@@ -273,27 +298,57 @@ static void ox_say_wants(const ox_import *c, onnx_graph *g)
         snprintf(g->wants_value, sizeof g->wants_value, "%.9g", (double)v->f[0]);
 }
 
+/* Unpacks a model without its weights; NULL after a refusal. */
+static ProtobufCMessage *ox_unpack_model(samba_session *s, ox_skeleton *k)
+{
+    errno = 0;
+    bool sound = k->from->size > 0
+        && ox_copy_message(k, OX_M_MODEL, 0, k->from->size, OX_MAX_NESTING);
+    ProtobufCMessage *m = sound ? ox_unpack(&onnx__model_proto__descriptor, k->bytes, k->n) : NULL;
+    free(k->bytes);
+    k->bytes = NULL;
+    if (m) return m;
+    if (!k->from->error && (errno == ENOMEM || k->why == ox_no_memory)) k->from->error = ENOMEM;
+    if (k->from->error) {
+        samba_fail(s, k->from->error == ENOMEM ? SAMBA_ENOMEM : SAMBA_EIO,
+                   "ONNX: the model cannot be read: %s", strerror(k->from->error));
+        return NULL;
+    }
+    const char *why = k->why ? k->why : "cut off, damaged, or nested too deep";
+    samba_fail(s, k->why ? SAMBA_EOP : SAMBA_EIO, "ONNX: not a ModelProto: %s", why);
+    return NULL;
+}
+
 /* path: of the model, whose folder may have files of weights; NULL: it has no folder. */
-static bool ox_trace_from(samba_session *s, const void *bytes, size_t size, const char *path,
+static bool ox_trace_from(samba_session *s, ox_source *from, const char *path,
                           const onnx_options *options, onnx_graph *g)
 {
     ox_import c;
+    ox_skeleton k;
     memset(&c, 0, sizeof c);
+    memset(&k, 0, sizeof k);
     memset(g, 0, sizeof *g);
     if (!samba_ok(s)) return false;
-    ProtobufCMessage *m = ox_unpack(&onnx__model_proto__descriptor, bytes, size);
-    if (!m)
-        return samba_fail(s, SAMBA_EIO, "ONNX: not a ModelProto: cut off, damaged, or nested too "
-                          "deep");
+    k.from = from;
+    ProtobufCMessage *m = ox_unpack_model(s, &k);
+    if (!m) {
+        free(k.left_out);
+        return false;
+    }
     c.s = s;
     c.options = options;
     c.tracing = samba_tracing(s);
-    c.may_hold = ox_constant_limit(options, size);
+    c.may_hold = ox_constant_limit(options, (size_t)from->size);
     c.model = (const Onnx__ModelProto *)(const void *)m;
+    c.place.model = from;
+    c.place.left_out = k.left_out;
+    c.place.n_left_out = k.n_left_out;
     const char *context = samba_error_context(s, "ONNX: ");
-    ox_find_place(&c.place, path);
-    bool fine = ox_trace_model(&c, g) && samba_ok(s);
+    bool fine = ox_find_place(&c.place, path)
+        || samba_fail(s, SAMBA_ENOMEM, "out of memory while importing");
+    fine = fine && ox_trace_model(&c, g) && samba_ok(s);
     ox_leave_place(&c.place);
+    free(k.left_out);
     if (!fine && samba_ok(s)) samba_fail(s, SAMBA_EOP, "refused without a reason");
     samba_error_context(s, context);
     samba_set_tracing(s, c.tracing);
@@ -309,18 +364,21 @@ static bool ox_trace_from(samba_session *s, const void *bytes, size_t size, cons
 SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,
                                      const onnx_options *options, onnx_graph *g)
 {
-    return ox_trace_from(s, bytes, size, NULL, options, g);
+    ox_source from = { (const uint8_t *)bytes, NULL, (int64_t)size, NULL, 0, 0 };
+    return ox_trace_from(s, &from, NULL, options, g);
 }
 SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_options *options,
                                onnx_graph *g)
 {
-    size_t size;
     const char *why = "";
-    void *bytes = onnx__read_file(path, &size, &why);
+    ox_source from = { NULL, NULL, 0, NULL, 0, 0 };
     memset(g, 0, sizeof *g);
-    bool fine = bytes ? ox_trace_from(s, bytes, size, path, options, g)
+    from.f = onnx__open(path, &why);
+    from.size = from.f ? onnx__file_size(from.f) : 0;
+    if (from.f && from.size <= 0) why = from.size == 0 ? "is empty" : "cannot be read";
+    bool fine = from.size > 0 ? ox_trace_from(s, &from, path, options, g)
         : samba_fail(s, SAMBA_EIO, "ONNX: %s %s", path, why);
-    free(bytes);
+    ox_close_source(&from);
     return fine;
 }
 SAMBA_ONNX_API void onnx_release(onnx_graph *g)
@@ -346,17 +404,16 @@ SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p)
 
 SAMBA_ONNX_API bool onnx_send(const onnx_port *port, const onnx_array *a)
 {
-    ox_import c;
-    memset(&c, 0, sizeof c);
     if (!port->tensor) return true;     /* nothing to send */
-    c.s = port->tensor->session;
+    samba_session *s = port->tensor->session;
     if (!a || a->count != samba_count(&port->tensor->shape) || ox_carrier(a->type)
         != port->tensor->dtype)
-        return samba_fail(c.s, SAMBA_ESHAPE, "ONNX: the values for input %s %S are others in type "
+        return samba_fail(s, SAMBA_ESHAPE, "ONNX: the values for input %s %S are others in type "
                           "or number", port->name, &port->tensor->shape);
-    const void *data = a->f ? a->f : ox_narrow(&c, a);
+    void *narrow = a->f ? NULL : ox_narrow(s, a);
+    const void *data = a->f ? a->f : narrow;
     bool fine = data && samba_write(port->tensor, data);
-    ox_free_blocks(c.blocks);
+    free(narrow);
     return fine;
 }
 SAMBA_ONNX_API onnx_array *onnx_fetch(const onnx_port *port)

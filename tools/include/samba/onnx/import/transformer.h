@@ -77,11 +77,17 @@ static samba_tensor *ox_rotated(samba_tensor *x, samba_tensor *cosine, samba_ten
     samba_tensor *two = samba_reshape(x, pairs);
     samba_tensor *re = samba_reshape(samba_slice(two, axis, 0, 1, 1), part);
     samba_tensor *im = samba_reshape(samba_slice(two, axis, 1, 2, 1), part);
-    samba_tensor *new_re = samba_sub(samba_mul(cosine, re), samba_mul(sine, im));
-    samba_tensor *new_im = samba_add(samba_mul(sine, re), samba_mul(cosine, im));
+    samba_tensor *kept = samba_mul(cosine, re), *turned = samba_mul(sine, im);
+    samba_tensor *new_re = samba_sub(kept, turned);
+    turned = samba_mul(sine, re);
+    kept = samba_mul(cosine, im);
+    samba_tensor *new_im = samba_add(turned, kept);
     if (!new_re || !new_im) return NULL;
+
+    samba_tensor *both[2];
     pairs.dim[axis] = 1;
-    samba_tensor *both[2] = { samba_reshape(new_re, pairs), samba_reshape(new_im, pairs) };
+    both[0] = samba_reshape(new_re, pairs);
+    both[1] = samba_reshape(new_im, pairs);
     return samba_reshape(samba_cat(both, 2, axis), s);
 }
 
@@ -204,11 +210,20 @@ static bool ox_visible(ox_node *k, int32_t queries, int32_t keys, int32_t past,
     return samba_ok(c->s);
 }
 
-/* Scores plus the mask, -infinity where it hides: input 3, whose last dimension may be shorter. */
-static samba_tensor *ox_masked(ox_node *k, samba_tensor *scores, samba_tensor *visible)
+/* 1 where an added mask leaves something to see: it is not -infinity. */
+static samba_tensor *ox_open_places(samba_tensor *mask)
+{
+    if (!mask) return NULL;
+    samba_tensor *shut = samba_number(mask->session, -INFINITY);
+    return ox_to_i32(samba_gt(mask, shut));
+}
+
+/* Scores plus the mask, -infinity where it hides: input 3, whose last dimension may be shorter.
+   *visible becomes 0 where it does, too. */
+static samba_tensor *ox_masked(ox_node *k, samba_tensor *scores, samba_tensor **visible)
 {
     int32_t keys = scores->shape.dim[3];
-    samba_tensor *hidden = samba_number(k->c->s, -INFINITY);
+    samba_tensor *hidden = samba_number(k->c->s, -INFINITY), *shown = *visible;
     samba_tensor *mask = ox_has(k, 3) ? ox_in(k, 3) : NULL;
     if (ox_has(k, 3) && !mask) return NULL;
     if (mask) {
@@ -218,21 +233,25 @@ static samba_tensor *ox_masked(ox_node *k, samba_tensor *scores, samba_tensor *v
         if (n > 1 && n < keys)
             mask = ox_pad_axis(k, mask, last, 0, keys - n, OX_PAD_CONSTANT,
                                chooses ? 0 : samba_float_attr(-INFINITY));
-        if (chooses) visible = ox_both(visible, mask);
+        if (chooses) shown = ox_both(shown, mask);
         else scores = samba_add(scores, mask);
+        *visible = chooses ? shown : ox_both(shown, ox_open_places(mask));
     }
-    if (!visible || !scores) return scores;
-    return ox_select(samba_cast(visible, SAMBA_BOOL), scores, hidden);
+    if (!shown || !scores) return scores;
+    return ox_select(samba_cast(shown, SAMBA_BOOL), scores, hidden);
 }
 
-/* A row that sees nothing becomes zeros, not NaN. */
-static samba_tensor *ox_attention_weights(ox_node *k, samba_tensor *scores)
+/* A row that sees nothing becomes zeros, not NaN. It is one by what is visible, not by its scores:
+   those that overflow are no reason to hide that. */
+static samba_tensor *ox_attention_weights(samba_tensor *scores, samba_tensor *visible)
 {
-    const float least = -3.402823466e38f;
-    samba_tensor *low = samba_number(k->c->s, least);
-    samba_tensor *x = samba_maximum(scores, low);
-    samba_tensor *sees = samba_gt(samba_max(x, SAMBA_AXES(3), true), low);
-    return samba_mul(samba_softmax(x, 3), ox_to_f32(sees));
+    if (!scores || !visible || visible->shape.ndim < 1) return samba_softmax(scores, 3);
+    samba_tensor *zero = samba_number(scores->session, 0.0f);
+    samba_tensor *sees = ox_fold(visible, OX_FOLD_MAX);
+    sees = sees ? samba_unsqueeze(sees, sees->shape.ndim) : NULL;
+    sees = sees ? samba_cast(sees, SAMBA_BOOL) : NULL;
+    samba_tensor *weights = samba_softmax(ox_select(sees, scores, zero), 3);
+    return ox_select(sees, weights, zero);
 }
 static bool ox_op_attention(ox_node *k)
 {
@@ -253,8 +272,8 @@ static bool ox_op_attention(ox_node *k)
     stage[1] = cap != 0.0f ? samba_scale(samba_tanh(samba_scale(stage[0], 1.0f / cap)), cap)
         : stage[0];
     if (!stage[1] || !values || !ox_visible(k, S, T, past, &visible)) return false;
-    stage[2] = ox_masked(k, stage[1], visible);
-    stage[3] = ox_attention_weights(k, stage[2]);
+    stage[2] = ox_masked(k, stage[1], &visible);
+    stage[3] = ox_attention_weights(stage[2], visible);
     if (mode < 0 || mode > 3) return ox_refuse(k, "its qk_matmul_output_mode is out of range");
     if (ox_asks(k, 3) && !ox_give(k, 3, ox_type(k, 0), stage[mode])) return false;
     samba_tensor *y = samba_matmul(stage[3], values);

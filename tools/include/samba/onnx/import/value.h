@@ -6,13 +6,18 @@ typedef struct ox_value {
     samba_tensor *t;                    /* NULL: not needed yet */
     onnx_array *host;                   /* NULL: not known, or not looked at yet */
     bool known;                         /* does not depend on inputs of the graph */
-    bool parameter;                     /* trained: what is made of it is recorded */
+    bool leaf;                          /* a parameter or buffer: what is made of it is recorded */
     const char *from;                   /* an input that it depends on */
     const onnx_array *compared;         /* what the model compares that input with; NULL: nothing */
     bool sequence, none;                /* a list of n items; an optional that is absent */
     struct ox_value **item;
     int32_t n;
     const Onnx__FunctionProto *function;    /* in the table of the model's functions: it alone */
+    const Onnx__TensorProto *proto;     /* of an initializer */
+    int32_t reach;                      /* OX_DATA ...: what it is for (reach.h) */
+    bool trained, uniform;              /* an initializer: a parameter; all elements are equal */
+    struct ox_value *state;             /* of a parameter that is also read as a buffer: that */
+    struct ox_block *block;             /* of an initializer: what holds host */
 } ox_value;
 
 typedef struct ox_binding {
@@ -36,7 +41,7 @@ typedef struct ox_block {               /* what is freed at the end */
 
 /* An initializer that was read: that of a loop's body is not read again in each turn. */
 typedef struct ox_initializer {
-    const Onnx__TensorProto *proto;
+    const void *of;                     /* its TensorProto, or the Identity that is another one */
     ox_value *value;
     struct ox_initializer *beside;
 } ox_initializer;
@@ -54,6 +59,8 @@ typedef struct ox_import {
     uint64_t held, may_hold;            /* bytes of host values, and the limit */
     ox_scope functions;                 /* model-local ones: "name\ndomain" */
     ox_initializer **initializers;      /* of bodies */
+    struct ox_reaching *reach;           /* what nodes and initializers are for */
+    ox_scope leaves;                    /* names of parameters and buffers */
     const Onnx__NodeProto *caller;      /* of a model-local function: has its attributes */
     bool (*run)(struct ox_import *c, Onnx__NodeProto **node, size_t n);  /* of table.h: all nodes */
     bool tracing;                       /* what the session did before: it goes on so */
@@ -64,12 +71,16 @@ typedef struct ox_import {
     const char *inside;                 /* words about the node whose body is run; "" */
 } ox_import;
 
+/* A model may run as many nodes as it has, and unroll its loops to so many more. */
+enum { OX_MAX_DEPTH = 32, OX_MAX_UNROLLED = 1 << 17 };
+
 /* One node, as the function of its op sees it. */
 typedef struct ox_node {
     ox_import *c;
     const Onnx__NodeProto *p;
     int64_t version;                    /* of the op set of its domain */
     int32_t arg;                        /* of its row in the table */
+    int32_t reach;                      /* what its outputs reach: OX_DATA ... */
     ox_value **in, **out;               /* in: NULL where an optional input is absent */
     int32_t n_in, n_out;
 } ox_node;
@@ -162,6 +173,13 @@ static ox_value *ox_host_value(ox_import *c, onnx_array *a)
 }
 
 /* ---- Names: of this graph, then of those around it ---- */
+
+/* samba.h's tensors have no control characters in their names. */
+static void ox_make_sound(char *name)
+{
+    for (; *name; name++)
+        if ((unsigned char)*name < ' ' || *name == 127) *name = '_';
+}
 
 /* FNV-1a. */
 static uint32_t ox_hash(const char *text)
@@ -359,15 +377,24 @@ static bool ox_uniform(const onnx_array *a)
     return true;
 }
 
-/* Host integers as i32 or bool; NULL after a refusal. */
-static void *ox_narrow(ox_import *c, const onnx_array *a)
+/* Memory for a while; NULL, and an error, if there is none. */
+static int32_t *ox_words(samba_session *s, int64_t n)
 {
-    int32_t *words = (int32_t *)ox_new(c, a->count, sizeof *words);
+    int32_t *words = (int32_t *)malloc(((size_t)n + 1) * sizeof *words);
+    if (!words) samba_fail(s, SAMBA_ENOMEM, "out of memory while importing");
+    return words;
+}
+
+/* Host integers as i32 or bool, to be freed; NULL after a refusal. */
+static void *ox_narrow(samba_session *s, const onnx_array *a)
+{
+    int32_t *words = ox_words(s, a->count);
     uint8_t *bytes = (uint8_t *)words;
     for (int64_t n = 0; words && n < a->count; n++) {
         if (a->i[n] < INT32_MIN || a->i[n] > INT32_MAX) {
-            samba_fail(c->s, SAMBA_ERANGE, "the %s value %l does not fit into 32 bits, with which "
+            samba_fail(s, SAMBA_ERANGE, "the %s value %l does not fit into 32 bits, with which "
                        "integers are computed", ox_type_name(a->type), a->i[n]);
+            free(words);
             return NULL;
         }
         if (a->type == OX_BOOL) bytes[n] = a->i[n] != 0;
@@ -384,8 +411,10 @@ static samba_tensor *ox_constant_of(ox_import *c, const onnx_array *a)
         return NULL;
     }
     if (!a->f) {
-        const void *narrow = ox_narrow(c, a);
-        return narrow ? ox_constant(c, ox_carrier(a->type), shape, narrow) : NULL;
+        void *narrow = ox_narrow(c->s, a);
+        samba_tensor *t = narrow ? ox_constant(c, ox_carrier(a->type), shape, narrow) : NULL;
+        free(narrow);
+        return t;
     }
     return ox_uniform(a) ? ox_full(c, shape, a->f[0]) : ox_constant(c, SAMBA_F32, shape, a->f);
 }
@@ -414,15 +443,16 @@ static onnx_array *ox_read_out(ox_import *c, samba_tensor *t, int32_t type)
     int64_t dim[SAMBA_MAX_DIMS];
     for (int32_t d = 0; d < t->shape.ndim; d++) dim[d] = t->shape.dim[d];
     onnx_array *a = ox_host_array(c, type, t->shape.ndim, dim);
-    int32_t *words = a ? (int32_t *)ox_new(c, a->count, sizeof *words) : NULL;
+    int32_t *words = a ? ox_words(c->s, a->count) : NULL;
     const uint8_t *bytes = (const uint8_t *)words;
-    if (!words || !samba_copy_out(t, words, (size_t)a->count * samba_dtype_size(t->dtype)))
-        return NULL;
-    for (int64_t n = 0; n < a->count; n++) {
+    bool fine = words
+        && samba_copy_out(t, words, (size_t)a->count * samba_dtype_size(t->dtype));
+    for (int64_t n = 0; fine && n < a->count; n++) {
         if (a->f) memcpy(&a->f[n], &words[n], sizeof *a->f);
         else a->i[n] = t->dtype == SAMBA_BOOL ? bytes[n] : words[n];
     }
-    return a;
+    free(words);
+    return fine ? a : NULL;
 }
 
 /* The values of a value that is known; NULL if it is not (no refusal). */
@@ -486,11 +516,6 @@ static bool ox_asks(const ox_node *k, int32_t o)
 
 /* ---- Small things that many ops are made of ---- */
 
-static samba_tensor *ox_unary(samba_tensor *x, int32_t kind)
-{
-    return x ? samba_apply(x->session, "onnx_unary", &x, 1, &kind, 1) : NULL;
-}
-
 /* t in a shape of more leading 1s and stretched dimensions. */
 static samba_tensor *ox_stretch(samba_tensor *t, const samba_shape *to)
 {
@@ -549,7 +574,9 @@ static samba_tensor *ox_integers(samba_tensor *a, samba_tensor *b, int32_t kind,
         samba_fail(a->session, SAMBA_ESHAPE, "%S and %S do not broadcast", &a->shape, &b->shape);
         return NULL;
     }
-    samba_tensor *in[2] = { ox_stretch(a, &y), ox_stretch(b, &y) };
+    samba_tensor *in[2];
+    in[0] = ox_stretch(a, &y);
+    in[1] = ox_stretch(b, &y);
     return samba_apply(a->session, "onnx_integer", in, 2, attr, OX_INTEGER_ATTRS);
 }
 static samba_tensor *ox_select(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
@@ -561,7 +588,10 @@ static samba_tensor *ox_select(samba_tensor *cond, samba_tensor *a, samba_tensor
                    &b->shape);
         return NULL;
     }
-    samba_tensor *in[3] = { ox_stretch(cond, &y), ox_stretch(a, &y), ox_stretch(b, &y) };
+    samba_tensor *in[3];
+    in[0] = ox_stretch(cond, &y);
+    in[1] = ox_stretch(a, &y);
+    in[2] = ox_stretch(b, &y);
     return samba_apply(a->session, "onnx_select", in, 3, NULL, 0);
 }
 
@@ -612,6 +642,36 @@ static samba_tensor *ox_from_last(samba_tensor *x, int32_t axis)
 static samba_tensor *ox_fold(samba_tensor *x, int32_t kind)
 {
     return x ? samba_apply(x->session, "onnx_fold", &x, 1, &kind, 1) : NULL;
+}
+
+/* The rows of a matrix (m,n) from their first number that is not 0 to behind the last one. */
+static samba_tensor *ox_spans(ox_import *c, const float *w, int32_t m, int32_t n)
+{
+    int32_t *span = (int32_t *)ox_new(c, 2 * (int64_t)m, sizeof *span);
+    for (int64_t j = 0; span && j < m; j++) {
+        int32_t first = 0, end = n;
+        while (end > 0 && w[j * n + end - 1] == 0) end--;
+        while (first < end && w[j * n + first] == 0) first++;
+        span[2 * j] = first;
+        span[2 * j + 1] = end;
+    }
+    return span ? ox_constant(c, SAMBA_I32, SAMBA_SHAPE(m, 2), span) : NULL;
+}
+
+/* x (*,n) times the transpose of a known w (m,n), of which most is 0. */
+static samba_tensor *ox_mix(ox_import *c, samba_tensor *x, const float *w, int32_t m, int32_t n)
+{
+    float *turned = (float *)ox_new(c, (int64_t)m * n, sizeof *turned);
+    if (!x || !w || !turned) return NULL;
+    for (int64_t j = 0; j < m; j++)
+        for (int64_t i = 0; i < n; i++) turned[i * m + j] = w[j * n + i];
+    samba_tensor *in[5];
+    in[0] = x;
+    in[1] = ox_constant(c, SAMBA_F32, SAMBA_SHAPE(m, n), w);
+    in[2] = ox_spans(c, w, m, n);
+    in[3] = ox_constant(c, SAMBA_F32, SAMBA_SHAPE(n, m), turned);
+    in[4] = ox_spans(c, turned, n, m);
+    return samba_ok(c->s) ? samba_apply(c->s, "onnx_mix", in, 5, NULL, 0) : NULL;
 }
 
 static samba_tensor *ox_to_f32(samba_tensor *x)
