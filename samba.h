@@ -16697,7 +16697,8 @@ struct samba_runtime {
     bool inference, train, running_stats;
     bool adds_anew;                /* gradients that add up begin at zero with the next BCKWD */
     uint32_t types;                /* of all sections */
-    uint32_t graph;                /* that runs now (samba__find_graph); 0: all */
+    uint32_t graph_first;          /* sections of the graph that runs now, or of all: from here */
+    uint32_t graph_end;            /* to before here */
     uint32_t norm_first, norm_end; /* from the first section of GRADNORM to after the last */
     uint32_t norm_next;            /* those before it have run since the gradients changed */
     uint32_t microbatch, fault_node;
@@ -17112,6 +17113,7 @@ SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void
     rt->running_stats = rt->inference;
 
     samba__find_norm(rt);
+    rt->graph_end = pef->n_sections;
     rt->adds_anew = true;
     samba__place_symbols(rt, base + at->regions, in_file, zeros);
     samba__prepare_steps(rt);
@@ -17803,29 +17805,49 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
     return fine;
 }
 
-/* Is the section of the graph that runs now? */
-SAMBA__FN bool samba__runs_now(const samba_runtime *rt, const samba__section *q)
+/* Runs are of all graphs, until one is chosen. */
+SAMBA__FN void samba__choose_all_graphs(samba_runtime *rt)
 {
-    return !rt->graph || rt->graph == q->graph + 1;
+    rt->graph_first = 0;
+    rt->graph_end = rt->pef.n_sections;
+}
+
+/* Runs are of the graph that begins with section `first`. */
+SAMBA__FN void samba__choose_graph_at(samba_runtime *rt, uint32_t first)
+{
+    const samba__pef *pef = &rt->pef;
+    uint32_t graph = samba__section_at(pef, first).graph, end = first + 1;
+    while (end < pef->n_sections && samba__section_at(pef, end).graph == graph)
+        end++;
+    rt->graph_first = first;
+    rt->graph_end = end;
 }
 
 SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
 {
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
         uint32_t first = q.type & (0u - q.type); /* of several, which run as one */
-        if (!(first & types) || !samba__runs_now(rt, &q)) continue;
-        if (!samba__run_section(rt, i)) return false;
+        if ((first & types) && !samba__run_section(rt, i)) return false;
     }
     return true;
+}
+
+/* The types of the sections that can run now. */
+SAMBA__FN unsigned samba__types_there(const samba_runtime *rt)
+{
+    unsigned types = 0;
+    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++)
+        types |= samba__section_at(&rt->pef, i).type;
+    return types;
 }
 
 /* The types of a section of which `types` has some, but not all; 0: there is none. */
 SAMBA__FN uint32_t samba__split_by(const samba_runtime *rt, unsigned types)
 {
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&rt->pef, i);
-        if ((q.type & types) && (q.type & ~types) && samba__runs_now(rt, &q)) return q.type;
+    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++) {
+        uint32_t type = samba__section_at(&rt->pef, i).type;
+        if ((type & types) && (type & ~types)) return type;
     }
     return 0;
 }
@@ -17840,9 +17862,8 @@ SAMBA__FN unsigned samba__whole_step(unsigned types)
 SAMBA__FN uint32_t samba__norm_after_types(const samba_runtime *rt, uint32_t next, unsigned types,
                                            bool *blind)
 {
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&rt->pef, i);
-        if (!(q.type & types) || !samba__runs_now(rt, &q)) continue;
+    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++) {
+        if (!(samba__section_at(&rt->pef, i).type & types)) continue;
         *blind = *blind || samba__clips_blindly(rt, next, i);
         next = samba__norm_after(rt, next, i);
     }
@@ -17894,18 +17915,17 @@ SAMBA__FN bool samba__run_exactly(samba_runtime *rt, unsigned types)
     return false;
 }
 
-/* Finds the graph called name ("": what is of no named one); *graph is what rt->graph is while it
-   runs: one more than what its sections have in their records, for 0 is all graphs. */
-SAMBA__FN bool samba__find_graph(const samba__pef *pef, const char *name, uint32_t *graph)
+/* Is section i the first of its graph? The sections of a graph stand together. */
+SAMBA__FN bool samba__begins_graph(const samba__pef *pef, uint32_t i)
 {
-    for (uint32_t i = 0; i < pef->n_sections; i++) {
-        uint32_t place = samba__section_at(pef, i).graph;
-        const char *its_name = place ? pef->strings + place - 1 : "";
-        if (!samba__same_text(its_name, name)) continue;
-        *graph = place + 1;
-        return true;
-    }
-    return false;
+    return i == 0 || samba__section_at(pef, i).graph != samba__section_at(pef, i - 1).graph;
+}
+
+/* Of section i; "": it belongs to no named graph. */
+SAMBA__FN const char *samba__graph_name(const samba__pef *pef, uint32_t i)
+{
+    uint32_t place = samba__section_at(pef, i).graph;
+    return place ? pef->strings + place - 1 : "";
 }
 
 /* ==== [runtime] =============================================================================== */
@@ -18052,12 +18072,8 @@ SAMBA_API samba_code samba_runtime_error(const samba_runtime *rt, char *text, si
 /* Can these types run as one schedule? samba__check_schedule asks the same of a session. */
 SAMBA__FN bool samba__may_run(samba_runtime *rt, unsigned types)
 {
-    unsigned whole = samba__whole_step(types), there = 0;
+    unsigned whole = samba__whole_step(types), there = samba__types_there(rt);
     bool blind = false;
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&rt->pef, i);
-        if (samba__runs_now(rt, &q)) there |= q.type;
-    }
     unsigned missing = types & ~there & ~samba__implied_types(types);
     if (missing) return samba__fail_runtime(rt, SAMBA__FAILED_TYPES, missing & (0u - missing));
 
@@ -18083,13 +18099,19 @@ SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
 
 SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types)
 {
-    uint32_t found = 0;
+    const samba__pef *pef;
+    uint32_t first = 0;
     if (!rt) return false;
-    if (!graph || !samba__find_graph(&rt->pef, graph, &found))
-        return samba__fail_runtime(rt, SAMBA__FAILED_GRAPH, 0);
-    rt->graph = found;
+
+    pef = &rt->pef;
+    while (graph && first < pef->n_sections
+           && !samba__same_text(samba__graph_name(pef, first), graph))
+        first++;
+    if (!graph || first == pef->n_sections) return samba__fail_runtime(rt, SAMBA__FAILED_GRAPH, 0);
+
+    samba__choose_graph_at(rt, first);
     bool fine = samba_runtime_run(rt, types);
-    rt->graph = 0;
+    samba__choose_all_graphs(rt);
     return fine;
 }
 
@@ -18457,6 +18479,12 @@ typedef struct samba__entry {
     samba_tensor *value;
 } samba__entry;
 
+/* First section of each graph, by its name. */
+typedef struct samba__graph_entry {
+    char *key; /* in the program's file */
+    uint32_t value;
+} samba__graph_entry;
+
 /* A proved PEF: all of it, in memory or mapped, and a copy of its tables: what was proved of them
    stays true, whoever writes into the file. */
 typedef struct samba__file {
@@ -18516,6 +18544,7 @@ struct samba_session {
     samba_tensor **tensors;     /* stb_ds list */
     samba__node **nodes;        /* stb_ds list in trace order */
     samba__entry *names;        /* stb_ds string map */
+    samba__graph_entry *graphs; /* the same, of the program */
     const samba_op **user_ops;  /* stb_ds list */
     bool tracing, train, running_stats, legacy_names, has_pool;
     bool withholds;               /* compile and load send nothing */
@@ -19211,6 +19240,51 @@ SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
     uintptr_t key = (uintptr_t)name;
     ptrdiff_t i = s->names ? stbds_shgeti(s->names, (char *)key) : -1;
     return i < 0 ? NULL : s->names[i].value;
+}
+
+/* A program, and the map of its graphs. */
+typedef struct samba__graph_list {
+    const samba__pef *pef;
+    samba__graph_entry *map;
+} samba__graph_list;
+
+/* Of two graphs with the same name, which no compiler writes, the first one counts. */
+SAMBA__FN void samba__list_graphs_body(samba_session *s, void *argument)
+{
+    samba__graph_list *list = (samba__graph_list *)argument;
+    const samba__pef *pef = list->pef;
+    (void)s;
+
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        uintptr_t key = (uintptr_t)samba__graph_name(pef, i);
+        samba__graph_entry e = SAMBA__ZEROED;
+        e.key = (char *)key;
+        e.value = i;
+        if (samba__begins_graph(pef, i) && stbds_shgeti(list->map, e.key) < 0)
+            stbds_shputs(list->map, e);
+    }
+}
+
+/* Without memory there is no map: what there was of it goes with the session. */
+SAMBA__FN bool samba__map_graphs(samba_session *s, const samba__pef *pef, samba__graph_entry **map)
+{
+    samba__graph_list list = { pef, NULL };
+    bool fine = samba__guarded(s, samba__list_graphs_body, &list);
+    *map = fine ? list.map : NULL;
+    return fine;
+}
+
+SAMBA__FN void samba__free_graphs(samba__graph_entry *map)
+{
+    stbds_shfree(map);
+}
+
+/* The first section of the graph called name ("": of what is in no named one), or NULL. */
+SAMBA__FN const samba__graph_entry *samba__graph_named(samba_session *s, const char *name)
+{
+    uintptr_t key = (uintptr_t)name;
+    ptrdiff_t i = s->graphs ? stbds_shgeti(s->graphs, (char *)key) : -1;
+    return i < 0 ? NULL : &s->graphs[i];
 }
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
@@ -27779,7 +27853,9 @@ SAMBA__FN void samba__unload(samba_session *s)
     if (s->rt) samba__free_history(s, &s->history, &s->rt->pef);
     samba__free(s, s->memory, s->memory_size);
     samba__file_close(s, &s->file, false);
+    samba__free_graphs(s->graphs);
     s->memory = NULL;
+    s->graphs = NULL;
     s->rt = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
         s->tensors[i]->symbol = -1;
@@ -29011,7 +29087,10 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     bool zeros;
     void *memory = samba__alloc_program(s, need, &zeros);
     samba__history history = SAMBA__ZEROED;
-    if (!memory || !samba__begin_history(s, &history, &file->pef) || !samba__take_values(s)) {
+    samba__graph_entry *graphs = NULL;
+    if (!memory || !samba__begin_history(s, &history, &file->pef)
+        || !samba__map_graphs(s, &file->pef, &graphs) || !samba__take_values(s)) {
+        samba__free_graphs(graphs);
         samba__free_history(s, &history, &file->pef);
         samba__free(s, memory, need);
         samba__file_close(s, file, false);
@@ -29020,6 +29099,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 
     samba__unload(s);
     s->history = history;
+    s->graphs = graphs;
     s->memory = memory;
     s->memory_size = need;
 
@@ -29261,11 +29341,17 @@ SAMBA__FN samba__run_list samba__list_of_types(unsigned types)
     return list;
 }
 
+/* Is the section of the graph that was chosen? */
+SAMBA__FN bool samba__is_chosen(const samba_runtime *rt, uint32_t id)
+{
+    return rt->graph_first <= id && id < rt->graph_end;
+}
+
 /* Does this section run? */
 SAMBA__FN bool samba__is_listed(const samba_runtime *rt, const samba__run_list *list, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
-    if (list->types) return samba__runs_now(rt, &q) && (q.type & list->types);
+    if (list->types) return samba__is_chosen(rt, id) && (q.type & list->types);
     for (int32_t i = 0; i < list->n; i++)
         if (list->ids[i] == (int32_t)id) return true;
     return false;
@@ -29903,9 +29989,9 @@ SAMBA__FN bool samba__review_types(samba__review *v, unsigned types)
     bool alone = (types & (SAMBA_FWD | SAMBA_BCKWD)) == SAMBA_BCKWD;
     bool several = v->now > v->begin; /* schedules of one run */
 
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
-        if (!(q.type & types) || !samba__runs_now(rt, &q)) continue;
+        if (!(q.type & types)) continue;
 
         bool backward = alone && (q.type & SAMBA_BCKWD);
         bool steps = q.type == SAMBA_OPT && (several || !(types & SAMBA_BCKWD));
@@ -29953,14 +30039,7 @@ SAMBA_API const char *samba_section_type_name(unsigned type)
 
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
-    unsigned types = 0;
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
-            samba__section q = samba__section_at(&s->rt->pef, i);
-            if (samba__runs_now(s->rt, &q)) types |= q.type;
-        }
-    }
-    return types;
+    return s && s->rt ? samba__types_there(s->rt) : 0;
 }
 
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
@@ -30118,10 +30197,8 @@ SAMBA__FN void samba__note_run(samba_session *s, uint32_t id)
 
 SAMBA__FN void samba__note_types(samba_session *s, unsigned types)
 {
-    for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&s->rt->pef, i);
-        if ((q.type & types) && samba__runs_now(s->rt, &q)) samba__note_run(s, i);
-    }
+    for (uint32_t i = s->rt->graph_first; i < s->rt->graph_end; i++)
+        if (samba__section_at(&s->rt->pef, i).type & types) samba__note_run(s, i);
 }
 
 /* A forward pass without dropout, and without BCKWD, is meant as a test; but batch_norm, unless
@@ -30153,7 +30230,7 @@ SAMBA__FN bool samba__run_schedule(samba_session *s, unsigned types)
     return true;
 }
 
-/* Runs the graph that rt->graph names. */
+/* Runs the graph that was chosen. */
 SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 {
     samba__run_list list = samba__list_of_types(samba__whole_step(types));
@@ -30169,17 +30246,18 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
     const samba__pef *pef = &s->rt->pef;
     char list[160];
     samba__text t = samba__text_in(list, sizeof list);
-    uint32_t n = pef->n_sections, last = n ? samba__section_at(pef, n - 1).graph : 0;
+    uint32_t n = pef->n_sections;
+    const samba__graph_entry *found = graph ? samba__graph_named(s, graph) : NULL;
 
-    if (graph && samba__find_graph(pef, graph, &s->rt->graph)) return true;
-    s->rt->graph = 0;
-    if (!graph && (!n || samba__section_at(pef, 0).graph == last)) return true;
+    samba__choose_all_graphs(s->rt);
+    if (found) samba__choose_graph_at(s->rt, found->value);
+    if (found) return true;
+    bool several = n && samba__section_at(pef, 0).graph != samba__section_at(pef, n - 1).graph;
+    if (!graph && !several) return true;
 
-    for (uint32_t i = 0; i < n; i++) { /* the sections of a graph stand together */
-        uint32_t g = samba__section_at(pef, i).graph;
-        if (i == 0 || g != last)
-            samba__format(&t, " %s", g ? pef->strings + g - 1 : "\"\" (unnamed)");
-        last = g;
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = samba__graph_name(pef, i);
+        if (samba__begins_graph(pef, i)) samba__format(&t, " %s", *name ? name : "\"\" (unnamed)");
     }
 
     return samba_fail(s, SAMBA_ENAME, "in %s: %s %s; call samba_run_graph with one of:%s", what,
@@ -30210,7 +30288,7 @@ SAMBA__FN bool samba__run_chosen(samba_session *s, const char *graph, unsigned t
     if (!samba__need_program(s, samba__called(s))) return false;
     samba__run_event(s, &types, 1, true);
     bool fine = samba__choose_graph(s, samba__called(s), graph) && samba__run_types(s, types);
-    s->rt->graph = 0;
+    samba__choose_all_graphs(s->rt);
     samba__run_event(s, &types, 1, false);
     return fine;
 }
@@ -30247,8 +30325,7 @@ SAMBA__FN bool samba__check_ids(samba_session *s, const samba__run_list *list, c
                 "in %s: section id %d is out of range; the program has sections 0 ... %d",
                 samba__called(s), id, (int32_t)s->rt->pef.n_sections - 1);
 
-        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)id);
-        if (graph && !samba__runs_now(s->rt, &q))
+        if (graph && !samba__is_chosen(s->rt, (uint32_t)id))
             return samba_fail(s, SAMBA_EARG,
                               "in %s: section %d is not of graph %s; nothing was run",
                               samba__called(s), id, graph);
@@ -30639,13 +30716,13 @@ SAMBA__FN bool samba__run_with(samba_session *s, const samba_run_desc *d)
 
     if (d->check_only) {
         bool accepted = samba__run_in_modes(s, d);
-        s->rt->graph = 0;
+        samba__choose_all_graphs(s->rt);
         return accepted;
     }
 
     samba__run_event(s, d->types, samba__n_schedules(d), true);
     bool fine = samba__run_in_modes(s, d);
-    s->rt->graph = 0;
+    samba__choose_all_graphs(s->rt);
     for (int32_t i = 0; fine && i < d->n_outputs; i++)
         fine = samba_cpu(d->outputs[i]) != NULL;
     samba__run_event(s, d->types, samba__n_schedules(d), false);

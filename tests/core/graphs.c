@@ -393,6 +393,47 @@ static void test_parameter_as_loss(void)
     }
 }
 
+// Each of many graphs is found by its name, in any order, and no other one runs with it.
+static void test_many_graphs(void)
+{
+    enum { MANY = 20, STRIDE = 7 };                 // without a common divisor
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1)), *y[MANY];
+    samba_program p = { .inference = true };
+    char name[32];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "graph%d", i);
+        if (i > 0) samba_begin_graph(s, name);      // the first one has no name
+        y[i] = p.outputs[i] = samba_scale(x, (float)i + 1);
+    }
+    CHECK(samba_compile(s, &p));
+    samba_write(x, &(float){ 2 });
+
+    for (int k = 0, i = 0; k < MANY; k++, i = (i + STRIDE) % MANY) {
+        snprintf(name, sizeof name, i > 0 ? "graph%d" : "", i);
+        CHECK(samba_run_graph(s, name, SAMBA_FWD));
+        CHECK(samba_read(y[i])[0] == 2.0f * ((float)i + 1));
+    }
+
+    CHECK(!samba_run_graph(s, "graph", SAMBA_FWD) && said(s, "\"\" (unnamed) graph1 graph2"));
+    CHECK(!samba_run_graph(s, "graph20", SAMBA_FWD) && said(s, "there is no graph graph20"));
+    CHECK(samba_run_with(s, &(samba_run_desc){ .section_ids = (int32_t[]){ 3 }, .n_section_ids = 1,
+                                               .graph = "graph3" }));
+    CHECK(!samba_run_with(s, &(samba_run_desc){ .section_ids = (int32_t[]){ 4 }, .n_section_ids = 1,
+                                                .graph = "graph3" }));
+    CHECK(said(s, "section 4 is not of graph graph3"));
+
+    // Another program has other graphs.
+    samba_set_tracing(s, true);
+    samba_begin_graph(s, "alone");
+    samba_tensor *z = samba_scale(x, 100);
+    CHECK(samba_compile(s, &(samba_program){ .inference = true, .outputs = { z } }));
+    CHECK(!samba_run_graph(s, "graph3", SAMBA_FWD) && said(s, "there is no graph graph3"));
+    samba_write(x, &(float){ 2 });
+    CHECK(samba_run_graph(s, "alone", SAMBA_FWD) && samba_read(z)[0] == 200.0f);
+    CHECK(samba_close(s) == 0);
+}
+
 int main(void)
 {
     RUN(test_cache);
@@ -404,5 +445,6 @@ int main(void)
     RUN(test_on_trace);
     RUN(test_frozen);
     RUN(test_parameter_as_loss);
+    RUN(test_many_graphs);
     return test_summary();
 }

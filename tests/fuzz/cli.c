@@ -203,7 +203,7 @@ static bool large(size_t size, int kind)
     fuzz_bytes file = { NULL, 0, 0 }, b = { NULL, 0, 0 };
     int command = kind / 3;
     if (command >= 3) return false;
-    const char *what = pef_large(size / 8, kind % 3, &file);
+    const char *what = pef_large(size, kind % 3, &file);
     snprintf(title, sizeof title, "%.*s, %s", (int)strcspn(lines[command], "\n"), lines[command], what);
     fuzz_put_part(&b, "args", lines[command], strlen(lines[command]));
     fuzz_put_part(&b, "file", file.at, file.size);
