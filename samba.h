@@ -19193,18 +19193,20 @@ SAMBA__FN void samba__rename_body(samba_session *s, void *argument)
     r->tensor->n_same = 0; /* of the name it had */
 }
 
-/* Takes what goes with a scope out of the lists; the rest keeps its order. */
+/* Takes what goes with a scope out of the map and the lists; the rest keeps its order. The map may
+   want memory, so it comes first: if there is none, samba_close finds the lists whole. */
 SAMBA__FN void samba__drop_scope_body(samba_session *s, void *argument)
 {
     const samba__scope *q = (const samba__scope *)argument;
     ptrdiff_t n = q->n_tensors, n_nodes = q->n_nodes;
     for (ptrdiff_t i = n; i < stbds_arrlen(s->tensors); i++) {
+        uintptr_t key = (uintptr_t)s->tensors[i]->name;
+        if (s->tensors[i]->transient) (void)stbds_shdel(s->names, (char *)key);
+    }
+
+    for (ptrdiff_t i = n; i < stbds_arrlen(s->tensors); i++) {
         samba_tensor *t = s->tensors[i];
-        if (t->transient) {
-            uintptr_t key = (uintptr_t)t->name;
-            (void)stbds_shdel(s->names, (char *)key);
-            continue;
-        }
+        if (t->transient) continue;
         t->id = (int32_t)n;
         s->tensors[n++] = t;
     }
@@ -19958,10 +19960,10 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
     return samba_fail(s, SAMBA_ERANGE, "in %s: %s", n->op->name, what);
 }
 
-/* ---- Scopes ---- */
-SAMBA_API bool samba_scope_begin(samba_session *s)
+/* ---- Scopes: what eager ops make goes at their end, and what the compiler records when it has
+   compiled. ---- */
+SAMBA__FN bool samba__open_scope(samba_session *s)
 {
-    if (!samba_ok(s)) return false;
     samba__chunk *chunk = s->scope_chunks;
     size_t used = chunk ? chunk->used : 0;
     samba__scope *q = (samba__scope *)samba__arena_alloc_in(s, &s->scope_chunks, sizeof *q);
@@ -19975,6 +19977,11 @@ SAMBA_API bool samba_scope_begin(samba_session *s)
     q->n_named = s->n_named;
     s->scope = q;
     return true;
+}
+
+SAMBA_API bool samba_scope_begin(samba_session *s)
+{
+    return samba_ok(s) && samba__open_scope(s);
 }
 
 /* A scope cannot end if the loaded program has one of its tensors, or a traced op reads one. */
@@ -20023,13 +20030,13 @@ SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
     samba__arena_free(s, &s->temp_chunks); /* of long names */
 }
 
-SAMBA_API bool samba_scope_end(samba_session *s)
+/* Drops what was made in the innermost scope. Without memory it stays until an outer one ends, or
+   the session: false. */
+SAMBA__FN bool samba__close_scope(samba_session *s)
 {
-    if (!s) return false;
-    if (!s->scope) return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: no scope has begun");
     samba__scope *q = s->scope;
-    if (s->poisoned || !samba__scope_can_end(s, q)) {
-        s->scope = q->outer; /* its memory stays until an outer one ends, or all */
+    if (s->poisoned) {
+        s->scope = q->outer;
         return false;
     }
 
@@ -20044,7 +20051,18 @@ SAMBA_API bool samba_scope_end(samba_session *s)
 
     if (!samba__guarded(s, samba__drop_scope_body, q)) return false;
     samba__scope_rewind(s, q);
-    return samba_ok(s);
+    return true;
+}
+
+SAMBA_API bool samba_scope_end(samba_session *s)
+{
+    if (!s) return false;
+    if (!s->scope) return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: no scope has begun");
+    if (s->poisoned || !samba__scope_can_end(s, s->scope)) {
+        s->scope = s->scope->outer; /* see samba__close_scope */
+        return false;
+    }
+    return samba__close_scope(s) && samba_ok(s);
 }
 
 /* ==== [record] ================================================================================ */
@@ -20169,7 +20187,7 @@ SAMBA__FN samba_tensor *samba__record_call(samba_session *s, const samba_op *op,
         return NULL;
     }
 
-    s->transient = s->scope && !s->tracing;
+    s->transient = s->scope && (s->generating || !s->tracing);
     samba__node *n = samba__new_node(s, op, in, &c);
     s->transient = false;
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
@@ -29142,49 +29160,66 @@ SAMBA__FN bool samba__begin_hyperparams(samba_session *s)
     return true;
 }
 
-SAMBA__FN bool samba__compile_program(samba_session *s, const samba_program *program)
+/* The program's file: written to its path, if it has one, and in *file, if it is to be loaded. */
+SAMBA__FN bool samba__write_program(const samba__compilation *c, const samba__plan *plan,
+                                    const samba__writer *w, samba__file *file)
 {
-    samba__compilation c = SAMBA__ZEROED; /* even if values cannot be fetched first */
+    samba_session *s = c->session;
+    const char *path = c->program->pef;
+    samba__text no_text = samba__text_in(NULL, 0);
+    samba__pef pef = SAMBA__ZEROED;
+    samba__image image;
+    samba__open_pef(&pef, w->bytes, w->size, &no_text);
+    if (!samba__image_open(&image, s, &pef, samba__initial_value)) return false;
+
+    bool fine
+        = !path || (samba__replace_file(s, path, &image) && samba__write_log(c, plan, image.size));
+    if (fine && !c->program->compile_only) fine = samba__image_whole(&image, file);
+    samba__image_close(&image);
+    return fine;
+}
+
+/* Gradients and optimizer steps are recorded like what was traced, but in a scope: when the file is
+   written the session has again what the user traced, and nothing else. */
+SAMBA__FN bool samba__compile_in_scope(samba__compilation *c, samba__file *file)
+{
+    samba_session *s = c->session;
     samba__plan plan;
     samba__writer w;
-    samba__pef pef;
-    samba__file file;
-    samba__image image;
-    if (!samba_ok(s)) return false;
-    if (!program) return samba_fail(s, SAMBA_EARG, "in samba_compile: program is NULL");
+    if (!samba__open_scope(s)) return false;
 
     bool tracing = s->tracing;
-    s->tracing = true; /* gradients and optimizer steps are recorded */
-    bool fine = samba__pull_values(s) && samba__begin_hyperparams(s)
-        && samba__begin_compilation(s, &c, program) && samba__check_memories(&c)
-        && samba__lower(&c, &plan);
-    samba__take_back(&c);
-    fine = fine && samba__write_tables(&c, &plan, &w);
-
+    s->tracing = true;
+    bool fine = samba__check_memories(c) && samba__lower(c, &plan);
+    samba__take_back(c);
+    fine = fine && samba__write_tables(c, &plan, &w);
     s->tracing = tracing;
     s->generating = false;
     s->section = SAMBA_FWD;
     s->graph = NULL;
 
-    if (fine) {
-        samba__text no_text = samba__text_in(NULL, 0);
-        memset(&pef, 0, sizeof pef);
-        samba__open_pef(&pef, w.bytes, w.size, &no_text);
-        fine = samba__image_open(&image, s, &pef, samba__initial_value);
-    }
+    fine = fine && samba__write_program(c, &plan, &w, file);
+    for (int32_t i = 0; i < samba__n_tensors(s); i++)
+        s->tensors[i]->same_as = NULL;
+    return samba__close_scope(s) && fine;
+}
 
-    if (fine) {
-        const char *path = program->pef, *name = path ? path : "the compiled program";
-        memset(&file, 0, sizeof file);
-        fine = !path
-            || (samba__replace_file(s, path, &image) && samba__write_log(&c, &plan, image.size));
+SAMBA__FN bool samba__compile_program(samba_session *s, const samba_program *program)
+{
+    samba__compilation c;
+    samba__file file = SAMBA__ZEROED;
+    if (!samba_ok(s)) return false;
+    if (!program) return samba_fail(s, SAMBA_EARG, "in samba_compile: program is NULL");
 
-        if (fine && !program->compile_only) fine = samba__image_whole(&image, &file);
-        samba__image_close(&image);
-        if (file.bytes)
-            fine = samba__begin(s, "SAMBA_SET_PEF")
-                && samba__end(s, "SAMBA_SET_PEF", samba__file_prove(s, &file, true, name))
-                && samba__attach(s, &file);
+    bool fine = samba__pull_values(s) && samba__begin_hyperparams(s)
+        && samba__begin_compilation(s, &c, program) && samba__compile_in_scope(&c, &file);
+    if (!fine)
+        samba__file_close(s, &file, false);
+    else if (file.bytes) {
+        const char *name = program->pef ? program->pef : "the compiled program";
+        fine = samba__begin(s, "SAMBA_SET_PEF")
+            && samba__end(s, "SAMBA_SET_PEF", samba__file_prove(s, &file, true, name))
+            && samba__attach(s, &file);
     }
 
     if (fine) s->n_programs++;

@@ -483,6 +483,118 @@ static void test_gradients_of_long_names(void)
     CHECK(samba_close(s) == 0);
 }
 
+// ---- What the compiler records goes when it has compiled ----
+
+static void keep_graph(const char *text, void *user)
+{
+    char *graph = (char *)user;
+    strncat(graph, text, MOST_BYTES - strlen(graph) - 1);
+}
+
+static uint64_t hash_of_file(const char *path)
+{
+    uint64_t hash = 14695981039346656037u;
+    FILE *f = fopen(path, "rb");
+    if (!f) return 0;
+    for (int byte; (byte = fgetc(f)) != EOF;)
+        hash = (hash ^ (uint64_t)byte) * 1099511628211u;
+    fclose(f);
+    return hash;
+}
+
+static bool no_parameter(const samba_tensor *w, void *user)
+{
+    (void)w;
+    (void)user;
+    return false;
+}
+
+enum { TRAINS, IN_PARTS, SPATIAL, ADDS_UP, HALF, OBSERVED, AS_INT8, TRACED_KINDS };
+
+static samba_program traced_program(samba_session *s, int kind)
+{
+    if (kind == HALF) samba_set_graphamp(s, SAMBA_MP4);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 6));
+    samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(4));
+    samba_tensor *h = samba_dropout(samba_relu(samba_linear(x, "a", 8)), "drop", 0.5f);
+    samba_tensor *y = samba_linear(h, "b", 3), *loss = samba_cross_entropy(y, label);
+
+    samba_program p = { .pef = "build/test_compiles.pef", .outputs = { y } };
+    p.inference = kind == OBSERVED || kind == AS_INT8;
+    if (p.inference) p.quantize = SAMBA_CALIBRATE;
+    if (p.inference) return p;
+
+    p.loss = loss;
+    p.optim = (samba_optim){ .kind = SAMBA_ADAMW, .lr = 0.1f };
+    p.max_grad_norm = kind == TRAINS ? 1.0f : 0.0f;
+    p.microbatches = kind == IN_PARTS ? 2 : 1;
+    p.accumulate = kind == ADDS_UP;
+    p.mapping = kind == SPATIAL ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
+    return p;
+}
+
+// 200 compilations: the session has what was traced, the file has the same bytes each time.
+static void test_compiles_leave_no_trace(void)
+{
+    for (int kind = 0; kind < TRACED_KINDS; kind++) {
+        static char before[MOST_BYTES], after[MOST_BYTES];
+        static const float some[4 * 6] = { 1, -2, 3, 0.5f };
+        samba_session *s = samba_open(&(samba_desc){ .log = hear_nothing });
+        samba_program p = traced_program(s, kind);
+        *before = *after = 0;
+        samba_print_graph(s, keep_graph, before);
+        CHECK(*before && samba_compile(s, &p));
+        if (kind == AS_INT8) {
+            CHECK(samba_write(samba_tensor_by_name(s, "x"), some) && samba_run(s, SAMBA_FWD));
+            p.quantize = SAMBA_INT8;
+            CHECK(samba_compile(s, &p));
+        }
+        size_t held = samba_held_bytes(s);
+        uint64_t hash = hash_of_file(p.pef);
+
+        bool compiled = true;
+        int times = kind == TRAINS ? 199 : 5;
+        for (int i = 0; i < times; i++) compiled = samba_compile(s, &p) && compiled;
+        CHECK(compiled && samba_held_bytes(s) == held && hash_of_file(p.pef) == hash);
+
+        samba_program refused = p;                  // after gradients were recorded
+        refused.inference = false;
+        refused.quantize = SAMBA_NO_QUANTIZE;
+        refused.loss = p.outputs[0];
+        refused.optims = (samba_optim[]){ { .kind = SAMBA_SGD }, { .kind = SAMBA_SGD, .select = no_parameter } };
+        refused.n_optims = 2;
+        refused.optim = (samba_optim){ .kind = SAMBA_NO_OPTIM };
+        CHECK(!samba_compile(s, &refused) && said(s, "has no parameter that influences a loss"));
+
+        samba_print_graph(s, keep_graph, after);
+        CHECK(strcmp(before, after) == 0);
+        CHECK(samba_close(s) == 0);
+    }
+    remove("build/test_compiles.pef");
+    remove("build/test_compiles.pef.log");
+}
+
+// A scope of the caller's, in which something is compiled, keeps what it has, and ends as ever.
+static void test_compile_in_scope(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(2), (float[]){ 1, 2 });
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 3 });
+    samba_tensor *loss = samba_sum(samba_mul(x, w), SAMBA_ALL_AXES, false);
+    samba_program p = { .loss = loss, .optim = { .kind = SAMBA_SGD, .lr = 1 } };
+
+    CHECK(samba_scope_begin(s));
+    samba_set_tracing(s, false);
+    samba_tensor *eager = samba_scale(x, 10);
+    CHECK(samba_compile(s, &p) && !samba_tracing(s));
+    CHECK(samba_read(eager)[1] == 20.0f);
+    CHECK(samba_write(x, (float[]){ 1, 2 }) && samba_run(s, 0) && samba_read(w)[1] == 1.0f);
+    samba_tensor *later = samba_scale(eager, 2);
+    CHECK(samba_read(later)[1] == 40.0f && samba_scope_end(s));
+    CHECK(samba_run(s, 0) && samba_read(w)[1] == -1.0f);
+    CHECK(samba_close(s) == 0);
+}
+
 int main(void)
 {
     RUN(test_state_in_order);
@@ -495,6 +607,8 @@ int main(void)
     RUN(test_type_of_gradients);
     RUN(test_limit_without_ops);
     RUN(test_outputs_have_values);
+    RUN(test_compiles_leave_no_trace);
+    RUN(test_compile_in_scope);
     RUN(test_equal_in_two_graphs);
     RUN(test_equal_losses);
     RUN(test_traced_gradient);
