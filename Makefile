@@ -28,6 +28,9 @@ gpt: $B/05_gpt_text $B/bible.txt  ## a small GPT learns to write from the King J
 test: ready-test                ## all tests, about twelve minutes
 	@tests/run.sh
 
+quick:                          ## the quick ones, about a minute: after each change of samba.h
+	@tests/run.sh brief
+
 test-one:                       ## one test, such as NAME=plan, and what it prints
 	@tests/run.sh one '$(NAME)'
 

@@ -5,6 +5,7 @@
 #   full    both
 #   asan, tsan, c, header, lint, examples: that part alone
 #   hidden  what can be skipped, with all hidden that a bare Debian with gcc lacks: each must say so
+#   brief   what a change of samba.h breaks first: warnings, 20 C tests without SIMD, lint; a minute
 #   one NAME  the test of that name, such as plan (tests/core/plan.c): what it prints, and its end
 # CC, CFLAGS and JOBS (programs at a time) are respected.
 #
@@ -294,8 +295,8 @@ job) job "$2"; exit ;;
 example) example "$2" "$3" "$4"; exit ;;
 linked) echo "#line 1 \"$2\"" && sed 's/^#define SAMBA_IMPLEMENTATION$//' "$2"; exit ;;
 golden) golden "$2"; exit ;;
-quick | heavy | full | asan | tsan | c | header | lint | examples | hidden | one) ;;
-*) sed -n 's/^# \{0,1\}//; 2,8p' "$0"; exit 2 ;;
+quick | heavy | full | asan | tsan | c | header | lint | examples | hidden | brief | one) ;;
+*) sed -n 's/^# \{0,1\}//; 2,9p' "$0"; exit 2 ;;
 esac
 
 # ---- The list of jobs ----
@@ -384,7 +385,10 @@ common_object() {   # common_object COMPILER FLAGS SUFFIX
         { cat "$object.log"; exit 1; }
     echo "$1 $2" >"$object.how"
 }
-c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads SUFFIX
+# Tests of an area each that take a second or two.
+brief_tests='accumulate attention borders compiler errors generate gradcheck graphs hyperparams \
+    ledger microbatches mistakes on_node ops quantize rarely_meant report runtime user_ops vanish'
+c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|brief|slow|threads SUFFIX
     for file in $(tests_of c); do
         name=$(basename "$file" .c) flags='' slow='' threads='' needs=''
         case $name in *thread* | same_bits) threads=yes ;; esac
@@ -405,6 +409,7 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads
         [ -z "$needs" ] || { skip "$file" "$needs: tools/dev/install.sh test"; continue; }
         [ "$5" = threads ] && [ -z "$threads" ] && continue
         [ "$5" = quick ] && [ -n "$slow" ] && continue
+        if [ "$5" = brief ]; then case " $brief_tests " in *" $name "*) ;; *) continue ;; esac; fi
         [ "$5" = slow ] && [ -z "$slow" ] && continue
         if public "$file"; then
             common_object "$2" "$3" "$6"
@@ -449,7 +454,12 @@ if wants heavy full; then add 'exported C, random' 'sh tests/device/export_rando
 if wants heavy full; then add 'fuzz, 20 s each' 'sh tests/fuzz/run.sh all 20'; fi
 if wants heavy full; then add 'faults, all' 'sh tests/faults/run.sh all'; fi
 n_alone=$(wc -l <$out/jobs)         # these use all processors themselves
-wants quick full lint && add lint 'sh tools/dev/lint.sh'
+if wants brief; then
+    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >$out/brief.c
+    add 'no warning as C99' "$CC $strict -fsyntax-only -I. $out/brief.c && echo 1 passed, 0 failed"
+    c_tests '' "$CC" '-O1 -DSAMBA_NO_SIMD' '' brief .brief
+fi
+wants quick full brief lint && add lint 'sh tools/dev/lint.sh'
 for file in $(tests_of sh); do
     if wants hidden && quick_script "$file" && grep -q skip "$file" && ! takes_long "$file"; then
         add "$file, bare" "sh $file"
