@@ -263,11 +263,11 @@
    In this file: a prototype in [api], a row in [op-table], and a block in a chapter below: builder,
    shape rule, work, kernel, gradient rule; leaving one out does not compile. The parts of op NAME
    are samba_NAME, samba__NAME_shape, _work, _kernel and _vjp; ops of a family FAMILY share
-   samba__FAMILY_rule, _work and _run. Rows name them by their stem, so a search for the whole name
-   finds only the definition. The row also says what the op does to the rows of a batch that runs in
-   parts; UNKNOWN will do at first. In your program: fill in a samba_op and call samba_register_op;
-   see examples/04_custom_op.c. A kernel gets whole rows and a range of units; the executor makes
-   the threads. A gradient rule calls public ops.
+   samba__FAMILY_rule, _work and _run. The row names all but the first and the last. It also says
+   what the op does to the rows of a batch that runs in parts; UNKNOWN will do at first. In your
+   program: fill in a samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel
+   gets whole rows and a range of units; the executor makes the threads. A gradient rule calls
+   public ops.
    An elementwise op needs no more than its row, made of a function in [math], and one line that has
    its gradient (SAMBA__UNARY); one row of tests/lib/reference.h tests its values, its gradient, and
    the gradient of that. An optimizer is a samba_optim_kind, the row of its op, a row of
@@ -7063,12 +7063,16 @@ typedef enum samba__spread_rule {
      MAP    elementwise: number of inputs, the value (of a, b, c and attributes p[]), flops per
             element, list of attributes; BOOL if the value is a truth, else F32
      CURVE  the same, where the value takes so many steps that operations are interleaved
-     OP     samba__class, list of attributes, flops per output element, flags, and whose shape rule
-            and work it has; everything else is its own
+     OP     samba__class, list of attributes, flops per output element, flags, and its shape rule,
+            work and kernel
      FAST   the same, with a second kernel for sets of 8 lanes or 4, as its loops gain by vectors
-     FAMILY the same for ops that differ in little: an op family shares the functions NAME_rule,
-            NAME_work and NAME_run, compiled once, and a run-time argument says which op is meant
-   A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
+     FAMILY the same for ops that differ in little and share these functions, which are compiled
+            once: a run-time argument says which op is meant
+   A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. On
+   x86, for one, the row of cast makes SAMBA__OP_cast, and this row of the table:
+       { "cast", 0x0181, SAMBA_OP_NONE, NULL, 1, samba__cast_shape, samba__cast_work,
+         samba__cast_kernel_portable, { samba__cast_kernel_avx2, NULL }, samba__cast_vjp,
+         its attributes as text } */
 #define SAMBA__OPS(MAP, CURVE, OP, FAST, FAMILY) \
     MAP(0x0101, RULE, ADDS,       add,        2, a + b,                     1, NONE, F32) \
     MAP(0x0102, RULE, ADDS,       sub,        2, a - b,                     1, NONE, F32) \
@@ -7076,9 +7080,9 @@ typedef enum samba__spread_rule {
     MAP(0x0104, RULE, DIVIDES,    div,        2, a / b,                     4, NONE, F32) \
     CURVE(0x0105, RULE, FUNCTION,   pow,        2, samba__pow(a, b),          40, NONE, F32) \
     MAP(0x0106, RULE, FUNCTION,   minimum, 2, \
-                                  a != a ? a : b != b ? b : a < b ? a : b, 1, NONE, F32) \
+            a != a ? a : b != b ? b : a < b ? a : b, 1, NONE, F32) \
     MAP(0x0107, RULE, FUNCTION,   maximum, 2, \
-                                  a != a ? a : b != b ? b : a > b ? a : b, 1, NONE, F32) \
+            a != a ? a : b != b ? b : a > b ? a : b, 1, NONE, F32) \
     MAP(0x0108, ZERO, FUNCTION,   eq,         2, a == b ? 1.0f : 0.0f,      1, NONE, BOOL) \
     MAP(0x0109, ZERO, FUNCTION,   ne,         2, a != b ? 1.0f : 0.0f,      1, NONE, BOOL) \
     MAP(0x010A, ZERO, FUNCTION,   lt,         2, a < b ? 1.0f : 0.0f,       1, NONE, BOOL) \
@@ -7108,118 +7112,163 @@ typedef enum samba__spread_rule {
     MAP(0x0143, RULE, FUNCTION,   leaky_relu_backward, 2, b > 0.0f ? a : a * p[0], 2, SLOPE, F32) \
     CURVE(0x0144, NONE, FUNCTION,   gelu_backward, 2, a * samba__gelu_grad(b), 40, NONE, F32) \
     CURVE(0x0145, NONE, FUNCTION,   gelu_tanh_backward, 2, \
-                                  a * samba__gelu_tanh_grad(b), 35, NONE, F32) \
+            a * samba__gelu_tanh_grad(b), 35, NONE, F32) \
     CURVE(0x0146, NONE, FUNCTION,   silu_backward, 2, a * samba__silu_grad(b), 25, NONE, F32) \
     MAP(0x0147, NONE, FUNCTION,   abs_backward, 2, \
             samba__unless_nan(b, b > 0.0f ? a : b < 0.0f ? -a : 0.0f), 1, NONE, F32) \
     MAP(0x0148, NONE, FUNCTION,   maximum_backward, 3, \
-                                  b < c ? 0.0f : b == c ? a * 0.5f : a, 2, NONE, F32) \
+            b < c ? 0.0f : b == c ? a * 0.5f : a, 2, NONE, F32) \
     CURVE(0x0149, NONE, FUNCTION,   pow_backward, 3, \
-           c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE, F32) \
+            c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE, F32) \
     CURVE(0x014A, NONE, FUNCTION,   pow_backward_exponent, 3, \
-                                  samba__pow_slope(a, b, c), 20, NONE, F32) \
-    FAST(0x0180,   ZERO, SAME,       full,        MOVES, FULL, 0, NONE, full, flat) \
-    FAST(0x0181,   RULE, CASTS,      cast,        MOVES, CAST, 1, NONE, cast, cast) \
-    FAST(0x0182,   RULE, DROPS,      dropout,     OTHER, DROPOUT, 12, INPLACE, dropout, dropout) \
-    OP(0x0183,     ZERO, SAME,       count,       UPDATE, COUNT, 1, UPDATES(0x1u), count, single) \
-    FAST(0x0184,   ZERO, UNKNOWN,    zero,        STEP, NONE, 0, UPDATES(0x1u), zero, flat) \
-    FAST(0x0185,   ZERO, UNKNOWN,    accumulate, STEP, ACCUMULATE, 1, UPDATES(0x1u), \
-                                     accumulate, flat) \
-    OP(0x0186,     ZERO, UNKNOWN,    write_rows, UPDATE, NONE, 1, UPDATES(0x1u), \
-                                     write_rows, write_rows) \
-    FAMILY(0x0201, RULE, SUM,        sum, REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_SUM) \
-    FAMILY(0x0202, RULE, MEAN,       mean, REDUCTION, REDUCE, 1, NONE, \
-                                     reduce, SAMBA__REDUCER_MEAN) \
-    FAMILY(0x0203, RULE, REDUCE,     max, REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MAX) \
-    FAST(0x0204,   ZERO, ARGMAX,     argmax,      REDUCTION, ARGMAX, 1, NONE, argmax, argmax) \
-    FAMILY(0x0205, RULE, SQUARES,    square_sum, REDUCTION, REDUCE, 2, NONE, \
-                                     reduce, SAMBA__REDUCER_SQUARES) \
-    OP(0x0301,     RULE, MATMUL,     matmul,      PRODUCT, MATMUL, 0, NONE, matmul, matmul) \
-    OP(0x0302,     RULE, AFFINE,     affine,      PRODUCT, NONE, 0, NONE, affine, affine) \
-    OP(0x0304,     NONE, UNKNOWN,    affine_packed, OTHER, PACKED, 0, NONE, \
-                                     affine_packed, affine) \
-    OP(0x0303,     NONE, UNKNOWN,    matmul_accumulate, UPDATE, MATMUL, 0, UPDATES(0x3u), \
-                                     matmul_accumulate, matmul) \
-    OP(0x0601,     RULE, RESHAPE,    reshape,     MOVES, SHAPE, 0, VIEW, reshape, flat) \
-    OP(0x0602,     RULE, PERMUTE,    permute,     MOVES, PERMUTE, 1, NONE, permute, rows) \
-    OP(0x0603,     RULE, SLICE,      slice,       MOVES, SLICE, 1, NONE, slice, rows) \
-    OP(0x0604,     RULE, PAD,        pad,         MOVES, PAD, 1, NONE, pad, rows) \
-    OP(0x0605,     RULE, CAT,        cat,         MOVES, AXIS, 1, NONE, cat, cat) \
-    OP(0x0606,     RULE, EXPAND,     expand,      MOVES, SHAPE, 1, NONE, expand, rows) \
-    OP(0x0607,     RULE, UNKNOWN,    gather,      MOVES, GATHER, 0, NONE, gather, flat) \
-    OP(0x0608,     RULE, UNKNOWN,    gather_backward, MOVES, GATHER, 0, NONE, \
-                                     gather_backward, gather_backward) \
-    FAST(0x0701,   ZERO, UNKNOWN,    sgd,         STEP, SGD, 6, UPDATES(0x31u), sgd, flat) \
-    FAST(0x0702,   ZERO, UNKNOWN,    adamw,       STEP, ADAMW, 20, UPDATES(0x431u), adamw, flat) \
-    OP(0x0703,     ZERO, UNKNOWN,    clip_factor, OTHER, NONE, 10, NONE, clip_factor, single) \
-    FAST(0x0704,   NONE, UNKNOWN,    matmul_sgd,  UPDATE, MATMUL, 0, UPDATES(0x1u), \
-                                     matmul_sgd, matmul_sgd) \
-    OP(0x0401,     RULE, IMAGES,     convolution, PRODUCT, CONV, 0, NONE, \
-                                     convolution, convolution) \
-    OP(0x0402,     RULE, UNKNOWN,    convolution_backward_input, OTHER, CONV, 0, NONE, \
-                                     convolution_backward_input, convolution_backward_input) \
-    OP(0x0403,     RULE, UNKNOWN,    convolution_backward_weight, OTHER, CONV, 0, NONE, \
-                                     convolution_backward_weight, convolution_backward_weight) \
-    OP(0x0410,     RULE, PLANES,     max_pool2d, OTHER, MAX_POOL, 0, NONE, \
-                                     max_pool2d, max_pool2d) \
-    OP(0x0411,     NONE, UNKNOWN,    max_pool2d_backward, OTHER, MAX_POOL, 0, NONE, \
-                                     max_pool2d_backward, max_pool2d_backward) \
-    OP(0x0412,     RULE, PLANES,     avg_pool2d, OTHER, AVG_POOL, 0, NONE, \
-                                     avg_pool2d, avg_pool2d) \
-    OP(0x0413,     RULE, UNKNOWN,    avg_pool2d_backward, OTHER, AVG_POOL, 0, NONE, \
-                                     avg_pool2d_backward, avg_pool2d_backward) \
-    FAMILY(0x0420, RULE, IMAGES,     batch_norm, OTHER, BATCH_NORM, 10, UPDATES(0x540u), \
-                                     batch, false) \
-    FAMILY(0x0421, NONE, UNKNOWN,    batch_norm_backward, OTHER, NORM, 14, NONE, batch, true) \
-    FAMILY(0x0501, RULE, VECTORS,    softmax,     OTHER, AXIS, 20, INPLACE, soft, 0) \
-    FAMILY(0x0502, NONE, UNKNOWN,    softmax_backward, OTHER, AXIS, 4, INPLACE, \
-                                     soft, SAMBA__BACKWARD) \
-    FAMILY(0x0503, RULE, VECTORS,    log_softmax, OTHER, AXIS, 20, INPLACE, soft, SAMBA__LOGS) \
-    FAMILY(0x0504, NONE, UNKNOWN,    log_softmax_backward, OTHER, AXIS, 18, INPLACE, \
-                                     soft, SAMBA__LOGS_BACKWARD) \
-    FAMILY(0x0510, RULE, VECTORS,    layer_norm,  OTHER, NORM, 8, INPLACE, norm, SAMBA__CENTERED) \
-    FAMILY(0x0511, NONE, UNKNOWN,    layer_norm_backward, OTHER, NORM, 16, NONE, \
-                                     norm, SAMBA__CENTERED_BACKWARD) \
-    FAMILY(0x0512, RULE, VECTORS,    rms_norm,    OTHER, NORM, 5, INPLACE, norm, 0) \
-    FAMILY(0x0513, NONE, UNKNOWN,    rms_norm_backward, OTHER, NORM, 12, NONE, \
-                                     norm, SAMBA__BACKWARD) \
-    FAMILY(0x0520, RULE, LOSS,       cross_entropy, LOSS, LOSS, 0, NONE, loss, SAMBA__LOGITS) \
-    FAMILY(0x0521, NONE, UNKNOWN,    cross_entropy_backward, LOSS, LOSS, 20, INPLACE_1, \
-                                     loss, SAMBA__LOGITS_BACKWARD) \
-    FAMILY(0x0522, RULE, LOSS,       nll,         LOSS, NLL, 0, NONE, loss, 0) \
-    FAMILY(0x0523, NONE, UNKNOWN,    nll_backward, LOSS, NLL, 1, NONE, loss, SAMBA__BACKWARD) \
-    OP(0x0530,     RULE, LOOKUP,     lookup,      OTHER, NONE, 1, NONE, lookup, rows) \
-    OP(0x0533,     NONE, UNKNOWN,    lookup_packed, OTHER, PACKED, 1, NONE, lookup_packed, rows) \
-    FAST(0x0531,   RULE, UNKNOWN,    lookup_backward, OTHER, TABLE, 1, NONE, \
-                                     lookup_backward, lookup_backward) \
-    FAST(0x0532,   NONE, UNKNOWN,    lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), \
-                                     lookup_accumulate, lookup_backward) \
-    OP(0x0540,     RULE, ATTENTION,  scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, \
-                   scaled_dot_product_attention, scaled_dot_product_attention) \
-    OP(0x0541,     NONE, UNKNOWN,    scaled_dot_product_attention_backward, \
-                   OTHER, ATTENTION, 0, NONE, \
-                   scaled_dot_product_attention_backward, scaled_dot_product_attention_backward) \
-    OP(0x0801,     NONE, UNKNOWN,    observe, UPDATE, OBSERVE, 3, UPDATES(0x2u), observe, single) \
-    OP(0x0802,     RULE, IMAGES,     fake_quantize, OTHER, OBSERVE, 8, UPDATES(0x20u), \
-                                     fake_quantize, fake_quantize) \
-    OP(0x0803,     NONE, UNKNOWN,    fake_quantize_backward, OTHER, NONE, 4, NONE, \
-                                     fake_quantize_backward, blocks) \
-    OP(0x0804,     RULE, SAME,       fake_quantize_weight, OTHER, AXIS, 8, NONE, \
-                                     fake_quantize_weight, fake_quantize_weight) \
-    OP(0x0805,     NONE, UNKNOWN,    quantize, OTHER, GRID, 5, NONE, quantize, blocks) \
-    OP(0x0806,     NONE, UNKNOWN,    dequantize, OTHER, GRID, 2, NONE, dequantize, blocks) \
-    OP(0x0807,     NONE, UNKNOWN,    requantize, OTHER, REQUANTIZE, 5, INPLACE, \
-                                     requantize, blocks) \
-    OP(0x0808,     NONE, UNKNOWN,    add_int8, OTHER, ADD_INT8, 8, INPLACE, add_int8, blocks) \
-    OP(0x0809,     NONE, UNKNOWN,    affine_int8, OTHER, AFFINE_INT8, 0, NONE, \
-                                     affine_int8, affine_int8) \
-    OP(0x080A,     NONE, UNKNOWN,    convolution_int8, OTHER, CONV_INT8, 0, NONE, \
-                                     convolution_int8, convolution_int8) \
-    OP(0x080B,     NONE, UNKNOWN,    max_pool2d_int8, OTHER, MAX_POOL, 0, NONE, \
-                                     max_pool2d_int8, int8_pool) \
-    OP(0x080C,     NONE, UNKNOWN,    avg_pool2d_int8, OTHER, AVG_INT8, 0, NONE, \
-                                     avg_pool2d_int8, int8_pool)
-
+            samba__pow_slope(a, b, c), 20, NONE, F32) \
+    FAST(0x0180,    ZERO, SAME,      full, MOVES, FULL, 0, NONE, \
+         samba__full_shape, samba__flat_work, samba__full_kernel) \
+    FAST(0x0181,    RULE, CASTS,     cast, MOVES, CAST, 1, NONE, \
+         samba__cast_shape, samba__cast_work, samba__cast_kernel) \
+    FAST(0x0182,    RULE, DROPS,     dropout, OTHER, DROPOUT, 12, INPLACE, \
+         samba__dropout_shape, samba__dropout_work, samba__dropout_kernel) \
+    OP(0x0183,      ZERO, SAME,      count, UPDATE, COUNT, 1, UPDATES(0x1u), \
+       samba__count_shape, samba__single_work, samba__count_kernel) \
+    FAST(0x0184,    ZERO, UNKNOWN,   zero, STEP, NONE, 0, UPDATES(0x1u), \
+         samba__zero_shape, samba__flat_work, samba__zero_kernel) \
+    FAST(0x0185,    ZERO, UNKNOWN,   accumulate, STEP, ACCUMULATE, 1, UPDATES(0x1u), \
+         samba__accumulate_shape, samba__flat_work, samba__accumulate_kernel) \
+    OP(0x0186,      ZERO, UNKNOWN,   write_rows, UPDATE, NONE, 1, UPDATES(0x1u), \
+       samba__write_rows_shape, samba__write_rows_work, samba__write_rows_kernel) \
+    FAMILY(0x0201,  RULE, SUM,       sum, REDUCTION, REDUCE, 1, NONE, \
+           samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_SUM) \
+    FAMILY(0x0202,  RULE, MEAN,      mean, REDUCTION, REDUCE, 1, NONE, \
+           samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_MEAN) \
+    FAMILY(0x0203,  RULE, REDUCE,    max, REDUCTION, REDUCE, 1, NONE, \
+           samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_MAX) \
+    FAST(0x0204,    ZERO, ARGMAX,    argmax, REDUCTION, ARGMAX, 1, NONE, \
+         samba__argmax_shape, samba__argmax_work, samba__argmax_kernel) \
+    FAMILY(0x0205,  RULE, SQUARES,   square_sum, REDUCTION, REDUCE, 2, NONE, \
+           samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_SQUARES) \
+    OP(0x0301,      RULE, MATMUL,    matmul, PRODUCT, MATMUL, 0, NONE, \
+       samba__matmul_shape, samba__matmul_work, samba__matmul_kernel) \
+    OP(0x0302,      RULE, AFFINE,    affine, PRODUCT, NONE, 0, NONE, \
+       samba__affine_shape, samba__affine_work, samba__affine_kernel) \
+    OP(0x0304,      NONE, UNKNOWN,   affine_packed, OTHER, PACKED, 0, NONE, \
+       samba__affine_packed_shape, samba__affine_work, samba__affine_packed_kernel) \
+    OP(0x0303,      NONE, UNKNOWN,   matmul_accumulate, UPDATE, MATMUL, 0, UPDATES(0x3u), \
+       samba__matmul_accumulate_shape, samba__matmul_work, samba__matmul_accumulate_kernel) \
+    OP(0x0601,      RULE, RESHAPE,   reshape, MOVES, SHAPE, 0, VIEW, \
+       samba__reshape_shape, samba__flat_work, samba__reshape_kernel) \
+    OP(0x0602,      RULE, PERMUTE,   permute, MOVES, PERMUTE, 1, NONE, \
+       samba__permute_shape, samba__rows_work, samba__permute_kernel) \
+    OP(0x0603,      RULE, SLICE,     slice, MOVES, SLICE, 1, NONE, \
+       samba__slice_shape, samba__rows_work, samba__slice_kernel) \
+    OP(0x0604,      RULE, PAD,       pad, MOVES, PAD, 1, NONE, \
+       samba__pad_shape, samba__rows_work, samba__pad_kernel) \
+    OP(0x0605,      RULE, CAT,       cat, MOVES, AXIS, 1, NONE, \
+       samba__cat_shape, samba__cat_work, samba__cat_kernel) \
+    OP(0x0606,      RULE, EXPAND,    expand, MOVES, SHAPE, 1, NONE, \
+       samba__expand_shape, samba__rows_work, samba__expand_kernel) \
+    OP(0x0607,      RULE, UNKNOWN,   gather, MOVES, GATHER, 0, NONE, \
+       samba__gather_shape, samba__flat_work, samba__gather_kernel) \
+    OP(0x0608,      RULE, UNKNOWN,   gather_backward, MOVES, GATHER, 0, NONE, \
+       samba__gather_backward_shape, samba__gather_backward_work, samba__gather_backward_kernel) \
+    FAST(0x0701,    ZERO, UNKNOWN,   sgd, STEP, SGD, 6, UPDATES(0x31u), \
+         samba__sgd_shape, samba__flat_work, samba__sgd_kernel) \
+    FAST(0x0702,    ZERO, UNKNOWN,   adamw, STEP, ADAMW, 20, UPDATES(0x431u), \
+         samba__adamw_shape, samba__flat_work, samba__adamw_kernel) \
+    OP(0x0703,      ZERO, UNKNOWN,   clip_factor, OTHER, NONE, 10, NONE, \
+       samba__clip_factor_shape, samba__single_work, samba__clip_factor_kernel) \
+    FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, UPDATES(0x1u), \
+         samba__matmul_sgd_shape, samba__matmul_sgd_work, samba__matmul_sgd_kernel) \
+    OP(0x0401,      RULE, IMAGES,    convolution, PRODUCT, CONV, 0, NONE, \
+       samba__convolution_shape, samba__convolution_work, samba__convolution_kernel) \
+    OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, NONE, \
+       samba__convolution_backward_input_shape, samba__convolution_backward_input_work, \
+       samba__convolution_backward_input_kernel) \
+    OP(0x0403,      RULE, UNKNOWN,   convolution_backward_weight, OTHER, CONV, 0, NONE, \
+       samba__convolution_backward_weight_shape, samba__convolution_backward_weight_work, \
+       samba__convolution_backward_weight_kernel) \
+    OP(0x0410,      RULE, PLANES,    max_pool2d, OTHER, MAX_POOL, 0, NONE, \
+       samba__max_pool2d_shape, samba__max_pool2d_work, samba__max_pool2d_kernel) \
+    OP(0x0411,      NONE, UNKNOWN,   max_pool2d_backward, OTHER, MAX_POOL, 0, NONE, \
+       samba__max_pool2d_backward_shape, samba__max_pool2d_backward_work, \
+       samba__max_pool2d_backward_kernel) \
+    OP(0x0412,      RULE, PLANES,    avg_pool2d, OTHER, AVG_POOL, 0, NONE, \
+       samba__avg_pool2d_shape, samba__avg_pool2d_work, samba__avg_pool2d_kernel) \
+    OP(0x0413,      RULE, UNKNOWN,   avg_pool2d_backward, OTHER, AVG_POOL, 0, NONE, \
+       samba__avg_pool2d_backward_shape, samba__avg_pool2d_backward_work, \
+       samba__avg_pool2d_backward_kernel) \
+    FAMILY(0x0420,  RULE, IMAGES,    batch_norm, OTHER, BATCH_NORM, 10, UPDATES(0x540u), \
+           samba__batch_rule, samba__batch_work, samba__batch_run, false) \
+    FAMILY(0x0421,  NONE, UNKNOWN,   batch_norm_backward, OTHER, NORM, 14, NONE, \
+           samba__batch_rule, samba__batch_work, samba__batch_run, true) \
+    FAMILY(0x0501,  RULE, VECTORS,   softmax, OTHER, AXIS, 20, INPLACE, \
+           samba__soft_rule, samba__soft_work, samba__soft_run, 0) \
+    FAMILY(0x0502,  NONE, UNKNOWN,   softmax_backward, OTHER, AXIS, 4, INPLACE, \
+           samba__soft_rule, samba__soft_work, samba__soft_run, SAMBA__BACKWARD) \
+    FAMILY(0x0503,  RULE, VECTORS,   log_softmax, OTHER, AXIS, 20, INPLACE, \
+           samba__soft_rule, samba__soft_work, samba__soft_run, SAMBA__LOGS) \
+    FAMILY(0x0504,  NONE, UNKNOWN,   log_softmax_backward, OTHER, AXIS, 18, INPLACE, \
+           samba__soft_rule, samba__soft_work, samba__soft_run, SAMBA__LOGS_BACKWARD) \
+    FAMILY(0x0510,  RULE, VECTORS,   layer_norm, OTHER, NORM, 8, INPLACE, \
+           samba__norm_rule, samba__norm_work, samba__norm_run, SAMBA__CENTERED) \
+    FAMILY(0x0511,  NONE, UNKNOWN,   layer_norm_backward, OTHER, NORM, 16, NONE, \
+           samba__norm_rule, samba__norm_work, samba__norm_run, SAMBA__CENTERED_BACKWARD) \
+    FAMILY(0x0512,  RULE, VECTORS,   rms_norm, OTHER, NORM, 5, INPLACE, \
+           samba__norm_rule, samba__norm_work, samba__norm_run, 0) \
+    FAMILY(0x0513,  NONE, UNKNOWN,   rms_norm_backward, OTHER, NORM, 12, NONE, \
+           samba__norm_rule, samba__norm_work, samba__norm_run, SAMBA__BACKWARD) \
+    FAMILY(0x0520,  RULE, LOSS,      cross_entropy, LOSS, LOSS, 0, NONE, \
+           samba__loss_rule, samba__loss_work, samba__loss_run, SAMBA__LOGITS) \
+    FAMILY(0x0521,  NONE, UNKNOWN,   cross_entropy_backward, LOSS, LOSS, 20, INPLACE_1, \
+           samba__loss_rule, samba__loss_work, samba__loss_run, SAMBA__LOGITS_BACKWARD) \
+    FAMILY(0x0522,  RULE, LOSS,      nll, LOSS, NLL, 0, NONE, \
+           samba__loss_rule, samba__loss_work, samba__loss_run, 0) \
+    FAMILY(0x0523,  NONE, UNKNOWN,   nll_backward, LOSS, NLL, 1, NONE, \
+           samba__loss_rule, samba__loss_work, samba__loss_run, SAMBA__BACKWARD) \
+    OP(0x0530,      RULE, LOOKUP,    lookup, OTHER, NONE, 1, NONE, \
+       samba__lookup_shape, samba__rows_work, samba__lookup_kernel) \
+    OP(0x0533,      NONE, UNKNOWN,   lookup_packed, OTHER, PACKED, 1, NONE, \
+       samba__lookup_packed_shape, samba__rows_work, samba__lookup_packed_kernel) \
+    FAST(0x0531,    RULE, UNKNOWN,   lookup_backward, OTHER, TABLE, 1, NONE, \
+         samba__lookup_backward_shape, samba__lookup_backward_work, \
+         samba__lookup_backward_kernel) \
+    FAST(0x0532,    NONE, UNKNOWN,   lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), \
+         samba__lookup_accumulate_shape, samba__lookup_backward_work, \
+         samba__lookup_accumulate_kernel) \
+    OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, \
+       samba__scaled_dot_product_attention_shape, samba__scaled_dot_product_attention_work, \
+       samba__scaled_dot_product_attention_kernel) \
+    OP(0x0541,      NONE, UNKNOWN,   scaled_dot_product_attention_backward, \
+       OTHER, ATTENTION, 0, NONE, \
+       samba__scaled_dot_product_attention_backward_shape, \
+       samba__scaled_dot_product_attention_backward_work, \
+       samba__scaled_dot_product_attention_backward_kernel) \
+    OP(0x0801,      NONE, UNKNOWN,   observe, UPDATE, OBSERVE, 3, UPDATES(0x2u), \
+       samba__observe_shape, samba__single_work, samba__observe_kernel) \
+    OP(0x0802,      RULE, IMAGES,    fake_quantize, OTHER, OBSERVE, 8, UPDATES(0x20u), \
+       samba__fake_quantize_shape, samba__fake_quantize_work, samba__fake_quantize_kernel) \
+    OP(0x0803,      NONE, UNKNOWN,   fake_quantize_backward, OTHER, NONE, 4, NONE, \
+       samba__fake_quantize_backward_shape, samba__blocks_work, \
+       samba__fake_quantize_backward_kernel) \
+    OP(0x0804,      RULE, SAME,      fake_quantize_weight, OTHER, AXIS, 8, NONE, \
+       samba__fake_quantize_weight_shape, samba__fake_quantize_weight_work, \
+       samba__fake_quantize_weight_kernel) \
+    OP(0x0805,      NONE, UNKNOWN,   quantize, OTHER, GRID, 5, NONE, \
+       samba__quantize_shape, samba__blocks_work, samba__quantize_kernel) \
+    OP(0x0806,      NONE, UNKNOWN,   dequantize, OTHER, GRID, 2, NONE, \
+       samba__dequantize_shape, samba__blocks_work, samba__dequantize_kernel) \
+    OP(0x0807,      NONE, UNKNOWN,   requantize, OTHER, REQUANTIZE, 5, INPLACE, \
+       samba__requantize_shape, samba__blocks_work, samba__requantize_kernel) \
+    OP(0x0808,      NONE, UNKNOWN,   add_int8, OTHER, ADD_INT8, 8, INPLACE, \
+       samba__add_int8_shape, samba__blocks_work, samba__add_int8_kernel) \
+    OP(0x0809,      NONE, UNKNOWN,   affine_int8, OTHER, AFFINE_INT8, 0, NONE, \
+       samba__affine_int8_shape, samba__affine_int8_work, samba__affine_int8_kernel) \
+    OP(0x080A,      NONE, UNKNOWN,   convolution_int8, OTHER, CONV_INT8, 0, NONE, \
+       samba__convolution_int8_shape, samba__convolution_int8_work, \
+       samba__convolution_int8_kernel) \
+    OP(0x080B,      NONE, UNKNOWN,   max_pool2d_int8, OTHER, MAX_POOL, 0, NONE, \
+       samba__max_pool2d_int8_shape, samba__int8_pool_work, samba__max_pool2d_int8_kernel) \
+    OP(0x080C,      NONE, UNKNOWN,   avg_pool2d_int8, OTHER, AVG_INT8, 0, NONE, \
+       samba__avg_pool2d_int8_shape, samba__int8_pool_work, samba__avg_pool2d_int8_kernel)
 /* The numbers of ops: places in samba__op_table. Those that are left out are behind its end. */
 enum {
 #define X(wire, gradient, spread, name, ...) SAMBA__IF(SAMBA__HAS(name), SAMBA__OP_##name, )
@@ -7237,14 +7286,14 @@ typedef char samba__ops_are_selected[SAMBA__N_OPS > 0 ? 1 : -1];
 /* clang-format on */
 
 /* The shape rule and the work of an op of a family, whose kernel is compiled once. */
-#define SAMBA__RULES(name, family, which) \
+#define SAMBA__RULES(name, rule, work, which) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
-        return samba__##family##_rule(c, which); \
+        return rule(c, which); \
     } \
     SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
     { \
-        samba__##family##_work(w, c, which); \
+        work(w, c, which); \
     }
 
 /* Which op of a family: bit 0 is set in the gradient ops, bit 1 in one of two kinds. */
@@ -10808,9 +10857,9 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
     }
 }
 
-SAMBA__RULES(convolution, conv, SAMBA__MAKES_Y)
-SAMBA__RULES(convolution_backward_input, conv, SAMBA__MAKES_DX)
-SAMBA__RULES(convolution_backward_weight, conv, SAMBA__MAKES_DW)
+SAMBA__RULES(convolution, samba__conv_rule, samba__conv_work, SAMBA__MAKES_Y)
+SAMBA__RULES(convolution_backward_input, samba__conv_rule, samba__conv_work, SAMBA__MAKES_DX)
+SAMBA__RULES(convolution_backward_weight, samba__conv_rule, samba__conv_work, SAMBA__MAKES_DW)
 
 SAMBA__FN void samba__convolution_kernel(const samba_args *a)
 {
@@ -11286,10 +11335,10 @@ SAMBA__FN void samba__pooling_run(const samba_args *a, samba__pooling op)
     }
 }
 
-SAMBA__RULES(max_pool2d, pooling, SAMBA__MAX_FORWARD)
-SAMBA__RULES(max_pool2d_backward, pooling, SAMBA__MAX_BACKWARD)
-SAMBA__RULES(avg_pool2d, pooling, SAMBA__AVG_FORWARD)
-SAMBA__RULES(avg_pool2d_backward, pooling, SAMBA__AVG_BACKWARD)
+SAMBA__RULES(max_pool2d, samba__pooling_rule, samba__pooling_work, SAMBA__MAX_FORWARD)
+SAMBA__RULES(max_pool2d_backward, samba__pooling_rule, samba__pooling_work, SAMBA__MAX_BACKWARD)
+SAMBA__RULES(avg_pool2d, samba__pooling_rule, samba__pooling_work, SAMBA__AVG_FORWARD)
+SAMBA__RULES(avg_pool2d_backward, samba__pooling_rule, samba__pooling_work, SAMBA__AVG_BACKWARD)
 
 SAMBA__FN void samba__max_pool2d_kernel(const samba_args *a)
 {
@@ -13896,8 +13945,9 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
     w->scratch = at.batch * at.T * 4;
 }
 
-SAMBA__RULES(scaled_dot_product_attention, attention, false)
-SAMBA__RULES(scaled_dot_product_attention_backward, attention, true)
+SAMBA__RULES(scaled_dot_product_attention, samba__attention_rule, samba__attention_work, false)
+SAMBA__RULES(scaled_dot_product_attention_backward, samba__attention_rule, samba__attention_work,
+             true)
 
 SAMBA__FN void samba__scaled_dot_product_attention_kernel(const samba_args *a)
 {
@@ -14408,11 +14458,11 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 
 #if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
 /* An op of a family: the function that they share, and which op it is. */
-#define SAMBA__FAMILY_KERNEL(wire, gradient, spread, name, class, attributes, cost, flags, family, \
-                             which) \
+#define SAMBA__FAMILY_KERNEL(wire, gradient, spread, name, class, attributes, cost, flags, rule, \
+                             work, run, which) \
     SAMBA__FN void SAMBA__OF_SET(samba__##name##_kernel)(const samba_args *a) \
     { \
-        samba__##family##_run(a, which); \
+        run(a, which); \
     }
 SAMBA__OPS(SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__FAMILY_KERNEL)
 #endif /* a template: kernels */
@@ -14425,9 +14475,9 @@ SAMBA__OPS(SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__FA
 #define SAMBA__TEMPLATE 0
 
 /* ---- The table itself ---- */
-#define SAMBA__FAMILY_RULES(wire, gradient, spread, name, class, attributes, cost, flags, family, \
-                            which) \
-    SAMBA__RULES(name, family, which)
+#define SAMBA__FAMILY_RULES(wire, gradient, spread, name, class, attributes, cost, flags, rule, \
+                            work, run, which) \
+    SAMBA__RULES(name, rule, work, which)
 SAMBA__OPS(SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__FAMILY_RULES)
 #if defined(SAMBA_RUNTIME_ONLY)
 #define SAMBA__HOST_COLUMN(f) NULL
@@ -14456,49 +14506,54 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
 }
 
 /* samba_op.wide of an op with a kernel for each instruction set; of one that gains nothing by
-   AVX-512; and of one with a single kernel. */
+   AVX-512; and of one with a single kernel. Their argument ends with _, as the name of a kernel
+   that is compiled for several sets is itself a macro. */
 /* clang-format off */
 #if SAMBA__X86 && !SAMBA__IS_SMALL
-#define SAMBA__WIDE(kernel) { kernel##_avx2, kernel##_avx512 }
-#define SAMBA__NARROW(kernel) { kernel##_avx2, NULL }
+#define SAMBA__WIDE(kernel_) { kernel_##avx2, kernel_##avx512 }
+#define SAMBA__NARROW(kernel_) { kernel_##avx2, NULL }
 #elif SAMBA__X86
-#define SAMBA__WIDE(kernel) { kernel##_avx2, NULL }
+#define SAMBA__WIDE(kernel_) { kernel_##avx2, NULL }
 #define SAMBA__NARROW SAMBA__WIDE
 #elif SAMBA__NEON
-#define SAMBA__WIDE(kernel) { kernel##_neon, NULL }
+#define SAMBA__WIDE(kernel_) { kernel_##neon, NULL }
 #define SAMBA__NARROW SAMBA__WIDE
 #elif SAMBA__WASM
-#define SAMBA__WIDE(kernel) { kernel##_wasm, NULL }
+#define SAMBA__WIDE(kernel_) { kernel_##wasm, NULL }
 #define SAMBA__NARROW SAMBA__WIDE
 #else
-#define SAMBA__WIDE(kernel) { NULL, NULL }
+#define SAMBA__WIDE(kernel_) { NULL, NULL }
 #define SAMBA__NARROW SAMBA__WIDE
 #endif
-#define SAMBA__NOT_WIDE(kernel) { NULL, NULL }
+#define SAMBA__NOT_WIDE { NULL, NULL }
 #define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, wide, attributes) \
     SAMBA__IF(SAMBA__HAS(name), { \
       SAMBA__NAME_COLUMN(name), wire, flags, NULL, cost, \
-      SAMBA__SHAPE_COLUMN(samba__##shape##_shape), samba__##work##_work, samba__##name##_##kernel, \
-      wide(samba__##name##_kernel), \
+      SAMBA__SHAPE_COLUMN(shape), work, kernel, wide, \
       SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
       SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },)
 /* clang-format on */
 #define SAMBA__ROW_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, name, map, kernel_portable, \
-               SAMBA__NARROW, SAMBA__ATTRIBUTES_##attributes)
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, samba__##name##_shape, \
+               samba__map_work, samba__##name##_kernel_portable, \
+               SAMBA__NARROW(samba__##name##_kernel_), SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_CURVE(wire, gradient, spread, name, arity, value, cost, attributes, type) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, name, map, kernel_portable, \
-               SAMBA__WIDE, SAMBA__ATTRIBUTES_##attributes)
-#define SAMBA__ROW_OP(wire, gradient, spread, name, class, attributes, cost, flags, shape, work) \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, samba__##name##_shape, \
+               samba__map_work, samba__##name##_kernel_portable, \
+               SAMBA__WIDE(samba__##name##_kernel_), SAMBA__ATTRIBUTES_##attributes)
+#define SAMBA__ROW_OP(wire, gradient, spread, name, class, attributes, cost, flags, shape, work, \
+                      kernel) \
     SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel, SAMBA__NOT_WIDE, \
                SAMBA__ATTRIBUTES_##attributes)
-#define SAMBA__ROW_FAST(wire, gradient, spread, name, class, attributes, cost, flags, shape, work) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel_portable, \
-               SAMBA__NARROW, SAMBA__ATTRIBUTES_##attributes)
-#define SAMBA__ROW_FAMILY(wire, gradient, spread, name, class, attributes, cost, flags, family, \
-                          which) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, name, name, kernel_portable, \
-               SAMBA__WIDE, SAMBA__ATTRIBUTES_##attributes)
+#define SAMBA__ROW_FAST(wire, gradient, spread, name, class, attributes, cost, flags, shape, work, \
+                        kernel) \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel##_portable, \
+               SAMBA__NARROW(kernel##_), SAMBA__ATTRIBUTES_##attributes)
+#define SAMBA__ROW_FAMILY(wire, gradient, spread, name, class, attributes, cost, flags, rule, \
+                          work, run, which) \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, samba__##name##_shape, \
+               samba__##name##_work, samba__##name##_kernel_portable, \
+               SAMBA__WIDE(samba__##name##_kernel_), SAMBA__ATTRIBUTES_##attributes)
 static const samba_op samba__op_table[SAMBA__N_OPS] = { SAMBA__OPS(
     SAMBA__ROW_MAP, SAMBA__ROW_CURVE, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_FAMILY) };
 
