@@ -11,6 +11,7 @@
 #include "tests/lib/session.h"
 #include <math.h>
 #include <stddef.h>
+#include <time.h>
 
 enum { B = 64, F = 4, C = 300, MANY = 2 };
 
@@ -826,11 +827,11 @@ static void test_many_names(void)
     CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 2);
     samba_program p = { .outputs = { sum }, .inference = true, .level = SAMBA_O0 };
     CHECK(samba_compile(s, &p));
-    begin = samba_seconds();
+    begin = clock();
     CHECK(samba_input_names(s, names, N + 1) == N && samba_output_names(s, names + N, 1) == 1);
-    double took = samba_seconds() - begin;
-    CHECK(took < 0.2);
-    if (took >= 0.2) printf("    %.3f s\n", took);
+    double took = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    CHECK(took < 0.5);                              // a pass for each input would take 10 s
+    if (took >= 0.5) printf("    %.3f s\n", took);
     samba_close(s);
 }
 
