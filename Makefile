@@ -198,4 +198,4 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run learn web gpt test test-one check full asan tsan random random-asan fuzz faults device lesson-device glass-box tiny-nets bare hidden lint tools bench bench-small lenet install packages clean help
+.PHONY: all run learn web gpt test quick test-one check full asan tsan random random-asan fuzz faults device lesson-device glass-box tiny-nets bare hidden lint tools bench bench-small lenet install packages clean help

@@ -1,7 +1,8 @@
 #!/bin/sh
 # tests/fuzz/run.sh TARGET [SECONDS [RUNS]]: mutates inputs of one target, for SECONDS (60), or RUNS
 # of them; says how many. TARGET may be
-#   all      each target, 20 seconds each, JOBS at a time; the last line is "N passed, N failed"
+#   all      each target, 20 seconds each, JOBS at a time; the last line is "N passed, N failed".
+#            Mutations are the same each time, unless SEED is given; of one target they are others
 #   headers  1,048,576 (or RUNS) headers of a PEF, mutated: little memory, 50 ms for each
 #   again    what was found (tests/corpus) and the seeds, once, without a sanitizer; same last line
 #   linear   how the time of each reader grows with inputs of 1, 2, 4, 8 MB; same last line
@@ -15,6 +16,9 @@ case " $targets all headers again linear " in *" $what "*) ;; *)
     echo '       or T=all, headers, again, linear'
     exit 2 ;;
 esac
+seed=${SEED:-$(date +%s)}
+[ "$what" != all ] || seed=${SEED:-1}
+export SEED=$seed                       # all runs this script once for each target
 checks='-fsanitize=address,undefined -fno-sanitize-recover=all'
 log=build/fuzz/log-$what                # each target its own: several run at a time
 mkdir -p build/fuzz || exit 1
@@ -124,7 +128,7 @@ fuzz() {            # fuzz TARGET SECONDS RUNS: prints the number of inputs, and
     $out/"$1" dict >"$dict"
     [ -s "$dict" ] && dict=-dict=$dict || dict=''
     start=$(date +%s)
-    $out/"$1" $dict -max_total_time="$2" -runs="$3" -timeout=60 \
+    $out/"$1" $dict -seed="$seed" -max_total_time="$2" -runs="$3" -timeout=60 \
         -rss_limit_mb=3000 -max_len="$($out/"$1" most)" -print_final_stats=1 -detect_leaks=1 \
         -artifact_prefix=build/fuzz/findings/"$1"- "$learned" "$seeds" $found >$log 2>&1
     code=$?
