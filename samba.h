@@ -1664,9 +1664,10 @@ SAMBA_API size_t samba_runtime_state_bytes(const samba_runtime *rt);
    whole one, writes its pages in order, its header last, and reads it back. So the power may fail
    at any time: one whole slot stays. */
 SAMBA_API bool samba_runtime_save(samba_runtime *rt, const samba_storage *storage);
-/* Takes the newest whole slot; training goes on with the bits that it would have had. False, and
-   nothing is changed: nothing was saved yet (SAMBA_ESTATE), another PEF, or this one with other
-   values, saved it (SAMBA_EGRAPH), or no slot is whole (SAMBA_EPEF). On a host, tools/samba
+/* Takes the newest whole slot; training goes on with the bits that it would have had, and gradients
+   begin at zero. False, and nothing is changed: nothing was saved yet (SAMBA_ESTATE), another PEF,
+   or this one with other values, saved it (SAMBA_EGRAPH), or no slot is whole (SAMBA_EPEF). A part
+   is changed if a read fails that had worked before (SAMBA_EIO says so). On a host, tools/samba
    device-import makes a checkpoint of a copy of the two slots: it opens the same PEF, restores the
    copy, and gives samba_write_bytes what samba_runtime_symbol_at has. */
 SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *storage);
@@ -14201,7 +14202,8 @@ SAMBA__FN bool samba__matmul_sgd_shape(samba_call *c)
 
     if (!fits) return false;
     for (int32_t i = SAMBA__MATMUL_SGD_LR; i < n; i++)
-        if (in[i].dtype != SAMBA_F32 || in[i].shape.ndim != 0) return false;
+        if (in[i].dtype != SAMBA_F32 || in[i].shape.ndim != 0)
+            return samba_refuse(c, SAMBA_ESHAPE, "input %d must be an f32 scalar", i);
     return c->out[0].shape.ndim == 2 && w->dtype == SAMBA_F32
         && samba__same_shape(&w->shape, &c->out[0].shape);
 }
@@ -18011,7 +18013,9 @@ SAMBA__FN const char *samba__graph_name(const samba__pef *pef, uint32_t i)
     X(EMPTY, ESTATE, "nothing was saved here yet") \
     X(BROKEN, EPEF, "no slot of the storage is whole") \
     X(OTHER, EGRAPH, "the state was saved by another PEF, or by this one with other values") \
-    X(READ, EIO, "the storage could not be read")
+    X(READ, EIO, "the storage could not be read") \
+    X(TORN, EIO, "the storage could not be read to its end: the program has a part of the saved " \
+                 "state; restore again, or open it anew")
 
 /* clang-format on */
 
@@ -18476,10 +18480,12 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
     int slot = samba__newest_slot(rt, &c, &sequence, &why);
     if (slot < 0) return samba__fail_runtime(rt, why, 0);
 
+    samba__forget_norm(rt);
+    rt->adds_anew = true; /* gradients that were not stepped by are of other parameters */
+
     /* once more, for the checksum must be known before anything is changed */
     if (!samba__pass_values(rt, &c, slot, SAMBA__PASS_TAKE))
-        return samba__fail_runtime(rt, SAMBA__FAILED_READ, 0);
-    samba__forget_norm(rt);
+        return samba__fail_runtime(rt, SAMBA__FAILED_TORN, 0);
     return samba__succeed(rt);
 }
 

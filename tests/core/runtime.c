@@ -12,8 +12,8 @@ enum { ROWS = 4, MOST = 1 << 16, SLOT = 1 << 13 };
 static union { uint64_t align; uint8_t bytes[MOST]; } pef, other_pef;
 static size_t pef_size, other_size;
 
-// 3 inputs, dropout, 5 classes; AdamW with clipping.
-static size_t make_pef(uint8_t *bytes, unsigned seed)
+// 3 inputs, dropout, 5 classes; AdamW with clipping; gradients may add up over runs.
+static size_t make_pef(uint8_t *bytes, unsigned seed, bool accumulate)
 {
     const char *path = "build/runtime_test.ckpt";
     samba_session *s = samba_open(&(samba_desc){ .seed = seed, .quiet = true });
@@ -24,6 +24,7 @@ static size_t make_pef(uint8_t *bytes, unsigned seed)
     samba_name(logits, "logits");
     samba_tensor *loss = samba_cross_entropy(logits, label);
     samba_program p = { .loss = loss, .outputs = { logits }, .max_grad_norm = 0.5f };
+    p.accumulate = accumulate;
     p.optim.kind = SAMBA_ADAMW;
     p.optim.lr = 0.01f;
     CHECK(samba_compile(s, &p) && samba_save(s, path));
@@ -281,6 +282,70 @@ static void test_refused_states(void)
     free(m3);
 }
 
+static int reads_left = -1;             // until the storage fails; -1: it does not
+
+static bool failing_read(size_t offset, void *bytes, size_t n, void *user)
+{
+    if (reads_left == 0) return false;
+    if (reads_left > 0) reads_left--;
+    return flash_read(offset, bytes, n, user);
+}
+
+// A storage that fails at any read: what the runtime has is as before, or it says that it is not.
+static void test_failing_reads(void)
+{
+    static flash f;
+    void *memory, *m3, *m5;
+    bool whole = false;
+    f.left = -1;
+    memset(f.bytes, 0xFF, sizeof f.bytes);
+    samba_storage st = storage_of(&f, false);
+    st.read = failing_read;
+    samba_runtime *rt = trained(3, &memory), *at3 = trained(3, &m3), *at5 = trained(5, &m5);
+    CHECK(samba_runtime_save(rt, &st));
+    for (int n = 0; !whole && n < 1000; n++) {
+        train(rt, 2);
+        reads_left = n;
+        whole = samba_runtime_restore(rt, &st);
+        reads_left = -1;
+        if (!whole && !same_state(rt, at5)) CHECK(says(rt, SAMBA_EIO, "a part of the saved state"));
+        CHECK(samba_runtime_restore(rt, &st) && same_state(rt, at3));
+    }
+    CHECK(whole);
+    free(memory);
+    free(m3);
+    free(m5);
+}
+
+// What was added up before the state was restored is of other parameters: it does not count.
+static void test_restore_forgets_gradients(void)
+{
+    static union { uint64_t align; uint8_t bytes[MOST]; } former;
+    static flash f;
+    const size_t former_size = pef_size;
+    void *memory, *plainly;
+    memcpy(former.bytes, pef.bytes, sizeof former.bytes);
+    pef_size = make_pef(pef.bytes, 1, true);
+    f.left = -1;
+    memset(f.bytes, 0xFF, sizeof f.bytes);
+    samba_storage st = storage_of(&f, true);
+
+    samba_runtime *want = trained(1, &plainly), *rt = trained(1, &memory);
+    CHECK(samba_runtime_run(want, SAMBA_FWD | SAMBA_BCKWD));
+    CHECK(samba_runtime_run(want, SAMBA_GRADNORM | SAMBA_OPT));
+    CHECK(samba_runtime_save(rt, &st));
+    CHECK(samba_runtime_run(rt, SAMBA_FWD | SAMBA_BCKWD));
+    CHECK(samba_runtime_restore(rt, &st));
+    CHECK(samba_runtime_run(rt, SAMBA_FWD | SAMBA_BCKWD));
+    CHECK(samba_runtime_run(rt, SAMBA_GRADNORM | SAMBA_OPT));
+    CHECK(same_state(rt, want));
+
+    memcpy(pef.bytes, former.bytes, sizeof former.bytes);
+    pef_size = former_size;
+    free(memory);
+    free(plainly);
+}
+
 // The host takes the state: the same PEF, the slots as memory, values by name.
 static void test_host_import(void)
 {
@@ -367,13 +432,15 @@ static void test_own_ops(void)
 
 int main(void)
 {
-    pef_size = make_pef(pef.bytes, 1);
-    other_size = make_pef(other_pef.bytes, 2);
+    pef_size = make_pef(pef.bytes, 1, false);
+    other_size = make_pef(other_pef.bytes, 2, false);
     RUN(test_reasons);
     RUN(test_symbols);
     RUN(test_modes);
     RUN(test_power_cuts);
     RUN(test_refused_states);
+    RUN(test_failing_reads);
+    RUN(test_restore_forgets_gradients);
     RUN(test_host_import);
     RUN(test_own_ops);
     return test_summary();
