@@ -53,7 +53,9 @@
      [layout]      a PEF laid out in memory; which of its ops are fused    |
      [execute]     runs sections                                           |
      [runtime]     what programs on a device call, and saved states       -+
-     [memory]      the session, its allocator                             -+
+     [session-data] what a session consists of                            -+
+     [errors]      errors, warnings, ranges of numbers                     |
+     [memory]      allocators                                              |
      [containers]  stb_ds, private and safe                                |
      [graph]       tensors and nodes, and how they are printed             |
      [initial-values] what tensors begin with; where their values are      |
@@ -68,10 +70,12 @@
      [plan]        live ranges, which tensors share memory, sections       |
      [recompute]   what the backward pass computes again, to save memory   |
      [pef-write]   from a plan to the bytes of a PEF                       |
-     [files]       reading, mapping and replacing files; the log           |
+     [files]       reading, mapping and replacing files                    |
+     [log]         what a compiled program is, for people                  |
      [spread]      what each tensor of a part is of that of the batch      |
      [microbatches] what the parts of a batch need of the whole            |
      [quantize]    calibration; a program that infers becomes one of int8 ops
+     [pack]        weights of fewer bits, in the order of products         |
      [compile]     from a program to a plan                                |
      [session]     open, close, modes                                      |
      [values]      values of tensors: write, read, copies on the host      |
@@ -18491,7 +18495,8 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 
 #if !defined(SAMBA_RUNTIME_ONLY)
 
-/* ==== [memory] ================================================================================ */
+/* ==== [session-data] ========================================================================== */
+/* What a session consists of. */
 #include <stdlib.h>
 #if !defined(SAMBA_NO_STDIO)
 #include <stdio.h>
@@ -18645,6 +18650,8 @@ struct samba_session {
     double dropped_rate;     /* "p" as it was set in a program that infers, for samba_get */
 };
 
+/* ==== [errors] ================================================================================ */
+/* Errors and warnings of a session, and the ranges that numbers must be in. */
 /* The name and the text of each code, then of all others. */
 static const char *const samba__codes[SAMBA_N_CODES + 1][2] = {
 #define X(name, text) { "SAMBA_" #name, text },
@@ -18881,6 +18888,8 @@ SAMBA__FN bool samba__check_hyperparam(samba_session *s, const char *where, cons
     return samba__in_range(s, where, name, value, -SAMBA__MOST, SAMBA__MOST);
 }
 
+/* ==== [memory] ================================================================================ */
+/* What a session allocates: blocks, and arenas that are freed as a whole. */
 /* p, or an error if it is NULL: size bytes that the session holds from now on. */
 SAMBA__FN void *samba__taken(samba_session *s, void *p, size_t size)
 {
@@ -24777,8 +24786,19 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__im
 }
 #endif
 
+#if defined(SAMBA_NO_STDIO) /* programs live in memory only */
+SAMBA__FN bool samba__no_files(samba_session *s, const char *path)
+{
+    return samba_fail(s, SAMBA_EIO, "%s: this build has no files (SAMBA_NO_STDIO)", path);
+}
+
+#define samba__read_file(s, file, all, path) ((void)(file), samba__no_files(s, path))
+#define samba__replace_file(s, path, image) ((void)(image), samba__no_files(s, path))
+#endif
+
+/* ==== [log] =================================================================================== */
+/* <pef>.log, for people and for the glass box: what will run, where, and what it costs. */
 #if !defined(SAMBA_NO_STDIO)
-/* ---- <pef>.log: what will run, where, and what it costs ---- */
 /* A name, as people are shown it. */
 SAMBA__FN void samba__log_name(FILE *f, const char *name)
 {
@@ -25028,15 +25048,7 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     return fine;
 }
 
-#else /* SAMBA_NO_STDIO: programs live in memory only */
-SAMBA__FN bool samba__no_files(samba_session *s, const char *path)
-{
-    return samba_fail(s, SAMBA_EIO, "%s: this build has no files (SAMBA_NO_STDIO)", path);
-}
-
-#define samba__read_file(s, file, all, path) ((void)(file), samba__no_files(s, path))
-#define samba__replace_file(s, path, image) ((void)(image), samba__no_files(s, path))
-
+#else
 SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
 {
     (void)c;
@@ -27168,6 +27180,127 @@ SAMBA__FN bool samba__quantize_program(samba__compilation *c)
     return true;
 }
 
+/* ==== [pack] ================================================================================== */
+/* Weights of programs that infer, packed as products read them: samba_program.weights. */
+/* The bf16 scale of a group of weights x[0], x[step] ...: the largest becomes 127, or -8. */
+SAMBA__FN uint16_t samba__group_scale(const float *x, bool four)
+{
+    float most = 0.0f;
+    for (int32_t i = 0; i < SAMBA__GROUP; i++)
+        most = samba__abs(x[i]) > samba__abs(most) ? x[i] : most;
+    return samba__to_bf16(four ? most / -8.0f : samba__abs(most) / 127.0f);
+}
+
+SAMBA__FN int32_t samba__quantized(float x, uint16_t scale, int32_t least, int32_t most)
+{
+    float d = samba__from_bf16(scale), q = d != 0.0f ? x / d : 0.0f;
+    float shifted = q < 0.0f ? q - 0.5f : q + 0.5f; /* so that the cast rounds to the nearest */
+    if (shifted > (float)most) return most;
+    return shifted > (float)least ? (int32_t)shifted : least;
+}
+
+/* Writes row j of a matrix of k columns, x, into its packed form; bf16 is cut or rounded. */
+SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_dtype type,
+                                      const float *x, int64_t k, int64_t j, bool cut)
+{
+    uint8_t *q = packed + (samba__packed_at(packed, type, k, j) - packed);
+    uint16_t *scale = scales ? scales + (samba__scale_at(scales, k, j) - scales) : NULL;
+    bool four = type == SAMBA_U8;
+    int64_t row = samba__panel_row(type);
+
+    for (int64_t p = 0; p < k; p++) {
+        uint8_t *to = q + (four ? p / 2 : p) * row;
+        uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL, h;
+        if (d && p % SAMBA__GROUP == 0) *d = samba__group_scale(x + p, four);
+
+        if (type == SAMBA_F32)
+            memcpy(to, x + p, 4);
+        else if (type == SAMBA_BF16) {
+            h = cut ? samba__cut_bf16(x[p]) : samba__to_bf16(x[p]);
+            memcpy(to, &h, 2);
+        } else if (!four)
+            *to = (uint8_t)samba__quantized(x[p], *d, -127, 127);
+        else
+            *to |= (uint8_t)((samba__quantized(x[p], *d, -8, 7) + 8) << p % 2 * 4);
+    }
+}
+
+/* A part of the packed form of w (n,k), (n / 32, rows, 32), to be filled; NULL after a failure. */
+SAMBA__FN samba_tensor *samba__packed_leaf(samba_tensor *w, const char *kind, samba_dtype type,
+                                           int32_t rows)
+{
+    char buffer[256];
+    int32_t dim[3] = { (w->shape.dim[0] - 1) / SAMBA__PANEL + 1, rows, SAMBA__PANEL };
+    samba_shape shape = samba__shape_of(dim, 3);
+    const char *name
+        = samba__print_name(w->session, buffer, sizeof buffer, "%s__%s", w->name, kind);
+    samba_tensor *t = name
+        ? samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT, samba__all(0.0f))
+        : NULL;
+    if (!t || !samba__own_data(t)) return NULL;
+
+    t->frozen = true;
+    t->symbol = -1; /* what a program has of it is out of date */
+    return t;
+}
+
+/* Integers have no NaN or infinity: a weight that is one would become a number. */
+SAMBA__FN bool samba__expect_finite_weights(const samba_tensor *w, const float *x, const char *kind)
+{
+    int64_t k = w->shape.dim[1];
+    for (int64_t i = 0; i < samba_count(&w->shape); i++) {
+        if (x[i] - x[i] == 0.0f) continue;
+        return samba_fail(
+            w->session, SAMBA_ERANGE,
+            "%s cannot be packed as %s: it holds %g at [%l,%l], which no integer stands for; the weights are damaged, or training has diverged",
+            w->name, kind, (double)x[i], i / k, i % k);
+    }
+    return true;
+}
+
+/* Makes, or fills anew, the packed form of w. */
+SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
+{
+    int32_t n = w->shape.dim[0], k = w->shape.dim[1];
+    const char *kind = samba__packing[as].scale;
+    samba_tensor *scale = NULL,
+                 *packed = samba__packed_leaf(w, samba__packing[as].name, samba__packing[as].type,
+                                              as == SAMBA_WEIGHTS_INT4 ? k / 2 : k);
+    if (packed && kind) scale = samba__packed_leaf(w, kind, SAMBA_BF16, k / SAMBA__GROUP);
+
+    const float *values = packed ? (const float *)samba__value_of(w) : NULL;
+    if (!values || (kind && !scale)) return false;
+    if (kind && !samba__expect_finite_weights(w, values, samba__packing[as].name)) return false;
+
+    memset(packed->data, 0, samba__host_bytes(packed));
+    for (int32_t j = 0; j < n; j++)
+        samba__pack_weight_row((uint8_t *)packed->data, scale ? (uint16_t *)scale->data : NULL,
+                               packed->dtype, values + (int64_t)j * k, k, j, w->session->cuts_bf16);
+    return true;
+}
+
+/* Packs what the ops of the program can read packed. */
+SAMBA__FN bool samba__pack_weights(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    if (!c->program->weights) return true;
+
+    bool *done = (bool *)samba__temp(s, samba__n_tensors(s), sizeof *done);
+    if (!done) return false;
+
+    for (int32_t i = 0; i < samba__n_nodes(s); i++) {
+        const samba__node *n = s->nodes[i];
+        bool reads = samba__is(n->op, SAMBA__OP_affine) || samba__is(n->op, SAMBA__OP_lookup);
+        samba_tensor *w = reads ? n->in[1] : NULL;
+        samba_weights as = w ? samba__packs_as(w, c->program->weights) : SAMBA_WEIGHTS_PLAIN;
+        if (!as || done[w->id] || !samba__quantizes(c, n)) continue;
+
+        done[w->id] = true;
+        if (!samba__pack_weight(w, as)) return false;
+    }
+    return true;
+}
+
 /* ==== [compile] =============================================================================== */
 SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 {
@@ -27569,125 +27702,6 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o, samba_tens
     if (!samba_ok(s)) return false;
     for (int32_t i = 0; i < n; i++)
         if (!samba__optimizer_step(&opt, mine[i], grads[i])) return false;
-    return true;
-}
-
-/* The bf16 scale of a group of weights x[0], x[step] ...: the largest becomes 127, or -8. */
-SAMBA__FN uint16_t samba__group_scale(const float *x, bool four)
-{
-    float most = 0.0f;
-    for (int32_t i = 0; i < SAMBA__GROUP; i++)
-        most = samba__abs(x[i]) > samba__abs(most) ? x[i] : most;
-    return samba__to_bf16(four ? most / -8.0f : samba__abs(most) / 127.0f);
-}
-
-SAMBA__FN int32_t samba__quantized(float x, uint16_t scale, int32_t least, int32_t most)
-{
-    float d = samba__from_bf16(scale), q = d != 0.0f ? x / d : 0.0f;
-    float shifted = q < 0.0f ? q - 0.5f : q + 0.5f; /* so that the cast rounds to the nearest */
-    if (shifted > (float)most) return most;
-    return shifted > (float)least ? (int32_t)shifted : least;
-}
-
-/* Writes row j of a matrix of k columns, x, into its packed form; bf16 is cut or rounded. */
-SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_dtype type,
-                                      const float *x, int64_t k, int64_t j, bool cut)
-{
-    uint8_t *q = packed + (samba__packed_at(packed, type, k, j) - packed);
-    uint16_t *scale = scales ? scales + (samba__scale_at(scales, k, j) - scales) : NULL;
-    bool four = type == SAMBA_U8;
-    int64_t row = samba__panel_row(type);
-
-    for (int64_t p = 0; p < k; p++) {
-        uint8_t *to = q + (four ? p / 2 : p) * row;
-        uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL, h;
-        if (d && p % SAMBA__GROUP == 0) *d = samba__group_scale(x + p, four);
-
-        if (type == SAMBA_F32)
-            memcpy(to, x + p, 4);
-        else if (type == SAMBA_BF16) {
-            h = cut ? samba__cut_bf16(x[p]) : samba__to_bf16(x[p]);
-            memcpy(to, &h, 2);
-        } else if (!four)
-            *to = (uint8_t)samba__quantized(x[p], *d, -127, 127);
-        else
-            *to |= (uint8_t)((samba__quantized(x[p], *d, -8, 7) + 8) << p % 2 * 4);
-    }
-}
-
-/* A part of the packed form of w (n,k), (n / 32, rows, 32), to be filled; NULL after a failure. */
-SAMBA__FN samba_tensor *samba__packed_leaf(samba_tensor *w, const char *kind, samba_dtype type,
-                                           int32_t rows)
-{
-    char buffer[256];
-    int32_t dim[3] = { (w->shape.dim[0] - 1) / SAMBA__PANEL + 1, rows, SAMBA__PANEL };
-    samba_shape shape = samba__shape_of(dim, 3);
-    const char *name
-        = samba__print_name(w->session, buffer, sizeof buffer, "%s__%s", w->name, kind);
-    samba_tensor *t = name
-        ? samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT, samba__all(0.0f))
-        : NULL;
-    if (!t || !samba__own_data(t)) return NULL;
-
-    t->frozen = true;
-    t->symbol = -1; /* what a program has of it is out of date */
-    return t;
-}
-
-/* Integers have no NaN or infinity: a weight that is one would become a number. */
-SAMBA__FN bool samba__expect_finite_weights(const samba_tensor *w, const float *x, const char *kind)
-{
-    int64_t k = w->shape.dim[1];
-    for (int64_t i = 0; i < samba_count(&w->shape); i++) {
-        if (x[i] - x[i] == 0.0f) continue;
-        return samba_fail(
-            w->session, SAMBA_ERANGE,
-            "%s cannot be packed as %s: it holds %g at [%l,%l], which no integer stands for; the weights are damaged, or training has diverged",
-            w->name, kind, (double)x[i], i / k, i % k);
-    }
-    return true;
-}
-
-/* Makes, or fills anew, the packed form of w. */
-SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
-{
-    int32_t n = w->shape.dim[0], k = w->shape.dim[1];
-    const char *kind = samba__packing[as].scale;
-    samba_tensor *scale = NULL,
-                 *packed = samba__packed_leaf(w, samba__packing[as].name, samba__packing[as].type,
-                                              as == SAMBA_WEIGHTS_INT4 ? k / 2 : k);
-    if (packed && kind) scale = samba__packed_leaf(w, kind, SAMBA_BF16, k / SAMBA__GROUP);
-
-    const float *values = packed ? (const float *)samba__value_of(w) : NULL;
-    if (!values || (kind && !scale)) return false;
-    if (kind && !samba__expect_finite_weights(w, values, samba__packing[as].name)) return false;
-
-    memset(packed->data, 0, samba__host_bytes(packed));
-    for (int32_t j = 0; j < n; j++)
-        samba__pack_weight_row((uint8_t *)packed->data, scale ? (uint16_t *)scale->data : NULL,
-                               packed->dtype, values + (int64_t)j * k, k, j, w->session->cuts_bf16);
-    return true;
-}
-
-/* Packs what the ops of the program can read packed. */
-SAMBA__FN bool samba__pack_weights(samba__compilation *c)
-{
-    samba_session *s = c->session;
-    if (!c->program->weights) return true;
-
-    bool *done = (bool *)samba__temp(s, samba__n_tensors(s), sizeof *done);
-    if (!done) return false;
-
-    for (int32_t i = 0; i < samba__n_nodes(s); i++) {
-        const samba__node *n = s->nodes[i];
-        bool reads = samba__is(n->op, SAMBA__OP_affine) || samba__is(n->op, SAMBA__OP_lookup);
-        samba_tensor *w = reads ? n->in[1] : NULL;
-        samba_weights as = w ? samba__packs_as(w, c->program->weights) : SAMBA_WEIGHTS_PLAIN;
-        if (!as || done[w->id] || !samba__quantizes(c, n)) continue;
-
-        done[w->id] = true;
-        if (!samba__pack_weight(w, as)) return false;
-    }
     return true;
 }
 
