@@ -3183,68 +3183,52 @@ SAMBA__FN bool samba__is_stored_only(samba_dtype d)
     return d == SAMBA_I64 || d == SAMBA_U16 || d == SAMBA_U32;
 }
 
-/* The values of an integer type; false if d is none. bool is none: it holds no numbers. */
+/* Types of integers: the C type of an element, its least and its greatest value. bool is none: it
+   holds no numbers. */
+/* clang-format off */
+#define SAMBA__INTEGERS(X) \
+    X(I64, int64_t,  INT64_MIN, INT64_MAX) \
+    X(I32, int32_t,  INT32_MIN, INT32_MAX) \
+    X(I16, int16_t,  INT16_MIN, INT16_MAX) \
+    X(I8,  int8_t,   INT8_MIN,  INT8_MAX) \
+    X(U32, uint32_t, 0,         UINT32_MAX) \
+    X(U16, uint16_t, 0,         UINT16_MAX) \
+    X(U8,  uint8_t,  0,         UINT8_MAX)
+
+/* clang-format on */
+
+/* The values of an integer type; false if d is none. */
 SAMBA__FN bool samba__integer_range(samba_dtype d, int64_t *least, int64_t *most)
 {
-    *least = *most = 0;
     switch (d) {
+#define X(name, type, low, high) \
+    case SAMBA_##name: \
+        *least = low; \
+        *most = high; \
+        return true;
+        SAMBA__INTEGERS(X)
+#undef X
+
     case SAMBA_F32:
     case SAMBA_BF16:
     case SAMBA_F16:
     case SAMBA_BOOL:
-        return false;
-
-    case SAMBA_I64:
-        *least = INT64_MIN;
-        *most = INT64_MAX;
-        break;
-
-    case SAMBA_I32:
-        *least = INT32_MIN;
-        *most = INT32_MAX;
-        break;
-    case SAMBA_I16:
-        *least = INT16_MIN;
-        *most = INT16_MAX;
-        break;
-    case SAMBA_I8:
-        *least = INT8_MIN;
-        *most = INT8_MAX;
-        break;
-
-    case SAMBA_U32:
-        *most = UINT32_MAX;
-        break;
-    case SAMBA_U16:
-        *most = UINT16_MAX;
-        break;
-    case SAMBA_U8:
-        *most = UINT8_MAX;
         break;
     }
 
-    return true;
+    *least = *most = 0;
+    return false;
 }
 
 /* Element i of x, which is of an integer type. */
 SAMBA__FN int64_t samba__integer_at(const void *x, samba_dtype d, int64_t i)
 {
     switch (d) {
-    case SAMBA_I64:
-        return ((const int64_t *)x)[i];
-    case SAMBA_I32:
-        return ((const int32_t *)x)[i];
-    case SAMBA_I16:
-        return ((const int16_t *)x)[i];
-    case SAMBA_I8:
-        return ((const int8_t *)x)[i];
-
-    case SAMBA_U32:
-        return ((const uint32_t *)x)[i];
-    case SAMBA_U16:
-        return ((const uint16_t *)x)[i];
-    case SAMBA_U8:
-        return ((const uint8_t *)x)[i];
+#define X(name, type, low, high) \
+    case SAMBA_##name: \
+        return ((const type *)x)[i];
+        SAMBA__INTEGERS(X)
+#undef X
 
     case SAMBA_F32:
     case SAMBA_BF16:
@@ -3259,28 +3243,12 @@ SAMBA__FN int64_t samba__integer_at(const void *x, samba_dtype d, int64_t i)
 SAMBA__FN void samba__put_integer(void *y, samba_dtype d, int64_t i, int64_t value)
 {
     switch (d) {
-    case SAMBA_I64:
-        ((int64_t *)y)[i] = value;
+#define X(name, type, low, high) \
+    case SAMBA_##name: \
+        ((type *)y)[i] = (type)value; \
         break;
-    case SAMBA_I32:
-        ((int32_t *)y)[i] = (int32_t)value;
-        break;
-    case SAMBA_I16:
-        ((int16_t *)y)[i] = (int16_t)value;
-        break;
-    case SAMBA_I8:
-        ((int8_t *)y)[i] = (int8_t)value;
-        break;
-
-    case SAMBA_U32:
-        ((uint32_t *)y)[i] = (uint32_t)value;
-        break;
-    case SAMBA_U16:
-        ((uint16_t *)y)[i] = (uint16_t)value;
-        break;
-    case SAMBA_U8:
-        ((uint8_t *)y)[i] = (uint8_t)value;
-        break;
+        SAMBA__INTEGERS(X)
+#undef X
 
     case SAMBA_F32:
     case SAMBA_BF16:
