@@ -1211,7 +1211,8 @@ typedef struct samba_program {
 
 /* Compiles what was traced, writes the PEF, loads it. What a program of the session has had before
    keeps its value: weights, buffers, state; but hyperparameters begin with what samba_optim and
-   samba_dropout say, whatever samba_set or samba_restore made of them. */
+   samba_dropout say, whatever samba_set or samba_restore made of them. Gradients and steps are ops
+   of the program, not of the session: that has what was traced, however often it compiles. */
 SAMBA_API bool samba_compile(samba_session *s, const samba_program *program);
 /* Loads a PEF, of the traced graph if there is one: else the error names what differs. If program
    is NULL, losses and optimizers are not compared. Without a graph, tensors are found by name.
