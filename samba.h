@@ -293,7 +293,8 @@
      sections   16 each      type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT 64 COUNT,
                              between 1 and 2; with mapping spatial 4 + 32 or 4 + 16 + 32), nodes and
                              graph. They cover the nodes in order, none is empty, those of a graph
-                             are together, types ascending, graphs by the places of their names.
+                             are together, types ascending, graphs in the ascending order of
+                             their names' offsets in the strings.
                              The number of a section is its id and its call id
      words      4 each       arguments of the nodes
      strings                 names, each ends with 0
@@ -341,10 +342,10 @@
    So a run stays in its memory, no op overwrites what it is reading, and none reads what was in
    memory before the run. This relies on kernels that touch nothing but their operands, write all of
    their fresh outputs, and check each index: samba's are tested for it, yours are trusted. Sections
-   may still run in another order: what no section has made yet is zero then. Not proved are that
-   names differ, that values are finite, and that a program does what its trace says. The cost is n
-   log n for n symbols in samba_load; without memory of its own samba_runtime_open needs a pass over
-   the symbols for each 512 nodes (16 on a device). */
+   may still run in another order: a temporary that no section has written yet reads as zero. Not
+   proved are that names differ, that values are finite, and that a program does what its trace
+   says. The cost is n log n for n symbols in samba_load; without memory of its own
+   samba_runtime_open needs a pass over the symbols for each 512 nodes (16 on a device). */
 
 /* ==== [config] ================================================================================ */
 #ifndef SAMBA_H
@@ -593,10 +594,11 @@ typedef struct samba_work {
     int32_t local;                   /* bytes of samba_args.local that a unit uses: all there are
                                         unless set; a device reserves no more than its PEF needs */
     int64_t scratch;                 /* bytes shared by all units of this op */
-    int64_t part;                    /* elements of output 0 a unit of phase 0 makes, reading the
-                                        same ones of inputs as large; 0: not so; -1: a product,
-                                        which calls samba_args.epilogue. Ops may then run together:
-                                        a samba_fault is reported of the first of them */
+    int64_t part;                    /* elements of output 0 that a unit of phase 0 writes, if of
+                                        inputs as large it reads only the same ones: the op may be
+                                        fused, and a samba_fault is reported of the first op of its
+                                        group. 0: it may not. -1: a product, which calls
+                                        samba_args.epilogue for what it has finished */
     int64_t flops;                   /* arithmetic of the whole op; for reports and scheduling */
 } samba_work;
 
@@ -618,9 +620,9 @@ typedef struct samba_args {
     bool train;         /* false: no dropout */
     bool running_stats; /* batch_norm by running values, which stay, as do ranges */
     int32_t *fault;     /* set through samba_fault() */
-    /* For fused groups. Built-in elementwise ops compute `rows` ranges, `pitch` apart; 0: one.
-       Products call epilogue, unless it is NULL, when a part of output 0 is ready: rows and columns
-       from y on. */
+    /* For fused groups. A built-in elementwise op computes [begin,end) `rows` times, the r-th time
+       r * pitch elements further on; rows = 0: once. Products call epilogue, unless it is NULL,
+       when a part of output 0 is ready: rows and columns from y on. */
     int64_t rows, pitch;
     void (*epilogue)(const struct samba_args *args, const float *y, int64_t rows, int64_t cols,
                      int64_t pitch);
@@ -948,8 +950,8 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet);
 /* Report an error of your own through the session (first one wins). Returns false. fmt knows %s,
    %d int32_t, %l int64_t, %g double, %S const samba_shape *, %T samba_dtype, nothing else. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
-/* Tell of what is allowed but rarely meant, as samba.h itself does: through the log, each text
-   once; nothing while an error is standing. fmt as that of samba_fail. */
+/* Warns of a legal call that is usually a mistake, as samba.h itself does: through the log, each
+   text once per session; nothing while an error is standing. fmt as that of samba_fail. */
 SAMBA_API void samba_warn(samba_session *s, const char *fmt, ...);
 /* Words that stand in front of every error from now on: what of the caller's the session is busy
    with, such as a node of a file. The text stays the caller's and must live until the next call;
@@ -1024,7 +1026,8 @@ SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_s
                                      float value);
 
 /* Parameters are lazy: placeholders until something needs their values, so that compiling alone
-   takes no memory for them. How they are drawn, whatever else draws; before the first one. */
+   takes no memory for them. Call it before the first parameter is made. Their values depend on
+   these options alone, not on what else is drawn. */
 typedef struct samba_lazy_opts {
     uint64_t seed;                   /* of parameters; default: the session's */
     int32_t init_threads;            /* default 8; at most those of the session; the same bits */
@@ -1037,7 +1040,7 @@ SAMBA_API bool samba_enable_lazy_param(samba_session *s, const samba_lazy_opts *
 /* Each parameter is drawn when it is made. */
 SAMBA_API bool samba_disable_lazy_param(samba_session *s);
 SAMBA_API bool samba_use_lazy_param(const samba_session *s);
-/* From here on dropout draws once more what it has drawn since the start. */
+/* Restarts the random stream of dropout: the same masks come again. */
 SAMBA_API bool samba_reset_random_generator(samba_session *s);
 /* A constant scalar; samba_full makes a constant tensor. */
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
@@ -1420,11 +1423,11 @@ typedef struct samba_save_opts {
 SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_save_opts *opts);
 SAMBA_API bool samba_restore(samba_session *s, const char *path);
 
-/* Parameters that the file lacks are an error, which names them, and those that the program has not
-   a warning. torch's strict = False is partial, strict = True exact. Another shape is an error. */
+/* A parameter that the file lacks is an error, which names it; one that only the file has is a
+   warning. torch's strict = False is partial, strict = True exact. Another shape is an error. */
 typedef struct samba_restore_opts {
     bool partial;   /* parameters that the file lacks keep their values */
-    bool exact;     /* those that the program has not are an error */
+    bool exact;     /* parameters that only the file has are an error */
     unsigned kinds; /* SAMBA_KEPT_...: what is taken, without a word about what that replaces. To
                        tune what another training has made, with lr, p and optimizer of one's own:
                        PARAMETERS | BUFFERS. To go on with another lr: SAMBA_KEPT. 0: as
@@ -1699,7 +1702,7 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
-/* Unused ones are dropped without a warning. Not "inline": compilers take it as a wish to copy. */
+/* Static, without a warning if unused. Not "inline", which would raise the inliner's limits. */
 #if defined(__GNUC__)
 #define SAMBA__FN static __attribute__((unused))
 #define SAMBA__RESTRICT __restrict__
@@ -1801,8 +1804,8 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #else
 #define SAMBA__FMA SAMBA__FMA_INTEGER
 #endif
-/* Before a loop that may work in place: no turn reads what another one writes. clang warns where it
-   then makes no vectors: at -Os, and where it has no instruction for samba__fma. */
+/* Before a loop that may work in place: no iteration reads what another writes. clang warns where
+   it then makes no vectors: at -Os, and where it has no instruction for samba__fma. */
 #if defined(__clang__) && __STDC_HOSTED__ && !defined(__OPTIMIZE_SIZE__) \
     && (SAMBA__FMA == SAMBA__FMA_INSTRUCTION || SAMBA__FMA == SAMBA__FMA_CALL)
 #define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
@@ -1872,7 +1875,7 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #endif
 enum { SAMBA__OWN_OPS = SAMBA__HAS(own_ops) }; /* may the program have some? */
 
-/* What stands behind, if has is 1, and if it is 0. */
+/* IF(has, x) is x if has is 1, else nothing; IF_NOT is the reverse. */
 #define SAMBA__IF(has, ...) SAMBA__IF_VALUE(has, __VA_ARGS__)
 #define SAMBA__IF_NOT(has, ...) SAMBA__IF_NOT_VALUE(has, __VA_ARGS__)
 #define SAMBA__IF_VALUE(has, ...) SAMBA__IF_##has(__VA_ARGS__)
@@ -2489,9 +2492,9 @@ SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
     return (unsigned)dtype < SAMBA_N_DTYPES ? names[dtype] : "?";
 }
 
-/* A text, written piece by piece into a buffer of fixed size, terminated; all of it is counted.
-   Of a piece longer than `most` letters (0: any length is kept) the middle is left out. raw: a name
-   or a path, of which each byte is kept; other texts are shown to people. */
+/* A text, written piece by piece into a buffer of fixed size, and terminated; len counts what did
+   not fit, too. A piece longer than `most` letters is shortened in the middle (0: never). raw: a
+   name or a path, of which each byte is kept; other texts are shown to people. */
 typedef struct samba__text {
     char *at;
     size_t cap, len, most;
@@ -2704,7 +2707,7 @@ SAMBA__FN const char *samba__print(char *buffer, size_t size, const char *fmt, .
     return buffer;
 }
 
-/* The letters of the longer name that stand between what both begin and what both end with. */
+/* For "did you mean": the length of the longer name without the common prefix and suffix. */
 SAMBA__FN size_t samba__distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
@@ -3632,7 +3635,8 @@ SAMBA__INLINE float samba__abs(float x)
     return samba__bits_float(samba__float_bits(x) & 0x7fffffffu);
 }
 
-/* |x|, at most limit, even for NaN: unused arms stay finite. Vectors have minima of integers. */
+/* min(|x|, limit) of the bit patterns, so NaN gives limit, and arms that are not selected stay
+   finite. A minimum of integers, because that vectorizes. */
 SAMBA__INLINE float samba__abs_upto(float x, float limit)
 {
     uint32_t a = samba__float_bits(x) & 0x7fffffffu, most = samba__float_bits(limit);
@@ -5136,7 +5140,8 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
     return scale ? scale + row * SAMBA__PANEL + j % SAMBA__PANEL : NULL;
 }
 
-enum { SAMBA__FAR = 4096 }; /* bytes ahead of integers; fewer of what is read sooner */
+/* How far integer weights are prefetched, in bytes; divided by the element's size for floats. */
+enum { SAMBA__FAR = 4096 };
 
 /* y = x w^T + bias, where x is one row of k values. */
 typedef struct samba__packed_product {
@@ -7296,8 +7301,8 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
     return false;
 }
 
-/* Words of samba_args.fault. An element of 2^31 or more is not told; least > most: no range. The
-   value and the range take two words each, the lower half first. */
+/* Words of samba_args.fault. ELEMENT is INT32_MAX if the index does not fit; LEAST > MOST: the
+   range is unknown. The value and the range take two words each, the lower half first. */
 enum {
     SAMBA__FAULT_SET,
     SAMBA__FAULT_INPUT,
@@ -7629,7 +7634,7 @@ SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
     w->part = 1;
 }
 
-/* A unit is an element here too, but inputs as large may be read elsewhere. */
+/* One unit for each element, but not to be fused: it may read other elements of its inputs. */
 SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->out[0].shape);
@@ -8438,7 +8443,8 @@ SAMBA__FN float samba__row_exp_sum(const float *x, ptrdiff_t n, float *top)
         else
             sum = samba__mul(sum, samba__exp(old - *top));
 
-        samba__prefetch_rows(x + at + 2 * BLOCK, 16, BLOCK / 16); /* memory would rest meanwhile */
+        samba__prefetch_rows(x + at + 2 * BLOCK, 16,
+                             BLOCK / 16); /* loads go on while exp is computed */
 #if SAMBA__DIRECT
         memset(e, 0, sizeof e); /* the lanes of samba__row_sum, as the stack is small */
         for (ptrdiff_t i = 0; i < m; i++)
@@ -12191,8 +12197,8 @@ SAMBA__FN void samba__affine_int8_kernel(const samba_args *a)
     }
 }
 
-/* ---- convolution_int8: as convolution; inputs x, w, and the table of channels. Beside x there is
-   zero_x, which stands for 0. There are two ways with the same results:
+/* ---- convolution_int8: as convolution; inputs x, w, and the table of channels. Padding is
+   zero_x, the code of 0. There are two ways with the same results:
      a group of few channels   the rows of x that a row of y reads are copied, with what is beside
                                them, and four windows at a time are read in place
      else                      the window of an output is copied to one row, in the order of
@@ -15773,7 +15779,7 @@ SAMBA__FN bool samba__is_made(const samba__pef *pef, uint32_t i, const samba__sy
 /* An op may compute in place: symbol b takes over the memory of an input that its node reads last.
    Returns the end of that input's memory; 0 if b takes over from nobody. The node may not use the
    input anywhere else, but for elementwise ops: f(x, x) reads element i before it writes it. */
-SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const samba__symbol *b)
+SAMBA__FN uint64_t samba__end_of_donor(const samba__pef *pef, uint32_t ib, const samba__symbol *b)
 {
     samba__call_record r = samba__node_at(pef, b->first);
     int32_t place = samba__inplace_input(r.op);
@@ -15881,7 +15887,7 @@ SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i
     bool fine = top <= s.offset;
     if (!fine && first == s.first) { /* may it take over from what ends there? */
         bool rest = first == last || samba__skyline_top(k, first + 1, last) <= s.offset;
-        fine = rest && samba__skyline_top(k, first, first) == samba__end_below(pef, i, &s);
+        fine = rest && samba__skyline_top(k, first, first) == samba__end_of_donor(pef, i, &s);
     }
     if (!fine) return samba__fail_shared(pef, i, why);
 
@@ -16457,7 +16463,7 @@ SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int6
         }
 
         samba__atomic_min32(&t->found->least, span[0]);
-        samba__atomic_min32(&t->found->most, -1 - span[1]); /* upside down: the order of ~rank */
+        samba__atomic_min32(&t->found->most, -1 - span[1]); /* ~rank: its minimum is the maximum */
     }
 }
 
