@@ -31,13 +31,13 @@ test: ready-test                ## all tests, about twelve minutes
 quick:                          ## the quick ones, about a minute: after each change of samba.h
 	@tests/run.sh brief
 
-test-one:                       ## one test, such as NAME=plan, and what it prints
+test-one:                       ## the tests called NAME, such as plan, and what they print
 	@tests/run.sh one '$(NAME)'
 
-check:                          ## the same, with what is installed
+check:                          ## all tests, with what is installed
 	@tests/run.sh
 
-full: ready-full                ## and the sanitizers, the whole matrix, complete trainings
+full: ready-full                ## all tests, the sanitizers, the whole matrix, complete trainings
 	@tests/run.sh full
 
 asan: ready-test                ## the C tests under AddressSanitizer and UBSan, and SAMBA_ASSERTs

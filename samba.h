@@ -272,11 +272,13 @@
    program: fill in a samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel
    gets whole rows and a range of units; the executor makes the threads. A gradient rule calls
    public ops.
-   An elementwise op needs no more than its row, made of a function in [math], and one line that has
-   its gradient (SAMBA__UNARY); one row of tests/lib/reference.h tests its values, its gradient, and
-   the gradient of that. An optimizer is a samba_optim_kind, the row of its op, a row of
-   samba__optimizers with its inputs, a line SAMBA__STEP_OP, and a kernel, all in [optim-ops]. A
-   type of section is its bit in [api] and a row of samba__section_types.
+   An elementwise op has, besides its prototype, no more than its row, made of a function in [math],
+   and one line that has its gradient (SAMBA__UNARY); one row of tests/lib/reference.h tests its
+   values, its gradient, and the gradient of that. An optimizer is a samba_optim_kind in [api]; the
+   row of its op and the list of its attributes in [op-table]; and in [optim-ops] its inputs, a row
+   of samba__optimizers, a line SAMBA__STEP_OP, and a kernel with its line SAMBA__OF_NARROW. A type
+   of section is its bit in [api] and a row of samba__section_types. tests/CONTRIBUTING.md has the
+   lists outside of this file, and which tests notice what is missing.
 
    ---- The PEF file, version 2 ----
 
@@ -294,8 +296,8 @@
                              between 1 and 2; with mapping spatial 4 + 32 or 4 + 16 + 32), nodes and
                              graph. They cover the nodes in order, none is empty, those of a graph
                              are together, types ascending, graphs in the ascending order of
-                             their names' offsets in the strings.
-                             The number of a section is its id and its call id
+                             their names' offsets in the strings. The number of a section is its
+                             id and its call id
      words      4 each       arguments of the nodes
      strings                 names, each ends with 0
      trace                   the text that samba_load compares

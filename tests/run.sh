@@ -6,7 +6,7 @@
 #   asan, tsan, c, header, lint, examples: that part alone
 #   hidden  what can be skipped, with all hidden that a bare Debian with gcc lacks: each must say so
 #   brief   what a change of samba.h breaks first: warnings, 20 C tests without SIMD, lint; a minute
-#   one NAME  the test of that name, such as plan (tests/core/plan.c): what it prints, and its end
+#   one NAME  the C test and the script of that name, such as plan: what they print, and their end
 # CC, CFLAGS and JOBS (programs at a time) are respected.
 #
 # tests/core has the tests of samba.h, tests/tools those of what stands in tools, tests/sambaflow
