@@ -163,7 +163,6 @@ $B/samba: $(CLI) $(wildcard tools/cli/*.h tools/cli/*/*.h) $(COMPANIONS) | ready
 DEVICE_CLI = tools/cli/device.c $(wildcard tools/cli/device/*.c tools/cli/util/*.c)
 $B/samba-device: $(DEVICE_CLI) $(wildcard tools/cli/*/*.h) samba.h tools/include/samba/base.h | ready-run
 	@mkdir -p $B
-	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -o $@ $(DEVICE_CLI) $(LDFLAGS) -lm -pthread
 
 VIEW_CLI = tools/cli/view.c $(wildcard tools/cli/view/*.c tools/cli/util/*.c)

@@ -146,7 +146,7 @@ typedef struct option {
 #define OPTION(type, field, kind, ...) { #field, offsetof(type, field), kind, __VA_ARGS__ }
 
 static const option optim_options[] = {
-    OPTION(samba_optim, kind, KIND_I32, { -1, 4 }, { 1, 3 }),
+    OPTION(samba_optim, kind, KIND_I32, { -1, 99 }, { 1, 3 }),
     OPTION(samba_optim, lr, KIND_FLOAT, { NAN, -1e-3, INFINITY }, { 1e-9, 100 }),
     OPTION(samba_optim, momentum, KIND_FLOAT, { NAN, -0.5, -INFINITY }, { 0.5, 1 }),
     OPTION(samba_optim, dampening, KIND_FLOAT, { NAN, -0.5, 1.5 }, { 0.5, 1 }),

@@ -969,8 +969,15 @@ int main(int argc, char **argv)
            "golden", "", "golden", "");
     printf("%-30s %5s %9s %9s %9s %9s   their gradients, and the library's\n", "op", "cases",
            "value", "quotients", "gradient", "gradient");
+    int judged = 0;
     for (int i = 0; i < N_OP_CALLS; i++) {
-        if (argc < 3 || !strcmp(argv[2], op_calls[i].name)) judge_op(&op_calls[i], dir);
+        if (argc >= 3 && strcmp(argv[2], op_calls[i].name)) continue;
+        judge_op(&op_calls[i], dir);
+        judged++;
+    }
+    if (!judged) {
+        printf("no op is called %s in OP_CALLS\n0 passed, 1 failed\n", argv[2]);
+        return 1;
     }
 #if !defined(GRADCHECK_GOLDENS_ONLY)
     if (argc < 3) RUN(test_second_derivatives);
