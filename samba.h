@@ -16735,8 +16735,7 @@ struct samba_runtime {
     bool inference, train, running_stats;
     bool adds_anew;                /* gradients that add up begin at zero with the next BCKWD */
     uint32_t types;                /* of all sections */
-    uint32_t graph_first;          /* sections of the graph that runs now, or of all: from here */
-    uint32_t graph_end;            /* to before here */
+    uint32_t graph;                /* 1 + first section of the graph that runs now; 0: all do */
     uint32_t norm_first, norm_end; /* from the first section of GRADNORM to after the last */
     uint32_t norm_next;            /* those before it have run since the gradients changed */
     uint32_t microbatch, fault_node;
@@ -17151,7 +17150,6 @@ SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void
     rt->running_stats = rt->inference;
 
     samba__find_norm(rt);
-    rt->graph_end = pef->n_sections;
     rt->adds_anew = true;
     samba__place_symbols(rt, base + at->regions, in_file, zeros);
     samba__prepare_steps(rt);
@@ -17843,27 +17841,30 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
     return fine;
 }
 
-/* Runs are of all graphs, until one is chosen. */
-SAMBA__FN void samba__choose_all_graphs(samba_runtime *rt)
-{
-    rt->graph_first = 0;
-    rt->graph_end = rt->pef.n_sections;
-}
+/* Sections first ... end - 1. */
+typedef struct samba__section_range {
+    uint32_t first, end;
+} samba__section_range;
 
-/* Runs are of the graph that begins with section `first`. */
-SAMBA__FN void samba__choose_graph_at(samba_runtime *rt, uint32_t first)
+/* The sections of the graph that runs now, which stand together; or all of them. */
+SAMBA__FN samba__section_range samba__sections_now(const samba_runtime *rt)
 {
     const samba__pef *pef = &rt->pef;
-    uint32_t graph = samba__section_at(pef, first).graph, end = first + 1;
-    while (end < pef->n_sections && samba__section_at(pef, end).graph == graph)
-        end++;
-    rt->graph_first = first;
-    rt->graph_end = end;
+    samba__section_range now = { 0, pef->n_sections };
+    if (!rt->graph) return now;
+
+    now.first = rt->graph - 1;
+    uint32_t graph = samba__section_at(pef, now.first).graph;
+    now.end = now.first + 1;
+    while (now.end < pef->n_sections && samba__section_at(pef, now.end).graph == graph)
+        now.end++;
+    return now;
 }
 
 SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
 {
-    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++) {
+    samba__section_range now = samba__sections_now(rt);
+    for (uint32_t i = now.first; i < now.end; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
         uint32_t first = q.type & (0u - q.type); /* of several, which run as one */
         if ((first & types) && !samba__run_section(rt, i)) return false;
@@ -17875,7 +17876,8 @@ SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
 SAMBA__FN unsigned samba__types_there(const samba_runtime *rt)
 {
     unsigned types = 0;
-    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++)
+    samba__section_range now = samba__sections_now(rt);
+    for (uint32_t i = now.first; i < now.end; i++)
         types |= samba__section_at(&rt->pef, i).type;
     return types;
 }
@@ -17883,7 +17885,8 @@ SAMBA__FN unsigned samba__types_there(const samba_runtime *rt)
 /* The types of a section of which `types` has some, but not all; 0: there is none. */
 SAMBA__FN uint32_t samba__split_by(const samba_runtime *rt, unsigned types)
 {
-    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++) {
+    samba__section_range now = samba__sections_now(rt);
+    for (uint32_t i = now.first; i < now.end; i++) {
         uint32_t type = samba__section_at(&rt->pef, i).type;
         if ((type & types) && (type & ~types)) return type;
     }
@@ -17900,7 +17903,8 @@ SAMBA__FN unsigned samba__whole_step(unsigned types)
 SAMBA__FN uint32_t samba__norm_after_types(const samba_runtime *rt, uint32_t next, unsigned types,
                                            bool *blind)
 {
-    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++) {
+    samba__section_range now = samba__sections_now(rt);
+    for (uint32_t i = now.first; i < now.end; i++) {
         if (!(samba__section_at(&rt->pef, i).type & types)) continue;
         *blind = *blind || samba__clips_blindly(rt, next, i);
         next = samba__norm_after(rt, next, i);
@@ -18149,9 +18153,9 @@ SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, uns
         first++;
     if (!graph || first == pef->n_sections) return samba__fail_runtime(rt, SAMBA__FAILED_GRAPH, 0);
 
-    samba__choose_graph_at(rt, first);
+    rt->graph = first + 1;
     bool fine = samba_runtime_run(rt, types);
-    samba__choose_all_graphs(rt);
+    rt->graph = 0;
     return fine;
 }
 
@@ -29431,7 +29435,8 @@ SAMBA__FN samba__run_list samba__list_of_types(unsigned types)
 /* Is the section of the graph that was chosen? */
 SAMBA__FN bool samba__is_chosen(const samba_runtime *rt, uint32_t id)
 {
-    return rt->graph_first <= id && id < rt->graph_end;
+    samba__section_range now = samba__sections_now(rt);
+    return now.first <= id && id < now.end;
 }
 
 /* Does this section run? */
@@ -30076,7 +30081,8 @@ SAMBA__FN bool samba__review_types(samba__review *v, unsigned types)
     bool alone = (types & (SAMBA_FWD | SAMBA_BCKWD)) == SAMBA_BCKWD;
     bool several = v->now > v->begin; /* schedules of one run */
 
-    for (uint32_t i = rt->graph_first; i < rt->graph_end; i++) {
+    samba__section_range now = samba__sections_now(rt);
+    for (uint32_t i = now.first; i < now.end; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
         if (!(q.type & types)) continue;
 
@@ -30284,7 +30290,8 @@ SAMBA__FN void samba__note_run(samba_session *s, uint32_t id)
 
 SAMBA__FN void samba__note_types(samba_session *s, unsigned types)
 {
-    for (uint32_t i = s->rt->graph_first; i < s->rt->graph_end; i++)
+    samba__section_range now = samba__sections_now(s->rt);
+    for (uint32_t i = now.first; i < now.end; i++)
         if (samba__section_at(&s->rt->pef, i).type & types) samba__note_run(s, i);
 }
 
@@ -30336,8 +30343,7 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
     uint32_t n = pef->n_sections;
     const samba__graph_entry *found = graph ? samba__graph_named(s, graph) : NULL;
 
-    samba__choose_all_graphs(s->rt);
-    if (found) samba__choose_graph_at(s->rt, found->value);
+    s->rt->graph = found ? found->value + 1 : 0;
     if (found) return true;
     bool several = n && samba__section_at(pef, 0).graph != samba__section_at(pef, n - 1).graph;
     if (!graph && !several) return true;
@@ -30375,7 +30381,7 @@ SAMBA__FN bool samba__run_chosen(samba_session *s, const char *graph, unsigned t
     if (!samba__need_program(s, samba__called(s))) return false;
     samba__run_event(s, &types, 1, true);
     bool fine = samba__choose_graph(s, samba__called(s), graph) && samba__run_types(s, types);
-    samba__choose_all_graphs(s->rt);
+    s->rt->graph = 0;
     samba__run_event(s, &types, 1, false);
     return fine;
 }
@@ -30803,13 +30809,13 @@ SAMBA__FN bool samba__run_with(samba_session *s, const samba_run_desc *d)
 
     if (d->check_only) {
         bool accepted = samba__run_in_modes(s, d);
-        samba__choose_all_graphs(s->rt);
+        s->rt->graph = 0;
         return accepted;
     }
 
     samba__run_event(s, d->types, samba__n_schedules(d), true);
     bool fine = samba__run_in_modes(s, d);
-    samba__choose_all_graphs(s->rt);
+    s->rt->graph = 0;
     for (int32_t i = 0; fine && i < d->n_outputs; i++)
         fine = samba_cpu(d->outputs[i]) != NULL;
     samba__run_event(s, d->types, samba__n_schedules(d), false);
