@@ -277,20 +277,26 @@ static void test_activations(void)
     check(&m, x, (float[]){ 1, nan_, 1, 1, -1 }, NULL, 5);
 }
 
+// The gradient of the sum of the output in x is `want`, n values.
+static void gradient_is(model *m, const float *x, const float *want, size_t n)
+{
+    float got[MOST] = { 0 };
+    CHECK(import(m));
+    samba_tensor *sum = samba_sum(m->g.out[0].tensor, SAMBA_ALL_AXES, false);
+    samba_tensor *dx = samba_grad(sum, m->g.in[0].tensor);
+    CHECK(samba_compile(m->s, &(samba_program){ .outputs = { dx }, .inference = true }));
+    CHECK(samba_write(m->g.in[0].tensor, x) && samba_run(m->s, SAMBA_FWD));
+    CHECK(samba_copy_out(dx, got, n * sizeof *got));
+    CHECK_CLOSE(got, want, n, 1e-6, 0);
+    end(m);
+}
+
 // The gradient of Elu does not pass through the branch that is not taken, which overflows.
 static void test_gradient_of_elu(void)
 {
     const float x[4] = { 100, 0, -1, 2 }, want[4] = { 1, 1, 0.36787944f, 1 };
-    float got[4] = { 0 };
     model m = begin("Elu", "4", "x", "y");
-    CHECK(import(&m));
-    samba_tensor *sum = samba_sum(m.g.out[0].tensor, SAMBA_ALL_AXES, false);
-    samba_tensor *dx = samba_grad(sum, m.g.in[0].tensor);
-    CHECK(samba_compile(m.s, &(samba_program){ .outputs = { dx }, .inference = true }));
-    CHECK(samba_write(m.g.in[0].tensor, x) && samba_run(m.s, SAMBA_FWD));
-    CHECK(samba_copy_out(dx, got, sizeof got));
-    CHECK_CLOSE(got, want, 4, 1e-6, 0);
-    end(&m);
+    gradient_is(&m, x, want, 4);
 }
 
 // An infinity and a NaN spread to their neighbours alone.
@@ -430,18 +436,10 @@ static void test_gradients_of_sums(void)
 static void test_gradient_of_resize(void)
 {
     const float x[3] = { 1, 2, 3 }, want[3] = { 2, 2, 2 };
-    float got[3] = { 0 };
     model m = begin("Resize", "1 1 1 3", "x  scales", "y");
     add_floats(&m, "scales", 4, (float[]){ 1, 1, 1, 2 });
     put_text_attribute(&m.node, "mode", "linear");
-    CHECK(import(&m));
-    samba_tensor *sum = samba_sum(m.g.out[0].tensor, SAMBA_ALL_AXES, false);
-    samba_tensor *dx = samba_grad(sum, m.g.in[0].tensor);
-    CHECK(samba_compile(m.s, &(samba_program){ .outputs = { dx }, .inference = true }));
-    CHECK(samba_write(m.g.in[0].tensor, x) && samba_run(m.s, SAMBA_FWD));
-    CHECK(samba_copy_out(dx, got, sizeof got));
-    CHECK_CLOSE(got, want, 3, 1e-6, 0);
-    end(&m);
+    gradient_is(&m, x, want, 3);
 }
 
 // A row of attention is empty by its mask, not by its scores: those that overflow give NaN, as
