@@ -12,8 +12,9 @@
 # tests/core has the tests of samba.h, tests/tools those of what stands in tools, tests/sambaflow
 # those of SambaFlow's rows and tutorials. Each *.c there is a program that ends with "N passed, N
 # failed"; so does each *.sh, and these are heavy, but for those with a line "# run: quick". The
-# scripts of tests/device build the C files there, for microcontrollers. All are run from the root
-# of the repository, and include by paths from there (-I.): tests/lib is what they share. A line
+# scripts of tests/device build the C files there, for microcontrollers; those of tests/lessons, the
+# lessons. All are run from the root of the repository, and include by paths from there (-I.):
+# tests/lib is what they share. A line
 # "// run: WORDS" among the first ten of a C file may say: -lz and the like (flags to build with),
 # needs:HEADER (skipped where that is missing), threads (under TSan, too), slow (not in quick), onnx
 # (reads the code that protoc-c makes).
@@ -325,7 +326,7 @@ export PYTHON
 
 all_tests_of() {
     ls tests/core/*."$1" tests/tools/*."$1" tests/sambaflow/*."$1"
-    [ "$1" != sh ] || ls tests/device/*.sh
+    [ "$1" != sh ] || ls tests/device/*.sh tests/lessons/*.sh
 }
 tests_of() { all_tests_of "$1" | grep "/${only:-[^/]*}\.$1\$"; }
 if [ "$mode" = one ]; then

@@ -61,9 +61,8 @@ int main(int argc, char **argv)
     // 1. This kernel is right minus left: 0 where both sides are the same, positive where it gets
     //    brighter to the right, else negative. It finds edges, and the result is a feature map:
     //    its row 0 sees one row of the square, row 1 two, row 2 three. (Mathematics turns a kernel
-    //    by 180 degrees first.)
-    //    In samba.h, images are (batch, channels, h, w); a channel is a colour, or a map of the
-    //    layer before. Kernels are (maps, channels, k, k): each spans all channels, makes one map.
+    //    by 180 degrees first.) Images are (batch, channels, h, w); a channel is a colour, or a map
+    //    of the layer before. Kernels are (maps, channels, k, k): each makes a map of all channels.
     // > by hand: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
     // > by samba.h: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
     convolve(image, edge, y);

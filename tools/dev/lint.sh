@@ -365,6 +365,9 @@ check 'private names of companions tell their header' "$(
 check 'tests stand in folders of tests, what they share in tests/lib' "$(
     ls tests/*.[ch] tests/*.sh 2>/dev/null | grep -vxF tests/run.sh)"
 
+check 'each script that is quick stands where tests/run.sh looks' "$(
+    grep -rl --include='*.sh' '^# run: quick$' tests |
+        grep -vE '^tests/(core|tools|sambaflow|device|lessons)/[^/]*$')"
 check 'README.md is a front page of at most 240 lines' "$(
     awk 'END { if (NR > 240) print NR " lines" }' README.md)"
 # NAME stands for any name.
