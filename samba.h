@@ -2936,6 +2936,8 @@ SAMBA__FN void samba__pool_wake(samba__pool *p, bool quit)
 #if defined(_WIN32) /* which has no fork */
 enum { samba__forks = 0 };
 
+static int32_t samba__maps_locked; /* see samba__lock_maps */
+
 SAMBA__FN int32_t samba__generation(void)
 {
     return 0;
@@ -2949,11 +2951,14 @@ SAMBA__FN int32_t samba__process(void)
 /* Forks between the first process and this one. Each counts when its child begins, which costs runs
    nothing; asking for the process's id costs some systems more than a whole run. */
 static int32_t samba__forks;
+static int32_t samba__maps_locked; /* see samba__lock_maps */
 static pthread_once_t samba__forks_are_counted = PTHREAD_ONCE_INIT;
 
+/* In the child, where the forking thread is alone: who held the lock of maps is not there. */
 SAMBA__FN void samba__count_fork(void)
 {
     samba__forks++;
+    samba__maps_locked = 0;
 }
 
 SAMBA__FN void samba__count_forks(void)
@@ -18290,7 +18295,8 @@ typedef struct samba__slot {
     size_t at;   /* of this page in the storage */
     size_t used; /* bytes of this page */
     samba__pass pass;
-    uint64_t hash; /* of the pages before */
+    uint64_t hash;   /* of the pages before */
+    uint64_t values; /* the same of all pages of the newest whole slot */
     uint8_t page[SAMBA_PAGE];
 } samba__slot;
 
@@ -18393,6 +18399,7 @@ SAMBA__FN int samba__newest_slot(samba_runtime *rt, samba__slot *c, uint64_t *ne
         if (failure != SAMBA__FAILED_NOT || sequence <= *newest) continue;
         found = slot;
         *newest = sequence;
+        c->values = c->hash;
     }
     return found;
 }
@@ -18469,7 +18476,7 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
     rt->adds_anew = true; /* gradients that were not stepped by are of other parameters */
 
     /* once more, for the checksum must be known before anything is changed */
-    if (!samba__pass_values(rt, &c, slot, SAMBA__PASS_TAKE))
+    if (!samba__pass_values(rt, &c, slot, SAMBA__PASS_TAKE) || c.hash != c.values)
         return samba__fail_runtime(rt, SAMBA__FAILED_TORN, 0);
     return samba__succeed(rt);
 }
@@ -18552,6 +18559,7 @@ typedef struct samba__passes {
     uint64_t last, before; /* when BCKWD began last, and the time before that */
     uint64_t first;        /* since when gradients add up, where they do; else last */
     bool cleared;          /* ZEROGRAD has run after the last one */
+    bool adds_anew;        /* as that of samba_runtime will be when this run is as far */
 } samba__passes;
 
 /* When sections of the program ran last and values were changed from outside, in one count of both:
@@ -19170,8 +19178,6 @@ SAMBA__FN void samba__unlock_maps(void)
 {
 }
 #else
-static int32_t samba__maps_locked;
-
 SAMBA__FN void samba__lock_maps(void)
 {
     while (__atomic_exchange_n(&samba__maps_locked, 1, __ATOMIC_ACQUIRE))
@@ -20100,7 +20106,10 @@ SAMBA__FN bool samba__close_scope(samba_session *s)
         t->data = NULL;
     }
 
-    if (!samba__guarded(s, samba__drop_scope_body, q)) return false;
+    if (!samba__guarded(s, samba__drop_scope_body, q)) {
+        s->scope = q->outer;
+        return false;
+    }
     samba__scope_rewind(s, q);
     return true;
 }
@@ -28086,6 +28095,16 @@ SAMBA_API bool samba_set_output_grads(samba_session *s, bool init)
     return true;
 }
 
+SAMBA_API uint64_t samba_enter_float_mode(void)
+{
+    return (uint64_t)samba__enter_float_mode();
+}
+
+SAMBA_API void samba_leave_float_mode(uint64_t callers)
+{
+    samba__leave_float_mode((samba__float_mode)callers);
+}
+
 /* ==== [values] ================================================================================ */
 /* ---- Host copies: which is newer, the host's or the device's? ---- */
 SAMBA__FN uint64_t samba__hash_data(const samba_tensor *t)
@@ -28366,30 +28385,43 @@ SAMBA__FN bool samba__seeds(const samba_tensor *t)
         && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
 }
 
+/* Bits of a float: is it an infinity or a NaN? The caller may trap what arithmetic would raise. */
+SAMBA__FN bool samba__is_nonfinite(uint32_t bits)
+{
+    return (bits & 0x7f800000u) == 0x7f800000u;
+}
+
+SAMBA__FN bool samba__is_nan(uint32_t bits)
+{
+    return samba__is_nonfinite(bits) && (bits & 0x007fffffu);
+}
+
 /* Tells once of a session that a loss which a program reads is not finite, and what finds why.
    Other scalars may be infinite for a reason, but not NaN. */
 SAMBA__FN void samba__look_at_loss(const samba_tensor *t, const void *value)
 {
     samba_session *s = t->session;
-    const float *x = (const float *)value;
+    const uint32_t *x = (const uint32_t *)value;
     if (s->told_nonfinite || s->desc.check_finite || !x || t->dtype != SAMBA_F32) return;
     if (t->symbol < 0 || s->runs == 0) return;
 
     bool scalar = t->shape.ndim == 0 && t->role == SAMBA__OUTPUT;
-    if (scalar && x[0] - x[0] == 0.0f) return; /* as nearly always: nothing else is asked */
+    if (scalar && !samba__is_nonfinite(x[0])) return; /* as nearly always: nothing else is asked */
     bool loss = samba__seeds(t);
     if (!loss && !scalar) return;
 
     int64_t n = scalar ? 1 : (int64_t)(samba_bytes(t) / sizeof *x), i = 0;
-    while (i < n && (loss ? x[i] - x[i] == 0.0f : x[i] == x[i]))
+    while (i < n && !(loss ? samba__is_nonfinite(x[i]) : samba__is_nan(x[i])))
         i++;
     if (i == n) return;
 
     s->told_nonfinite = true;
+    samba__float_mode callers = samba__enter_float_mode();
     samba__warn(
         s,
         "%s is %g after run %l: training has diverged, data or weights are damaged, or no target of the batch counts (labels of -100). samba_set_check_finite(session, true), or .check_finite of samba_desc, stops the next run at the op that makes the first NaN or infinity, and names it",
-        t->name, (double)x[i], (int64_t)s->runs);
+        t->name, (double)samba__bits_float(x[i]), (int64_t)s->runs);
+    samba__leave_float_mode(callers);
 }
 
 /* The values of t; NULL with an error if they cannot be read as dtype. */
@@ -29112,16 +29144,29 @@ SAMBA__FN bool samba__pull_input(samba_tensor *t)
     return true;
 }
 
-/* Gives parameters, state and argins of the program a place on the host, and fetches inputs. */
+/* Gives parameters, state and argins of the program a place on the host, and fetches inputs. If
+   that fails the program stays: a place that nothing was written to must not pass for a newer
+   value. */
 SAMBA__FN bool samba__make_room_for_values(samba_session *s)
 {
-    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
+    int32_t n = s->rt ? samba__n_tensors(s) : 0;
+    bool *taken = (bool *)samba__temp(s, n, sizeof *taken), fine = taken != NULL;
+    for (int32_t i = 0; fine && i < n; i++) {
         samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || t->withheld) continue;
-        if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
-        if (samba__keeps(t) && !t->borrowed && !samba__own_room(t)) return false;
+        if (t->role == SAMBA__INPUT) fine = samba__pull_input(t);
+        if (!samba__keeps(t) || t->borrowed) continue;
+        taken[i] = !t->data;
+        fine = fine && samba__own_room(t);
     }
-    return true;
+
+    for (int32_t i = 0; taken && !fine && i < n; i++) {
+        samba_tensor *t = s->tensors[i];
+        if (!taken[i] || !t->data) continue;
+        samba__free(s, t->data, samba__copy_bytes(t));
+        t->data = NULL;
+    }
+    return fine;
 }
 
 /* Brings what a program keeps back to the host before it goes; it has no values any more then, and
@@ -29255,8 +29300,10 @@ SAMBA__FN bool samba__compile_in_scope(samba__compilation *c, samba__file *file)
     s->graph = NULL;
 
     fine = fine && samba__write_program(c, &plan, &w, file);
-    for (int32_t i = 0; i < samba__n_tensors(s); i++)
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         s->tensors[i]->same_as = NULL;
+        s->tensors[i]->n_same = 0; /* names of the compiler's are free again */
+    }
     return samba__close_scope(s) && fine;
 }
 
@@ -29378,7 +29425,7 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
 SAMBA__FN bool samba__has_traced(const samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_nodes(s); i++)
-        if (!s->nodes[i]->eager && !s->nodes[i]->generated) return true;
+        if (!s->nodes[i]->eager) return true;
     return false;
 }
 
@@ -29439,13 +29486,15 @@ SAMBA__FN bool samba__is_chosen(const samba_runtime *rt, uint32_t id)
     return now.first <= id && id < now.end;
 }
 
-/* Does this section run? */
-SAMBA__FN bool samba__is_listed(const samba_runtime *rt, const samba__run_list *list, uint32_t id)
+/* Does a node of section id read this symbol? */
+SAMBA__FN bool samba__section_reads(const samba__pef *pef, uint32_t id, uint32_t symbol)
 {
-    samba__section q = samba__section_at(&rt->pef, id);
-    if (list->types) return samba__is_chosen(rt, id) && (q.type & list->types);
-    for (int32_t i = 0; i < list->n; i++)
-        if (list->ids[i] == (int32_t)id) return true;
+    samba__section q = samba__section_at(pef, id);
+    for (uint32_t node = q.first; node < q.end; node++) {
+        samba__call_record r = samba__record_at(pef, node);
+        for (int32_t k = 0; k < r.n_in; k++)
+            if (samba__word(&r, k) == symbol + 1) return true;
+    }
     return false;
 }
 
@@ -29453,15 +29502,14 @@ SAMBA__FN bool samba__is_listed(const samba_runtime *rt, const samba__run_list *
 SAMBA__FN bool samba__list_reads(const samba_runtime *rt, const samba__run_list *list,
                                  uint32_t symbol)
 {
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&rt->pef, i);
-        if (!samba__is_listed(rt, list, i)) continue;
-        for (uint32_t node = q.first; node < q.end; node++) {
-            samba__call_record r = samba__record_at(&rt->pef, node);
-            for (int32_t k = 0; k < r.n_in; k++)
-                if (samba__word(&r, k) == symbol + 1) return true;
-        }
+    samba__section_range now = samba__sections_now(rt);
+    for (uint32_t i = now.first; list->types && i < now.end; i++) {
+        bool runs = (samba__section_at(&rt->pef, i).type & list->types) != 0;
+        if (runs && samba__section_reads(&rt->pef, i, symbol)) return true;
     }
+
+    for (int32_t i = 0; !list->types && i < list->n; i++)
+        if (samba__section_reads(&rt->pef, (uint32_t)list->ids[i], symbol)) return true;
     return false;
 }
 
@@ -29491,17 +29539,21 @@ SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba
         what, t->name, (int)t->dtype, &t->shape);
 }
 
-/* Will the run send a value of t before it begins? */
+/* Will the run send a value of t, or set it, before it begins? */
 SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
 {
-    if (d) {
-        for (int32_t i = 0; i < d->n_feeds; i++) {
-            const samba_feed *f = &d->feeds[i];
-            bool named = f->name && samba__same_text(f->name, t->name);
-            bool has = f->data || t->data || t->withheld;
-            if (has && (f->tensor == t || named)) return true;
-        }
+    for (int32_t i = 0; d && i < d->n_feeds; i++) {
+        const samba_feed *f = &d->feeds[i];
+        bool named = f->name && samba__same_text(f->name, t->name);
+        bool has = f->data || t->data || t->withheld;
+        if (has && (f->tensor == t || named)) return true;
     }
+
+    if (t->role != SAMBA__ARGIN) return false;
+    const samba__pef *pef = &t->session->rt->pef;
+    samba__symbol q = samba__symbol_at(pef, (uint32_t)t->symbol);
+    for (int32_t i = 0; d && i < d->n_hyperparams; i++)
+        if (samba__argin_is_meant(pef, &q, d->hyperparams[i].name)) return true;
     return false;
 }
 
@@ -29608,6 +29660,7 @@ SAMBA__FN samba__review samba__review_of(samba_session *s, const samba_run_desc 
     v.now = v.begin = s->history.now;
     memcpy(v.ran, s->history.ran, s->rt->pef.n_sections * sizeof *v.ran);
     v.passes = s->history.passes;
+    v.passes.adds_anew = s->rt->adds_anew;
     return v;
 }
 
@@ -29878,7 +29931,7 @@ SAMBA__FN bool samba__check_mode(const samba__review *v, uint32_t node, uint32_t
     bool norm = samba__is(s->rt->steps[node].op, SAMBA__OP_batch_norm_backward);
     bool other = (drops && s->history.train != s->rt->train)
         || (norm && s->history.running_stats != s->rt->running_stats);
-    if (!other || v->anew) return true;
+    if (!other || (v->anew && v->graph == v->q.graph)) return true;
     return samba__fail_review(
         v, symbol,
         "but FWD has run in another mode (samba_set_train, samba_use_running_stats, eval): run FWD again, with it; nothing was run");
@@ -29892,8 +29945,18 @@ SAMBA__FN bool samba__review_read(const samba__review *v, uint32_t node, uint32_
     return samba__check_same(v, word - 1) && samba__check_mode(v, node, word - 1);
 }
 
-/* Sections of FWD are about to run in the modes of now. Those that have run in others do not count
-   any longer: a backward pass of both would be that of neither. */
+/* Has this graph a backward pass? One of a program may. */
+SAMBA__FN bool samba__graph_trains(const samba__pef *pef, uint32_t graph)
+{
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        if (q.graph == graph && (q.type & SAMBA_BCKWD)) return true;
+    }
+    return false;
+}
+
+/* Sections of FWD of the graph that trains are about to run in the modes of now. Those that have
+   run in others do not count any longer: a backward pass of both would be that of neither. */
 SAMBA__FN void samba__forget_other_mode(const samba_session *s, uint64_t *ran, uint32_t graph)
 {
     const samba__history *h = &s->history;
@@ -29916,10 +29979,12 @@ SAMBA__FN void samba__note_pass(samba__passes *passes, const samba_runtime *rt, 
                                 uint64_t now)
 {
     samba__section q = samba__section_at(&rt->pef, id);
+    bool adds = (rt->types & SAMBA_ZEROGRAD) && !passes->cleared && !passes->adds_anew;
     if (q.type == SAMBA_ZEROGRAD) passes->cleared = true;
+    if (q.type & SAMBA_BCKWD) passes->adds_anew = false; /* as in samba__run_section */
+    if (q.type & SAMBA_OPT) passes->adds_anew = true;
     if (!samba__begins_pass(&rt->pef, id)) return;
 
-    bool adds = (rt->types & SAMBA_ZEROGRAD) && !passes->cleared && !rt->adds_anew;
     passes->before = passes->last;
     passes->last = now;
     if (!adds) passes->first = now;
@@ -29928,7 +29993,9 @@ SAMBA__FN void samba__note_pass(samba__passes *passes, const samba_runtime *rt, 
 
 SAMBA__FN void samba__review_run(samba__review *v, uint32_t id, const samba__section *q)
 {
-    if (q->type == SAMBA_FWD && !v->anew) samba__forget_other_mode(v->s, v->ran, q->graph);
+    bool again = v->anew && v->graph == q->graph;
+    bool trains = q->type == SAMBA_FWD && samba__graph_trains(&v->s->rt->pef, q->graph);
+    if (trains && !again) samba__forget_other_mode(v->s, v->ran, q->graph);
     v->ran[id] = ++v->now;
     samba__note_pass(&v->passes, v->s->rt, id, v->now);
     if (q->type != SAMBA_FWD) return;
@@ -30100,7 +30167,7 @@ SAMBA__FN bool samba__review_types(samba__review *v, unsigned types)
 SAMBA__FN void samba__warn_of_former_step(const samba__review *v, uint32_t id)
 {
     const samba_runtime *rt = v->s->rt;
-    bool adds_up = (rt->types & SAMBA_ZEROGRAD) && rt->adds_anew && v->passes.last;
+    bool adds_up = (rt->types & SAMBA_ZEROGRAD) && v->passes.adds_anew && v->passes.last;
     if (!adds_up || v->passes.cleared || !samba__begins_pass(&rt->pef, id)) return;
     samba__warn(
         v->s,
@@ -30200,11 +30267,11 @@ SAMBA_API bool samba_set_check_finite(samba_session *s, bool check)
 {
     if (!s) return false;
     s->desc.check_finite = check;
-    if (s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++)
-            s->rt->steps[i].made = 0;
-    }
-    if (s->rt) s->rt->culprit = check ? &s->culprit : NULL;
+    if (!s->rt) return true;
+
+    s->rt->culprit = check ? &s->culprit : NULL;
+    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++)
+        s->rt->steps[i].made = 0;
     return true;
 }
 
@@ -30280,10 +30347,11 @@ SAMBA__FN void samba__note_run(samba_session *s, uint32_t id)
 {
     samba__history *h = &s->history;
     samba__section q = samba__section_at(&s->rt->pef, id);
-    if (q.type == SAMBA_FWD) samba__forget_other_mode(s, h->ran, q.graph);
+    bool trains = q.type == SAMBA_FWD && samba__graph_trains(&s->rt->pef, q.graph);
+    if (trains) samba__forget_other_mode(s, h->ran, q.graph);
     h->ran[id] = ++h->now;
     samba__note_pass(&h->passes, s->rt, id, h->now);
-    if (q.type != SAMBA_FWD) return;
+    if (!trains) return;
     h->train = s->rt->train;
     h->running_stats = s->rt->running_stats;
 }
@@ -30291,6 +30359,7 @@ SAMBA__FN void samba__note_run(samba_session *s, uint32_t id)
 SAMBA__FN void samba__note_types(samba_session *s, unsigned types)
 {
     samba__section_range now = samba__sections_now(s->rt);
+    s->history.passes.adds_anew = s->rt->adds_anew;
     for (uint32_t i = now.first; i < now.end; i++)
         if (samba__section_at(&s->rt->pef, i).type & types) samba__note_run(s, i);
 }
@@ -30532,6 +30601,7 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
     samba__count_run(s);
     rt->fault[0] = 0;
     rt->microbatch = 0;
+    s->history.passes.adds_anew = rt->adds_anew;
     for (int32_t i = 0; i < list->n; i++)
         samba__note_run(s, (uint32_t)list->ids[i]);
 
@@ -30755,11 +30825,11 @@ SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
     list.ids = d->section_ids;
     list.n = d->n_section_ids;
 
-    if (!samba__check_described(s, &list, d)) return false;
-    for (int32_t i = 0; i < d->n_hyperparams; i++) {
+    for (int32_t i = 0; i < d->n_hyperparams; i++) { /* before anything looks at them */
         const samba_value *h = &d->hyperparams[i];
         if (!samba__check_argin(s, samba__called(s), h->name, h->value)) return false;
     }
+    if (!samba__check_described(s, &list, d)) return false;
     if (!samba__check_ready(s, &list, d)) return false;
 
     if (d->check_only) return true;
@@ -31238,7 +31308,7 @@ SAMBA__FN bool samba__restore_with(samba_session *s, const char *path,
     if (fine) samba__warn_nonfinite(s, path);
 
     samba__file_close(s, &file, false);
-    samba__forget_norm(s->rt); /* max_grad_norm may be another one */
+    if (fine) samba__forget_norm(s->rt); /* max_grad_norm may be another one */
     return fine;
 }
 
@@ -31265,16 +31335,6 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path)
 }
 
 /* ==== [inspect] =============================================================================== */
-SAMBA_API uint64_t samba_enter_float_mode(void)
-{
-    return (uint64_t)samba__enter_float_mode();
-}
-
-SAMBA_API void samba_leave_float_mode(uint64_t callers)
-{
-    samba__leave_float_mode((samba__float_mode)callers);
-}
-
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {
     return s && s->rt ? samba__layout_of(&s->rt->pef, false, false).size : 0;

@@ -245,6 +245,45 @@ static void test_ids(void)
     CHECK(samba_close(n.s) == 0 && samba_close(other.s) == 0);
 }
 
+// Adds the ids of the sections of one type to a list of n.
+static int32_t append_sections(samba_session *s, const char *type, int32_t *ids, int32_t n)
+{
+    samba_section q;
+    for (int32_t i = 0; samba_describe_section(s, i, &q); i++)
+        if (!strcmp(q.type, type)) ids[n++] = i;
+    return n;
+}
+
+// Is it told that a list of section ids adds to the gradients of the last step? It is asked of each
+// place in the list: whether OPT has run is not what it was when the run began.
+static void test_ids_after_a_step(void)
+{
+    static const struct { bool warns; const char *types[6]; } lists[] = {
+        { false, { "FWD", "BCKWD", "FWD", "BCKWD", "OPT" } },
+        { true, { "OPT", "FWD", "BCKWD" } },
+        { false, { "OPT", "ZEROGRAD", "FWD", "BCKWD" } },
+        { true, { "FWD", "BCKWD", "OPT", "FWD", "BCKWD" } },
+        { false, { "FWD", "BCKWD", "OPT", "ZEROGRAD", "FWD", "BCKWD" } },
+    };
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        settings c = { .rows = ROWS, .accumulate = true };
+        net n = open_net(&c);
+        feed(&n, 0, 0, ROWS, false);
+        CHECK(samba_run(n.s, both));
+
+        int32_t ids[256], n_ids = 0;
+        for (int i = 0; i < 6 && lists[k].types[i]; i++)
+            n_ids = append_sections(n.s, lists[k].types[i], ids, n_ids);
+        samba_run_desc d = { .section_ids = ids, .n_section_ids = n_ids };
+        CHECK(samba_run_with(n.s, &d));
+        bool told = strstr(last_warning, "List the sections of ZEROGRAD") != NULL;
+        if (told != lists[k].warns) printf("    list %d: %s\n", (int)k, last_warning);
+        CHECK(told == lists[k].warns);
+        last_warning[0] = 0;
+        CHECK(samba_close(n.s) == 0);
+    }
+}
+
 static void test_refused(void)
 {
     for (int k = 0; k < 2; k++) {
@@ -315,6 +354,7 @@ int main(void)
     RUN(test_lists);
     RUN(test_without);
     RUN(test_ids);
+    RUN(test_ids_after_a_step);
     RUN(test_refused);
     RUN(test_pef);
     return test_summary();

@@ -283,6 +283,30 @@ static void test_flags(void)
     CHECK(samba_close(s) == 0);
 }
 
+// A loss that is not finite is looked at, and told of, in every mode: with traps nothing is raised.
+static void test_infinite_loss(void)
+{
+    for (int k = 0; k < N_MODES; k++) {
+        for (int nan = 0; nan < 2; nan++) {
+            samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+            samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1));
+            samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(1), (samba_init){ SAMBA_INIT_CONSTANT, 1, 0 });
+            samba_tensor *loss = samba_sum(samba_mul(x, w), SAMBA_ALL_AXES, false);
+            samba_program p = { .loss = loss, .optim = { .kind = SAMBA_SGD } };
+            CHECK(samba_compile(s, &p));
+            const uint32_t bits = nan ? 0x7f800001u : 0x7f800000u;      // a signaling NaN, too
+            float value[1];
+            CHECK(samba_write(x, &bits));
+            callers = modes[k].mode;
+            IN_MODE(CHECK(samba_run(s, SAMBA_FWD)));
+            IN_MODE(CHECK(samba_copy_out(loss, value, sizeof value)));
+            IN_MODE(CHECK(samba_read(loss) != NULL));
+            callers = NEAREST;
+            CHECK(samba_close(s) == 0);
+        }
+    }
+}
+
 // The same mode for arithmetic of one's own.
 static void test_own_arithmetic(void)
 {
@@ -305,6 +329,7 @@ int main(int argc, char **argv)
     fill_data();
     RUN(test_modes);
     RUN(test_flags);
+    RUN(test_infinite_loss);
     RUN(test_own_arithmetic);
     remove(pef);
     remove(checkpoint);

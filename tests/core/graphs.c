@@ -393,6 +393,37 @@ static void test_parameter_as_loss(void)
     }
 }
 
+// The mode that BCKWD needs is that of FWD of its own graph: another graph may run in between in any.
+static void test_modes_of_graphs(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 8));
+    samba_begin_graph(s, "train");
+    samba_tensor *h = samba_dropout(samba_linear(x, "fc", 8), "drop", 0.5f);
+    samba_tensor *loss = samba_mean(h, SAMBA_ALL_AXES, false);      // whose gradient reads no h
+    samba_begin_graph(s, "use");
+    samba_tensor *y = samba_tanh(samba_linear(x, "fc", 8));
+    samba_program p = { .loss = loss, .outputs = { y }, .optim = { .kind = SAMBA_SGD } };
+    CHECK(samba_compile(s, &p));
+    samba_write(x, (float[16]){ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 });
+
+    samba_set_train(s, true);
+    CHECK(samba_run_graph(s, "train", SAMBA_FWD));
+    samba_set_train(s, false);
+    CHECK(samba_run_graph(s, "use", SAMBA_FWD));
+    CHECK(!samba_run_graph(s, "train", SAMBA_BCKWD) && said(s, "another mode"));
+    samba_set_train(s, true);
+    CHECK(samba_run_graph(s, "train", SAMBA_BCKWD));        // FWD has run, in this mode
+
+    // FWD of another graph in this mode does not stand for that of the graph which trains.
+    samba_set_train(s, false);
+    CHECK(samba_run_graph(s, "train", SAMBA_FWD));
+    samba_set_train(s, true);
+    CHECK(samba_run_graph(s, "use", SAMBA_FWD));
+    CHECK(!samba_run_graph(s, "train", SAMBA_BCKWD) && said(s, "another mode"));
+    CHECK(samba_close(s) == 0);
+}
+
 // Each of many graphs is found by its name, in any order, and no other one runs with it.
 static void test_many_graphs(void)
 {
@@ -445,6 +476,7 @@ int main(void)
     RUN(test_on_trace);
     RUN(test_frozen);
     RUN(test_parameter_as_loss);
+    RUN(test_modes_of_graphs);
     RUN(test_many_graphs);
     return test_summary();
 }

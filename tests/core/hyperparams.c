@@ -243,12 +243,36 @@ static void test_backward_alone(void)
     CHECK(samba_set(s, "drop__p", 0.25) && samba_run(s, SAMBA_FWD));
     CHECK(backward_with(s, "drop__p", 0.25) && backward_with(s, "p", 0.25));
     CHECK(!backward_with(s, "p", 0.5) && said(s, "another value than when FWD read it"));
+
+    // What no hyperparameter can be is refused before anything is compared with it.
+    samba_clear_error(s);
+    CHECK(!backward_with(s, NULL, 1) && said(s, "name"));
+    CHECK(!backward_with(s, "drop__seed", -1) && said(s, "drop__seed"));
+    CHECK(!backward_with(s, "drop__seed", (double)NAN) && said(s, "drop__seed"));
+    CHECK(!backward_with(s, "drop__seed", 1e30) && said(s, "drop__seed"));
     CHECK(samba_close(s) == 0);
+}
+
+// The gradient of a loss may be given with the run: it counts as one that was set before it.
+static void test_gradient_of_loss(void)
+{
+    float want[F * H], got[F * H];
+    for (int way = 0; way < 2; way++) {
+        net n = compiled(false);
+        CHECK(samba_set(n.s, "drop__p", 0) && samba_run(n.s, SAMBA_FWD));
+        if (way == 0) CHECK(samba_set(n.s, "loss__grad", 0.5) && samba_run(n.s, SAMBA_BCKWD));
+        if (way == 1) CHECK(backward_with(n.s, "loss__grad", 0.5));
+        samba_tensor *grad = samba_sn_grad(samba_tensor_by_name(n.s, "one__weight"));
+        CHECK(samba_copy_out(grad, way == 0 ? want : got, sizeof want));
+        CHECK(samba_close(n.s) == 0);
+    }
+    CHECK(memcmp(want, got, sizeof want) == 0);
 }
 
 int main(void)
 {
     RUN(test_backward_alone);
+    RUN(test_gradient_of_loss);
     RUN(test_rate_of_inference);
     RUN(test_refused_however_it_comes);
     RUN(test_zero_can_be_said);

@@ -393,8 +393,11 @@ static void test_norm_is_fresh(void)
     CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
     CHECK(samba_run(n.s, SAMBA_GRADNORM) && samba_set(n.s, "max_grad_norm", 0.25));
     CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
-    // And what does not: a forward pass, a step.
+    // And what does not: a forward pass, a step, a checkpoint that was refused.
     CHECK(samba_run(n.s, SAMBA_GRADNORM | SAMBA_OPT) && samba_run(n.s, SAMBA_FWD) && samba_run(n.s, SAMBA_OPT));
+    CHECK(!samba_restore(n.s, "build/no_such_checkpoint"));
+    samba_clear_error(n.s);
+    CHECK(samba_run(n.s, SAMBA_OPT));
     CHECK(samba_close(n.s) == 0);
 }
 

@@ -119,6 +119,44 @@ static void test_close_amid_runs(void)
     CHECK(samba_close(c.m.s) == 0);
 }
 
+// A child uses a session of its own, or loads a file, while a thread of the parent made and ended
+// maps: what the thread held when the child began, nobody in the child releases.
+static bool stop_loading;
+
+static void *keep_loading(void *user)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+    bool fine = true;
+    while (!__atomic_load_n(&stop_loading, __ATOMIC_RELAXED))
+        fine = fine && samba_load(s, (const char *)user, NULL);
+    CHECK(fine && samba_close(s) == 0);
+    return NULL;
+}
+
+static int open_in_child(void *user)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+    bool fine = samba_load(s, (const char *)user, NULL);
+    return samba_close(s) != 0 || !fine;
+}
+
+static void test_load_amid_loads(void)
+{
+    char path[] = "build/fork_test.pef";
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 4));
+    samba_program p = { .inference = true, .outputs = { samba_linear(x, "fc", 4) }, .pef = path };
+    CHECK(samba_compile(s, &p) && samba_close(s) == 0);
+
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, keep_loading, path) == 0);
+    for (int i = 0; i < 200; i++) CHECK(in_child(open_in_child, path) == 0);
+    __atomic_store_n(&stop_loading, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    remove(path);
+    remove("build/fork_test.pef.log");
+}
+
 static int eager(void *user)
 {
     inherited *c = (inherited *)user;
@@ -230,6 +268,7 @@ int main(void)
 {
     RUN(test_sessions);
     RUN(test_close_amid_runs);
+    RUN(test_load_amid_loads);
     RUN(test_eager);
     RUN(test_loader);
     RUN(test_replicas);
