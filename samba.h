@@ -40,20 +40,21 @@
      [shape-ops]   reshape ... cat, gather, lookup: ops that move values   |
      [conv]        convolution and its gradients, as an implicit GEMM      |
      [pool]        pooling                                                 |
-     [quant]       grids of int8, observers, fake quantization
-     [int-ops]     the ops of int8: conversions, sums, products, pooling
+     [quant]       grids of int8, observers, fake quantization             |
+     [int-ops]     the ops of int8: conversions, sums, products, pooling   |
      [norm-loss]   batch, layer and rms norm, softmax, losses              |
      [attention]   scaled dot product attention                            |
      [optim-ops]   SGD, AdamW, clipping: one step                          |
      [op-rows]     kernels of each instruction set, the table itself       |
      [pef-read]    the records of a PEF, and how they are read             |
      [pef-verify]  the PEF, proved before use                              |
-     [check-finite] finds values that are not finite where they are made   |
-     [fused-groups] runs ops, and several on one part after another        |
-     [layout]      a PEF laid out in memory; which of its ops are fused    |
+     [layout]      a PEF laid out in memory                                |
      [execute]     runs sections                                           |
      [runtime]     what programs on a device call, and saved states       -+
-     [session-data] what a session consists of                            -+
+     [pef-records] what tools ask of a PEF                                -+
+     [check-finite] finds values that are not finite where they are made   |
+     [fused-groups] runs ops, and several on one part after another        |
+     [session-data] what a session consists of                             |
      [errors]      errors, warnings, ranges of numbers                     |
      [memory]      allocators                                              |
      [containers]  stb_ds, private and safe                                |
@@ -86,8 +87,9 @@
      [inspect]     names, sections and sizes of the program               -+
      [end]         licence
 
-   A chapter uses only chapters above it, except for public functions, samba__emit (through which
-   builders in the device half record a call), and the block sizes that [simd-sets] gives to [gemm].
+   A chapter uses only chapters above it. Exceptions: public functions; samba__emit, through which
+   builders in the device half record a call; samba__find_groups and samba__run_nodes, by which the
+   device half runs [fused-groups]; and the block sizes that [simd-sets] gives to [gemm].
 
    ---- Words: SambaFlow's, and ours ----
 
@@ -15987,727 +15989,9 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *roo
                    : samba__check_arena_here(pef, why));
 }
 
-#if !defined(SAMBA_RUNTIME_ONLY)
-/* ---- The records, for tools ---- */
-/* Finds the tables again: samba_pef keeps no pointers to them. Its file was proved. */
-SAMBA__FN samba__pef samba__reopen(const samba_pef *file)
-{
-    samba__pef pef = SAMBA__ZEROED;
-    samba__text nobody = samba__text_in(NULL, 0);
-    samba__read_counts(&pef, file->bytes, file->size, &nobody);
-    return pef;
-}
-
-/* Each record is sound, whatever the ops do with it. */
-SAMBA__FN bool samba__check_records(const samba__pef *pef, samba__text *why)
-{
-    const uint32_t most = INT32_MAX;
-    bool countable = pef->n_symbols < most && pef->n_nodes < most && pef->n_sections < most;
-    if (!samba__prove(why, countable, "it has too many records")) return false;
-    if (!samba__check_symbols(pef, why)) return false;
-
-    for (uint32_t i = 0; i < pef->n_nodes; i++)
-        if (!samba__check_words(pef, i, why)) return false;
-    for (uint32_t i = 0; i < pef->n_sections; i++)
-        if (!samba__prove(why, samba__is_in_order(pef, i), "section %d is out of order",
-                          (int32_t)i))
-            return false;
-    return true;
-}
-
-SAMBA_API bool samba_pef_open(samba_pef *file, const void *bytes, size_t size, char *why,
-                              size_t why_size)
-{
-    samba__pef pef = SAMBA__ZEROED;
-    samba__text text = samba__text_in(why, why_size);
-    if (!file) return samba__prove(&text, false, "in samba_pef_open: file is missing");
-    memset(file, 0, sizeof *file);
-    if (!samba__open_pef(&pef, bytes, size, &text) || !samba__check_records(&pef, &text))
-        return false;
-
-    file->version = (int32_t)pef.version;
-    file->n_symbols = (int32_t)pef.n_symbols;
-    file->n_nodes = (int32_t)pef.n_nodes;
-    file->n_sections = (int32_t)pef.n_sections;
-    file->microbatches = (int32_t)pef.microbatches;
-    file->inference = (pef.flags & SAMBA__PEF_INFERENCE) != 0;
-
-    file->state_bytes = pef.region[SAMBA__REGION_STATE];
-    file->arena_bytes = pef.region[SAMBA__REGION_ARENA];
-    file->io_bytes = pef.region[SAMBA__REGION_IO];
-    file->readonly_bytes = pef.region[SAMBA__REGION_READONLY];
-
-    file->trace = pef.trace;
-    file->tables_size = (size_t)(pef.size - pef.data_size);
-    file->bytes = bytes;
-    file->size = size;
-    return true;
-}
-
-SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size)
-{
-    samba__text nobody = samba__text_in(NULL, 0);
-    const uint8_t *p = (const uint8_t *)header;
-    if (!samba__check_header(p, file_size, &nobody)) return 0; /* looks at the header alone */
-    return file_size - (size_t)samba__read_header(p, SAMBA__PEF_OLDEST).data_size;
-}
-
-SAMBA_API uint64_t samba_pef_fingerprint(const void *bytes, size_t size)
-{
-    samba__text nobody = samba__text_in(NULL, 0);
-    if (!samba__check_header((const uint8_t *)bytes, size, &nobody)) return 0;
-    samba__header h = samba__read_header((const uint8_t *)bytes, SAMBA__PEF_OLDEST);
-    return h.version == SAMBA__PEF_VERSION ? samba__fingerprint(bytes, size) : 0;
-}
-
-SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
-{
-    samba_pef_symbol symbol = SAMBA__ZEROED;
-    if (!file || i < 0 || i >= file->n_symbols) return symbol;
-    samba__pef pef = samba__reopen(file);
-    samba__symbol s = samba__symbol_at(&pef, (uint32_t)i);
-
-    symbol.name = pef.strings + s.name;
-    symbol.role = (samba_role)s.role;
-    symbol.spec = s.spec;
-    symbol.batch_dim = (int32_t)s.batch_dim - 1;
-    symbol.view_of = (int32_t)s.alias - 1;
-    symbol.gradient = (int32_t)s.grad - 1;
-    symbol.holds_microbatches = s.per_microbatch != 0;
-    symbol.generated = s.generated != 0;
-
-    symbol.size = samba__symbol_bytes(&pef, &s);
-    symbol.value = s.data ? pef.data + (s.data - 1) : NULL;
-    symbol.region = (int32_t)s.region;
-    symbol.offset = s.offset;
-    symbol.first = (int32_t)(s.first < pef.n_nodes ? s.first : 0);
-    symbol.last = (int32_t)(s.last < pef.n_nodes ? s.last : pef.n_nodes) - (s.last >= pef.n_nodes);
-    return symbol;
-}
-
-/* ---- Attributes by name ---- */
-/* The attributes of a call. An average to a given size has fewer than one over windows. */
-SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
-{
-    bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
-        || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
-    if (average && n_attr < SAMBA__AVG_SIZE) return SAMBA__ATTRIBUTES_AVG_TO(SAMBA__ATTRIBUTE_TEXT);
-    return op->attributes ? op->attributes : "";
-}
-
-/* How many words the items of a list have that is not '*'. */
-SAMBA__FN int32_t samba__counted_words(const char *list)
-{
-    int32_t n = 0;
-    for (const char *p = list; *p; p++) {
-        if (*p != ':' || !p[1] || p[2] == '*') continue;
-        n += p[2] >= '2' && p[2] <= '9' ? p[2] - '0' : 1;
-    }
-    return n;
-}
-
-/* One item of a list of attributes, such as "keepdim:b" or "begin,end,step:i*", and its words. */
-typedef struct samba__attribute {
-    const char *names; /* with commas between them, if the item has several */
-    int32_t length;    /* letters of names; 0: these words are not in the list */
-    char kind;
-    int32_t first, n; /* words */
-    int32_t starred;  /* how many words an item with a '*' has */
-    int32_t n_attr;   /* words of all items */
-    const char *rest; /* of the list */
-} samba__attribute;
-
-SAMBA__FN samba__attribute samba__attributes_begin(const char *list, int32_t n_attr)
-{
-    samba__attribute a = SAMBA__ZEROED;
-    a.rest = list;
-    a.n_attr = n_attr;
-    a.starred = n_attr - samba__counted_words(list);
-    return a;
-}
-
-/* Goes on to the next item; false behind the last word. A call may have fewer words than the list,
-   whose last items have none then, and more, which are an item without a name. */
-SAMBA__FN bool samba__next_attribute(samba__attribute *a)
-{
-    a->first += a->n;
-    int32_t left = a->n_attr - a->first;
-    if (left <= 0) return false;
-
-    const char *colon = strchr(a->rest, ':');
-    if (!colon) {
-        a->length = 0;
-        a->kind = 'i';
-        a->n = left;
-        return true;
-    }
-
-    char amount = colon[1] ? colon[2] : 0;
-    a->names = a->rest;
-    a->length = (int32_t)(colon - a->rest);
-    a->kind = colon[1];
-    a->n = 1;
-    if (amount == '*') a->n = a->starred > 0 ? a->starred : 0;
-    if (amount >= '2' && amount <= '9') a->n = amount - '0';
-    if (a->n > left) a->n = left;
-
-    a->rest = colon + strcspn(colon, " ");
-    if (*a->rest == ' ') a->rest++;
-    return true;
-}
-
-/* Which of the names of an item this is; -1: none. n_names gets how many it has. */
-SAMBA__FN int32_t samba__attribute_place(const samba__attribute *a, const char *name,
-                                         int32_t *n_names)
-{
-    int32_t place = -1, begin = 0;
-    *n_names = 0;
-    for (int32_t end = 0; end <= a->length && a->length; end++) {
-        if (end < a->length && a->names[end] != ',') continue;
-        size_t letters = (size_t)(end - begin);
-        if (strlen(name) == letters && !memcmp(a->names + begin, name, letters)) place = *n_names;
-        *n_names += 1;
-        begin = end + 1;
-    }
-    return place;
-}
-
-SAMBA_API int32_t samba_pef_attr(const samba_pef_node *node, const char *name, int32_t *words,
-                                 int32_t cap)
-{
-    if (!node || !name || !node->attributes) return 0;
-    samba__attribute a = samba__attributes_begin(node->attributes, node->n_attr);
-    while (samba__next_attribute(&a)) {
-        int32_t n_names, place = samba__attribute_place(&a, name, &n_names);
-        if (place < 0) continue;
-        int32_t n = a.n / n_names;
-        for (int32_t i = 0; words && i < n && i < cap; i++)
-            words[i] = node->attr[a.first + i * n_names + place];
-        return n;
-    }
-    return 0;
-}
-
-SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
-{
-    samba_pef_node node = SAMBA__ZEROED;
-    if (!file || i < 0 || i >= file->n_nodes) return node;
-    samba__pef pef = samba__reopen(file);
-    samba__call_record r = samba__node_at(&pef, (uint32_t)i);
-    int32_t word = 0;
-
-    node.name = pef.strings + r.name;
-    node.op = r.op ? r.op->name : NULL;
-    node.attributes = r.op ? samba__attributes_of(r.op, r.n_attr) : NULL;
-    node.wire = (int32_t)r.wire;
-    node.n_in = r.n_in;
-    node.n_out = r.n_out;
-    node.n_attr = r.n_attr;
-
-    for (int32_t k = 0; k < node.n_in; k++)
-        node.in[k] = (int32_t)samba__word(&r, word++) - 1;
-    for (int32_t k = 0; k < node.n_out; k++)
-        node.out[k] = (int32_t)samba__word(&r, word++) - 1;
-    for (int32_t k = 0; k < node.n_attr; k++)
-        node.attr[k] = (int32_t)samba__word(&r, word++);
-
-    if (!r.op) return node;
-    samba__inquiry q;
-    samba__text nobody = samba__text_in(NULL, 0);
-    if (samba__ask_op(&q, &pef, (uint32_t)i, &r, &nobody)) node.flops = q.work.flops;
-    return node;
-}
-
-SAMBA_API samba_pef_section samba_pef_section_at(const samba_pef *file, int32_t i)
-{
-    samba_pef_section section = SAMBA__ZEROED;
-    if (!file || i < 0 || i >= file->n_sections) return section;
-    samba__pef pef = samba__reopen(file);
-    samba__section s = samba__section_at(&pef, (uint32_t)i);
-    section.type = s.type;
-    section.first = (int32_t)s.first;
-    section.n = (int32_t)s.n;
-    section.graph = s.graph ? pef.strings + s.graph - 1 : NULL;
-    return section;
-}
-#endif
-
-/* ==== [check-finite] ========================================================================== */
-/* samba_desc.check_finite: the thread that makes values checks them while they are in its cache.
-   What was found there lets [execute] name the op that made the first value that is not finite. */
-
-/* A call of an op that is about to run. */
-typedef struct samba__task {
-    const samba_op *op;
-    const samba_work *work;
-    samba_args args;
-    struct samba__findings *found; /* NULL: values are not checked */
-} samba__task;
-
-enum { SAMBA__NAN_IN = 1, SAMBA__INF_IN = 2 };
-#if !defined(SAMBA_RUNTIME_ONLY)
-#define SAMBA__NOWHERE INT64_MAX
-#if defined(__GNUC__)
-typedef int64_t samba__lowest __attribute__((aligned(8))); /* so that 32 bits have it atomic */
-#else
-typedef int64_t samba__lowest;
-#endif
-/* What is found in the outputs of an op at work. All of it but `overwritten` is atomic. */
-typedef struct samba__findings {
-    /* of each output the lowest element that is NaN, infinity, minus infinity */
-    samba__lowest first[SAMBA_MAX_OUT][3];
-    samba__lowest before[SAMBA_MAX_OUT][3]; /* the same of the state that it overwrites */
-    int32_t overwritten;                    /* the input that output 0 overwrites, or -1 */
-    int32_t least, most;                    /* of its elements but NaN, as samba__rank */
-} samba__findings;
-
-#if defined(SAMBA_NO_THREADS)
-SAMBA__FN void samba__atomic_min64(samba__lowest *least, int64_t x)
-{
-    *least = samba__min64(*least, x);
-}
-
-SAMBA__FN void samba__atomic_min32(int32_t *least, int32_t x)
-{
-    *least = x < *least ? x : *least;
-}
-#else
-SAMBA__FN void samba__atomic_min64(samba__lowest *least, int64_t x)
-{
-    int64_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
-    while (x < old
-           && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
-                                           __ATOMIC_RELAXED)) {
-    }
-}
-
-SAMBA__FN void samba__atomic_min32(int32_t *least, int32_t x)
-{
-    int32_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
-    while (x < old
-           && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
-                                           __ATOMIC_RELAXED)) {
-    }
-}
-#endif
-
-/* Floats in their order as integers, -NaN first and NaN last. Its own inverse. */
-SAMBA__INLINE int32_t samba__rank(uint32_t bits)
-{
-    return (int32_t)(bits ^ (bits >> 31 ? 0x7fffffffu : 0u));
-}
-
-SAMBA__FN float samba__ranked(int32_t rank)
-{
-    uint32_t bits = (uint32_t)rank;
-    return samba__bits_float((uint32_t)samba__rank(bits));
-}
-
-/* Is one of n elements not finite? Their exponent bits are then all ones, or more with a fraction.
-   Maxima of integers are vectorized as they stand. */
-SAMBA__KERNEL bool samba__has_nonfinite(const void *x, int64_t n, samba_dtype type)
-{
-    if (type != SAMBA_F32) {
-        const uint16_t *h = (const uint16_t *)x;
-        uint16_t most = 0;
-        for (int64_t i = 0; i < n; i++) {
-            uint16_t a = (uint16_t)(h[i] & 0x7fffu);
-            most = a > most ? a : most;
-        }
-        return most >= (type == SAMBA_BF16 ? 0x7f80u : 0x7c00u);
-    }
-
-    const uint32_t *f = (const uint32_t *)x;
-    uint32_t most = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t a = f[i] & 0x7fffffffu;
-        most = a > most ? a : most;
-    }
-    return most >= 0x7f800000u;
-}
-
-/* Widens span to the least and the largest samba__rank of x (n). */
-SAMBA__KERNEL void samba__extremes(const uint32_t *x, int64_t n, int32_t span[2])
-{
-    int32_t least = span[0], most = span[1];
-    for (int64_t i = 0; i < n; i++) {
-        int32_t rank = samba__rank(x[i]);
-        least = rank < least ? rank : least;
-        most = rank > most ? rank : most;
-    }
-    span[0] = least;
-    span[1] = most;
-}
-#if SAMBA__X86
-SAMBA__AVX2_FN SAMBA__FN bool samba__has_nonfinite_avx2(const void *x, int64_t n, samba_dtype type)
-{
-    return samba__has_nonfinite(x, n, type);
-}
-
-SAMBA__AVX2_FN SAMBA__FN void samba__extremes_avx2(const uint32_t *x, int64_t n, int32_t span[2])
-{
-    samba__extremes(x, n, span);
-}
-#endif
-SAMBA__VECTORIZED SAMBA__FN bool samba__has_nonfinite_here(const void *x, int64_t n,
-                                                           samba_dtype type, int32_t isa)
-{
-#if SAMBA__X86
-    if (isa != SAMBA__ISA_PORTABLE) return samba__has_nonfinite_avx2(x, n, type);
-#endif
-    (void)isa;
-    return samba__has_nonfinite(x, n, type);
-}
-
-SAMBA__VECTORIZED SAMBA__FN void samba__extremes_here(const uint32_t *x, int64_t n, int32_t isa,
-                                                      int32_t span[2])
-{
-#if SAMBA__X86
-    if (isa != SAMBA__ISA_PORTABLE) {
-        samba__extremes_avx2(x, n, span);
-        return;
-    }
-#endif
-    (void)isa;
-    samba__extremes(x, n, span);
-}
-
-/* Notes which of n elements, the first of which is number `at`, are not finite. */
-SAMBA__NOINLINE void samba__note_nonfinite(samba__lowest first[3], const uint8_t *x, int64_t at,
-                                           int64_t n, samba_dtype type)
-{
-    bool seen[3] = { false, false, false };
-    for (int64_t i = 0; i < n; i++) {
-        float value;
-        samba__load(&value, x + (size_t)i * samba_dtype_size(type), type, 1);
-        if (value - value == 0.0f) continue;
-        int which = 0;
-        if (value == value) which = value > 0.0f ? 1 : 2;
-        if (!seen[which]) samba__atomic_min64(&first[which], at + i);
-        seen[which] = true;
-    }
-}
-
-/* Notes in first which elements [begin,end) of the memory of output o are not finite now. */
-SAMBA__FN void samba__check_memory(const samba__task *t, int32_t o, int64_t begin, int64_t end,
-                                   samba__lowest first[3])
-{
-    samba_dtype type = t->args.out_spec[o].dtype;
-    if (!t->args.out[o] || !samba__is_float(type) || begin >= end) return;
-    const uint8_t *x = (const uint8_t *)t->args.out[o] + (size_t)begin * samba_dtype_size(type);
-    if (samba__has_nonfinite_here(x, end - begin, type, t->args.isa))
-        samba__note_nonfinite(first, x, begin, end - begin, type);
-}
-
-SAMBA__FN void samba__check_elements(const samba__task *t, int32_t o, int64_t begin, int64_t end)
-{
-    samba__check_memory(t, o, begin, end, t->found->first[o]);
-}
-
-/* Is it an update of which a unit makes one element of every output? Its samba_work.part is 0, but
-   it may be run, and checked, in parts. */
-SAMBA__FN bool samba__is_flat(const samba__task *t)
-{
-    return samba__class_of(t->op) == SAMBA__IS_STEP;
-}
-
-/* Is output o checked part by part, or is it complete only when the op is? */
-SAMBA__FN bool samba__has_parts(const samba__task *t, int32_t o)
-{
-    const samba_spec *spec = t->args.out_spec;
-    if (samba__is_flat(t)) return samba_count(&spec[o].shape) == samba_count(&spec[0].shape);
-    return t->work->part != 0 && o == 0;
-}
-
-/* Checks `rows` ranges of elements that were just made. The first one is [begin,end). */
-SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
-                                 int64_t pitch)
-{
-    for (int32_t o = 0; o < t->args.n_out; o++) {
-        if (!samba__has_parts(t, o)) continue;
-        for (int64_t r = 0; r < rows; r++)
-            samba__check_elements(t, o, begin + r * pitch, end + r * pitch);
-    }
-}
-
-/* The output that overwrites input k in place; -1: none. */
-SAMBA__FN int32_t samba__output_over(const samba_args *a, int32_t k)
-{
-    for (int32_t o = 0; o < a->n_out; o++)
-        if (a->in[k] && a->in[k] == a->out[o]) return o;
-    return -1;
-}
-
-/* Notes what is not finite in the parameter and the state that a step is about to overwrite, such
-   as what a checkpoint brought: that is not the step's doing. */
-SAMBA__FN void samba__note_state(const samba__task *t, int64_t begin, int64_t end)
-{
-    for (int32_t k = 0; k < t->args.n_in; k++) {
-        int32_t o = samba__output_over(&t->args, k);
-        if (o >= 0 && samba__has_parts(t, o))
-            samba__check_memory(t, o, begin, end, t->found->before[o]);
-    }
-}
-
-/* Notes the range of the same elements of an input that is about to be overwritten in place. NaN
-   has ranks beyond those of the infinities: where there is one, it is left out, slowly. */
-SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int64_t end,
-                                       int64_t rows, int64_t pitch)
-{
-    const int32_t low = samba__rank(0xff800000u), high = samba__rank(0x7f800000u);
-    if (t->found->overwritten < 0) return;
-
-    for (int64_t r = 0; r < rows; r++) {
-        const float *x = t->args.in[t->found->overwritten] + begin + r * pitch;
-        const uint32_t *bits = (const uint32_t *)(const void *)x;
-        int32_t span[2] = { INT32_MAX, INT32_MIN };
-        samba__extremes_here(bits, end - begin, t->args.isa, span);
-        if (span[0] < low || span[1] > high) {
-            span[0] = INT32_MAX;
-            span[1] = INT32_MIN;
-            for (int64_t i = 0; i < end - begin; i++)
-                if (x[i] == x[i]) samba__extremes(bits + i, 1, span);
-        }
-
-        samba__atomic_min32(&t->found->least, span[0]);
-        samba__atomic_min32(&t->found->most, -1 - span[1]); /* ~rank: its minimum is the maximum */
-    }
-}
-
-/* An output that is checked as a whole. */
-typedef struct samba__rest {
-    const samba__task *task;
-    int32_t out;
-} samba__rest;
-
-SAMBA__FN void samba__check_job(void *context, int64_t begin, int64_t end, int32_t thread)
-{
-    const samba__rest *rest = (const samba__rest *)context;
-    (void)thread;
-    samba__check_elements(rest->task, rest->out, begin, end);
-}
-
-/* Checks the outputs that were not checked part by part. */
-SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
-{
-    for (int32_t o = 0; o < t->args.n_out; o++) {
-        samba__rest rest = { t, o };
-        /* Attention notes for its gradient that a row has nothing to attend: -inf. */
-        bool note = o > 0 && samba__is(t->op, SAMBA__OP_scaled_dot_product_attention);
-        if (note || samba__has_parts(t, o)) continue;
-        samba__pool_run(pool, samba__check_job, &rest, samba_count(&t->args.out_spec[o].shape),
-                        1 << 16);
-    }
-}
-
-SAMBA__FN void samba__begin_findings(samba__findings *f, samba__task *t)
-{
-    const samba_args *a = &t->args;
-    for (int32_t o = 0; o < SAMBA_MAX_OUT; o++)
-        for (int32_t k = 0; k < 3; k++)
-            f->first[o][k] = f->before[o][k] = SAMBA__NOWHERE;
-    f->least = f->most = INT32_MAX;
-    f->overwritten = -1;
-    t->found = f;
-
-    if (t->work->part <= 0) return;
-    for (int32_t k = 0; k < a->n_in; k++) {
-        bool as_large = samba_count(&a->in_spec[k].shape) == samba_count(&a->out_spec[0].shape);
-        bool overwritten = a->in[k] == a->out[0] && a->in_spec[k].dtype == SAMBA_F32 && as_large;
-        if (overwritten) f->overwritten = k;
-    }
-}
-#endif
-
-/* ==== [fused-groups] ========================================================================== */
-/* Runs ops: one by itself, or several on a part of their elements at a time. */
-
-#define SAMBA__GRAIN_FLOPS 16384 /* about 5 microseconds: worth a thread from here on */
-
-/* Clears the upper halves of the vector registers after 256-bit code: SSE code that follows would
-   be slow. Compilers insert vzeroupper themselves, but miss a rare return. */
-#if SAMBA__X86
-SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void)
-{
-    _mm256_zeroupper();
-}
-#else
-SAMBA__FN void samba__leave_avx(void)
-{
-}
-#endif
-
-SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
-{
-    bool wide = a->isa != SAMBA__ISA_PORTABLE;
-    if (a->isa == SAMBA__ISA_AVX512 && op->wide[1])
-        op->wide[1](a);
-    else if (wide && op->wide[0])
-        op->wide[0](a);
-    else
-        op->kernel(a);
-    if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
-    if (SAMBA__OWN_OPS && !samba__is_builtin(op))
-        samba__enter_float_mode(); /* it may have changed */
-}
-
-#if !SAMBA__DEVICE_HALF /* which runs one op after another, see [execute] */
-/* A fused group: tasks that run one after another on a part of their elements, before any of them
-   goes on to the next part. So a consumer reads what its producer has just left in the cache. That
-   is right where each task reads, of what the others make, only the elements with the numbers of
-   those it makes itself. Elementwise ops and ops from whole rows to whole rows are fused with each
-   other; elementwise ops are also the epilogue of a product and run on each tile that is complete.
-   Results do not change. A PEF does not say what is fused: [layout] decides when it is loaded. */
-typedef struct samba__group {
-    samba__task *task;
-    int32_t n;
-    int64_t part;  /* elements of output 0 that a unit makes, as samba_work.part */
-    int64_t count; /* elements of each task's output 0 */
-    float *local;
-} samba__group;
-
-enum {
-    SAMBA__GROUP_TASKS = SAMBA__IS_SMALL ? 1 : 8, /* at most */
-    SAMBA__PART = 8192                            /* elements that a task makes at a time */
-};
-
-/* Computes elements [begin,end) with all tasks but the first `from`. They are the first of `rows`
-   ranges, whose beginnings are `pitch` elements apart. */
-SAMBA__FN void samba__run_part(const samba__group *c, int32_t from, int64_t begin, int64_t end,
-                               int64_t rows, int64_t pitch, float *local)
-{
-    for (int32_t k = from; k < c->n; k++) {
-        samba_args a = c->task[k].args;
-        int64_t part = samba__max64(1, c->task[k].work->part);
-        a.begin = begin / part;
-        a.end = samba__ceil_div(end, part);
-        a.rows = rows;
-        a.pitch = pitch;
-        a.local = local;
-
-        if (c->task[k].found) samba__note_overwritten(&c->task[k], begin, end, rows, pitch);
-        if (c->task[k].found && samba__is_flat(&c->task[k]))
-            samba__note_state(&c->task[k], begin, end);
-
-        samba__run_kernel(c->task[k].op, &a);
-        if (c->task[k].found) samba__check_part(&c->task[k], begin, end, rows, pitch);
-    }
-}
-
-/* Runs the fused consumers of a product on a tile y that is complete, while it is in the cache. */
-SAMBA__FN void samba__run_epilogue(const samba_args *a, const float *y, int64_t rows, int64_t cols,
-                                   int64_t pitch)
-{
-    const samba__group *c = (const samba__group *)a->group;
-    int64_t at = y - a->out[0];
-    if (c->task->found) samba__check_part(c->task, at, at + cols, rows, pitch);
-    samba__run_part(c, 1, at, at + cols, rows, pitch, a->local);
-}
-
-/* Units [begin,end) of a group, for one thread of the pool. */
-SAMBA__FN void samba__run_units(void *context, int64_t begin, int64_t end, int32_t thread)
-{
-    SAMBA_ASSERT(begin < end && thread >= 0);
-    const samba__group *c = (const samba__group *)context;
-    float *local = c->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
-
-    bool checked = c->task->found && c->task->args.phase == 0;
-    int64_t part = checked && samba__is_flat(c->task) ? 1 : c->part;
-    bool by_parts = (c->n > 1 || checked) && part > 0;
-    if (by_parts) {
-        int64_t step = samba__max64(1, SAMBA__PART / part);
-        for (int64_t at = begin; at < end; at += step) {
-            int64_t next = samba__min64(at + step, end);
-            samba__run_part(c, 0, at * part, samba__min64(next * part, c->count), 1, 0, local);
-        }
-        return;
-    }
-
-    samba_args a = c->task->args;
-    a.begin = begin;
-    a.end = end;
-    a.local = local;
-    samba__run_kernel(c->task->op, &a);
-}
-
-/* How many units a worker takes at a time: enough to be worth waking a thread, few enough to share
-   the work evenly. Results do not depend on it. */
-SAMBA__FN int64_t samba__grain_of(int64_t flops, int64_t units)
-{
-    int64_t per_unit = flops / samba__max64(1, units);
-    return samba__max64(1, samba__ceil_div(SAMBA__GRAIN_FLOPS, samba__max64(1, per_unit)));
-}
-
-/* Phase 0 of all tasks. */
-SAMBA__FN void samba__run_first_phase(samba__group *c, samba__pool *pool)
-{
-    int64_t flops = 0, units = c->task->work->units[0];
-    for (int32_t k = 0; k < c->n; k++)
-        flops += c->task[k].work->flops;
-
-    bool fused = c->n > 1;
-    if (fused && c->part > 0) units = samba__ceil_div(c->count, c->part);
-    if ((fused || c->task->found) && c->part < 0) c->task->args.epilogue = samba__run_epilogue;
-    c->task->args.group = c;
-    SAMBA_ASSERT(!fused || c->part != 0); /* ops of a group share parts */
-
-    int64_t grain = samba__grain_of(flops, units);
-    if (c->task->work->part < 0) grain = samba__max64(grain, samba__tiles_at_once(units, pool));
-    samba__pool_run(pool, samba__run_units, c, units, grain);
-}
-
-/* The phases of one task after its first: they read what all units of the phase before made. */
-SAMBA__FN void samba__run_later_phases(const samba__group *c, samba__task *t, samba__pool *pool)
-{
-    const int32_t *fault = &t->args.fault[SAMBA__FAULT_SET];
-    samba__group alone = *c;
-    alone.task = t;
-    alone.n = 1;
-
-    for (int32_t phase = 1; phase < t->work->n_phases && !*fault; phase++) {
-        int64_t units = t->work->units[phase];
-        t->args.phase = phase;
-        samba__pool_run(pool, samba__run_units, &alone, units,
-                        samba__grain_of(t->work->flops, units));
-    }
-}
-
-/* Runs a fused group, or a single op: nodes of a PEF and eager calls alike. False: a fault. */
-SAMBA__FN bool samba__run_group(samba__group *c, samba__pool *pool)
-{
-    const int32_t *fault = &c->task->args.fault[SAMBA__FAULT_SET];
-    SAMBA_ASSERT(c->n >= 1 && c->n <= SAMBA__GROUP_TASKS && !*fault);
-    samba__run_first_phase(c, pool);
-    for (int32_t k = 0; k < c->n; k++) {
-        samba__run_later_phases(c, &c->task[k], pool);
-        if (c->task[k].found && !*fault) samba__check_rest(&c->task[k], pool);
-    }
-    return !*fault;
-}
-
-/* Runs one op by itself. */
-SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samba_work *w,
-                             samba__pool *pool, float *local)
-{
-    samba__task t;
-    samba__group c;
-    t.op = op;
-    t.work = w;
-    t.args = *a;
-    t.found = NULL;
-
-    c.task = &t;
-    c.n = 1;
-    c.part = c.count = 0;
-    c.local = local;
-    return samba__run_group(&c, pool);
-}
-
-#endif
-
 /* ==== [layout] ================================================================================ */
 /* Lays a PEF that was proved out in memory, and prepares its nodes: what each needs of threads and
-   scratch, and which are fused. From here on nothing is allocated. */
+   scratch. From here on nothing is allocated. */
 
 /* What the executor keeps of a node: on a device, where nothing is fused, a few words. */
 #if SAMBA__DEVICE_HALF
@@ -17000,103 +16284,8 @@ SAMBA__NOINLINE void samba__place_symbols(samba_runtime *rt, uint8_t *regions, b
 }
 
 #if !SAMBA__DEVICE_HALF
-/* What a node reads or writes. */
-typedef struct samba__operand {
-    const uint8_t *begin, *end;
-    size_t size; /* of an element, if parts are read or made of it; else 0 */
-    bool written;
-} samba__operand;
-
-/* Operand k of node i: inputs, outputs, scratch. */
-SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, int32_t k,
-                                           int64_t count)
-{
-    samba__operand o = { NULL, NULL, 0, false };
-    samba__call_record r = samba__record_at(&rt->pef, i);
-    uint32_t word = k < r.n_in + r.n_out ? samba__word(&r, k) : r.scratch;
-    if (!word) return o;
-
-    samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
-    bool parts = k == r.n_in || (k < r.n_in && rt->steps[i].work.part > 0);
-    o.begin = (const uint8_t *)rt->data[word - 1];
-    o.end = o.begin + samba__symbol_bytes(&rt->pef, &s);
-    if (parts && !s.per_microbatch && samba_count(&s.spec.shape) == count)
-        o.size = samba_dtype_size(s.spec.dtype);
-    o.written = k >= r.n_in;
-    return o;
-}
-
-SAMBA__FN samba__operand samba__output_at(const samba_runtime *rt, uint32_t i, int64_t count)
-{
-    return samba__operand_at(rt, i, samba__record_at(&rt->pef, i).n_in, count);
-}
-
-/* Two nodes may be fused if for each pair of their operands of which at least one is written: they
-   are the same memory, walked element by element, or do not overlap. */
-SAMBA__FN bool samba__share_safely(const samba_runtime *rt, uint32_t i, uint32_t j, int64_t count)
-{
-    samba__call_record a = samba__record_at(&rt->pef, i), b = samba__record_at(&rt->pef, j);
-    for (int32_t k = 0; k <= a.n_in + a.n_out; k++) {
-        samba__operand x = samba__operand_at(rt, i, k, count);
-        for (int32_t l = 0; l <= b.n_in + b.n_out; l++) {
-            samba__operand y = samba__operand_at(rt, j, l, count);
-            bool apart = x.end <= y.begin || y.end <= x.begin || !(x.written || y.written);
-            bool same = x.begin == y.begin && x.size == y.size && x.size > 0;
-            if (!apart && !same) return false;
-        }
-    }
-    return true;
-}
-
-/* May node i be the epilogue of a product whose output is x, and which makes y? It must work in the
-   place of the product: the rows of a tile are far apart, and a second output beside them would
-   drive the operands of the product from the cache. And its kernel must walk these rows, as those
-   of elementwise ops do; part is 1 for softmax or a norm, too, where rows have one element. */
-SAMBA__FN bool samba__can_be_epilogue(const samba_runtime *rt, uint32_t i, const samba__operand *x,
-                                      const samba__operand *y)
-{
-    bool elementwise = samba__class_of(rt->steps[i].op) == SAMBA__IS_ELEMENTWISE;
-    return elementwise && rt->steps[i].work.part == 1 && y->begin == x->begin;
-}
-
-/* Can node i join the fused group of the nodes from `first` on? */
-SAMBA__FN bool samba__can_fuse(samba_runtime *rt, uint32_t first, uint32_t i)
-{
-    samba__step *head = &rt->steps[first];
-    int64_t part = rt->steps[i].work.part, whole = samba__max64(part, head->part);
-    if (rt->steps[i].view) return true;
-    if (part < 1 || head->part == 0 || whole % part || whole % head->part) return false;
-
-    samba__operand x = samba__output_at(rt, first, head->count);
-    samba__operand y = samba__output_at(rt, i, head->count);
-    bool behind = head->part > 0 || samba__can_be_epilogue(rt, i, &x, &y);
-    if (!behind || !y.size) return false;
-
-    for (uint32_t j = first; j < i; j++)
-        if (!rt->steps[j].view && !samba__share_safely(rt, j, i, head->count)) return false;
-    if (head->part > 0) head->part = whole;
-    return true;
-}
-
-/* Fuses the nodes of a section that follow each other. */
-SAMBA__FN void samba__find_groups(samba_runtime *rt, const samba__section *q)
-{
-    SAMBA_ASSERT(q->first < q->end && q->end <= rt->pef.n_nodes);
-    for (uint32_t i = q->first; i < q->end; i += rt->steps[i].group) {
-        SAMBA_ASSERT(i < q->end);
-        samba__step *head = &rt->steps[i];
-        samba__call_record r = samba__record_at(&rt->pef, i);
-        samba__symbol y = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
-
-        head->part = head->work.part;
-        head->count = samba_count(&y.spec.shape);
-        head->group = 1;
-        while (!head->view && head->group < SAMBA__GROUP_TASKS && i + head->group < q->end
-               && samba__can_fuse(rt, i, i + head->group))
-            head->group++;
-    }
-}
-
+/* Fuses the nodes of a section that follow each other: [fused-groups]. */
+SAMBA__FN void samba__find_groups(samba_runtime *rt, const samba__section *q);
 #endif
 
 /* What `step` keeps of node i. */
@@ -17269,42 +16458,6 @@ SAMBA_API size_t samba_runtime_bytes_with(const void *bytes, size_t size,
     return samba__runtime_bytes(bytes, size, desc, &text);
 }
 
-#if !defined(SAMBA_RUNTIME_ONLY)
-/* On a device read-only parameters stay in the file. */
-SAMBA__FN samba_device_memory samba__device_memory_of(const samba__needs *needs)
-{
-    samba__machine machine = samba__device_machine();
-    samba__layout at = samba__layout_on(&machine, needs, true);
-    samba_device_memory m;
-    m.bytes = at.size;
-    m.scratch = at.regions - at.local;
-    m.state = (size_t)needs->region[SAMBA__REGION_STATE];
-    m.arena = (size_t)needs->region[SAMBA__REGION_ARENA];
-    m.io = (size_t)needs->region[SAMBA__REGION_IO];
-    m.tables = m.bytes - m.scratch - m.state - m.arena - m.io;
-    return m;
-}
-
-SAMBA_API bool samba_measure_device(const void *bytes, size_t size, const samba_runtime_desc *desc,
-                                    samba_device_memory *memory, char *why, size_t why_size)
-{
-    samba__text text = samba__text_in(why, why_size);
-    samba__pef pef;
-    samba_device_memory none = SAMBA__ZEROED;
-    if (memory) *memory = none;
-    if (!samba__prove(&text, memory != NULL, "in samba_measure_device: memory is NULL")
-        || !samba__open_proved(&pef, bytes, size, desc, &text))
-        return false;
-
-    samba__machine machine = samba__device_machine();
-    samba__needs needs;
-    samba__needs_of(&needs, &machine, &pef);
-    *memory = samba__device_memory_of(&needs);
-    return samba__prove(&text, memory->bytes < UINT32_MAX,
-                        "it takes %l bytes, more than 32 bits can address", (int64_t)memory->bytes);
-}
-#endif
-
 /* Lays a PEF that was proved out in `memory`. In a function of its own, so that the proof has the
    stack for itself. */
 SAMBA__NOINLINE samba_runtime *samba__open_in(const samba__pef *pef, void *memory,
@@ -17354,6 +16507,33 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
 
 /* ==== [execute] =============================================================================== */
 /* Runs the nodes of sections, and sections in the order of the schedule. */
+
+/* Clears the upper halves of the vector registers after 256-bit code: SSE code that follows would
+   be slow. Compilers insert vzeroupper themselves, but miss a rare return. */
+#if SAMBA__X86
+SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void)
+{
+    _mm256_zeroupper();
+}
+#else
+SAMBA__FN void samba__leave_avx(void)
+{
+}
+#endif
+
+SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
+{
+    bool wide = a->isa != SAMBA__ISA_PORTABLE;
+    if (a->isa == SAMBA__ISA_AVX512 && op->wide[1])
+        op->wide[1](a);
+    else if (wide && op->wide[0])
+        op->wide[0](a);
+    else
+        op->kernel(a);
+    if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
+    if (SAMBA__OWN_OPS && !samba__is_builtin(op))
+        samba__enter_float_mode(); /* it may have changed */
+}
 
 /* The arguments of node i. Their specs and attributes are put where spec and attr point. In the
    beginning a and attr are zero, or those of another node: clearing them for each would take a
@@ -17407,343 +16587,11 @@ SAMBA__NOINLINE void samba__open_args(samba_runtime *rt, uint32_t i, samba_args 
     a->running_stats = rt->running_stats;
 }
 
-#if !defined(SAMBA_RUNTIME_ONLY)
-/* Which values that are not finite were found: their lowest elements are NaN, infinity, minus
-   infinity. */
-SAMBA__FN uint32_t samba__kinds_of(const samba__lowest first[3])
-{
-    uint32_t kinds = first[0] < SAMBA__NOWHERE ? SAMBA__NAN_IN : 0;
-    if (first[1] < SAMBA__NOWHERE || first[2] < SAMBA__NOWHERE) kinds |= SAMBA__INF_IN;
-    return kinds;
-}
+/* Runs the nodes of a section. In the host half, [fused-groups]: several on a part of their
+   elements at a time, by all threads. On a device: */
+SAMBA__FN bool samba__run_nodes(samba_runtime *rt, const samba__section *q);
 
-/* Which op before node `node` made symbol *word - 1, looking through views; -1: it is a leaf. */
-SAMBA__FN int64_t samba__maker_of(const samba_runtime *rt, uint32_t node, uint32_t *word)
-{
-    for (uint32_t i = node; i-- > 0;) {
-        samba__call_record r = samba__record_at(&rt->pef, i);
-        bool makes = false;
-        for (int32_t o = 0; o < r.n_out; o++)
-            makes = makes || samba__word(&r, r.n_in + o) == *word;
-        if (!makes) continue;
-        if (!rt->steps[i].view) return i;
-        *word = samba__word(&r, 0);
-    }
-    return -1;
-}
-
-/* Notes in first which elements of input k are not finite now. */
-SAMBA__FN void samba__note_input(const samba__task *t, int32_t k, samba__lowest first[3])
-{
-    const samba_spec *spec = &t->args.in_spec[k];
-    const uint8_t *x = (const uint8_t *)t->args.in[k];
-    int64_t count = samba_count(&spec->shape);
-    if (samba__has_nonfinite_here(x, count, spec->dtype, t->args.isa))
-        samba__note_nonfinite(first, x, 0, count, spec->dtype);
-}
-
-/* What input k of node i has. Of a leaf, first gets where. Of what the op has overwritten, that is
-   known of state; the rest was finite, or the op before would have been found. */
-SAMBA__FN uint32_t samba__input_kinds(const samba_runtime *rt, const samba__task *t, uint32_t i,
-                                      int32_t k, samba__lowest first[3])
-{
-    samba__call_record r = samba__record_at(&rt->pef, i);
-    uint32_t word = samba__word(&r, k);
-    const samba_spec *spec = &t->args.in_spec[k];
-    first[0] = first[1] = first[2] = SAMBA__NOWHERE;
-    if (!word || !samba__is_float(spec->dtype)) return 0;
-
-    int64_t maker = samba__maker_of(rt, i, &word);
-    if (maker >= 0) return rt->steps[maker].made;
-
-    int32_t over = samba__output_over(&t->args, k);
-    if (over >= 0)
-        memcpy(first, t->found->before[over], sizeof t->found->before[over]);
-    else
-        samba__note_input(t, k, first);
-
-    /* An infinite hyperparameter is a mistake. */
-    bool meant = samba__symbol_at(&rt->pef, word - 1).role != SAMBA__ARGIN;
-    return samba__kinds_of(first) & (meant ? ~0u : (uint32_t)~SAMBA__INF_IN);
-}
-
-/* The range of input k of task n of a fused group. A later task may have overwritten the input;
-   then the range is what it noted before. */
-SAMBA__FN samba_range samba__input_range(const samba__group *c, int32_t n, int32_t k)
-{
-    const samba_args *a = &c->task[n].args;
-    samba_range range = { NULL, SAMBA__INF, -SAMBA__INF, false };
-    if (!a->in[k]) return range;
-
-    for (int32_t j = n; j < c->n; j++) {
-        const samba__findings *f = c->task[j].found;
-        if (f->overwritten >= 0 && c->task[j].args.in[f->overwritten] == a->in[k]) {
-            range.min = samba__ranked(f->least);
-            range.max = samba__ranked(-1 - f->most);
-            range.known = range.min <= range.max;
-            return range;
-        }
-        for (int32_t o = 0; o < c->task[j].args.n_out; o++)
-            if (c->task[j].args.out[o] == a->in[k]) return range;
-    }
-
-    samba_dtype type = a->in_spec[k].dtype;
-    int64_t count = samba_count(&a->in_spec[k].shape);
-    for (int64_t i = 0; i < count; i++) {
-        float x;
-        samba__load(&x, (const uint8_t *)a->in[k] + (size_t)i * samba_dtype_size(type), type, 1);
-        if (x < range.min) range.min = x;
-        if (x > range.max) range.max = x;
-    }
-    range.known = range.min <= range.max;
-    return range;
-}
-
-/* Names the culprit: task n of the group, which is node i. It made the first value that is not
-   finite, in output `out`; or, if leaf is not -1, read it in that input, which no op makes. */
-SAMBA__FN void samba__record_culprit(samba_runtime *rt, const samba__group *c, int32_t n,
-                                     uint32_t i, int32_t leaf, const samba__lowest first[3],
-                                     int32_t out)
-{
-    samba_culprit *q = rt->culprit;
-    samba__call_record r = samba__record_at(&rt->pef, i);
-    uint32_t word = samba__word(&r, leaf >= 0 ? leaf : r.n_in + out);
-    const float value[3] = { SAMBA__NAN, SAMBA__INF, -SAMBA__INF };
-
-    int which = 0; /* of a leaf it is NaN, if it has one */
-    memset(q, 0, sizeof *q);
-    if (leaf < 0 || first[0] == SAMBA__NOWHERE) {
-        for (int k = 1; k < 3; k++)
-            if (first[k] < first[which]) which = k;
-    }
-
-    if (leaf >= 0) (void)samba__maker_of(rt, i, &word);
-    q->tensor = rt->pef.strings + samba__symbol_at(&rt->pef, word - 1).name;
-    q->element = first[which];
-    q->value = value[which];
-    q->node = rt->pef.strings + r.name;
-    q->op = rt->steps[i].op->name;
-    q->leaf = leaf >= 0;
-    q->microbatch = (int32_t)rt->microbatch;
-
-    for (uint32_t id = 0; id < rt->pef.n_sections; id++) {
-        samba__section section = samba__section_at(&rt->pef, id);
-        if (i < section.first || i >= section.end) continue;
-        q->section = (int32_t)id;
-        q->section_type = samba__type_name(section.type);
-    }
-
-    q->n_in = r.n_in;
-    for (int32_t k = 0; k < r.n_in; k++) {
-        q->in[k] = samba__input_range(c, n, k);
-        if (!samba__word(&r, k)) continue;
-        samba__symbol in = samba__symbol_at(&rt->pef, samba__word(&r, k) - 1);
-        q->in[k].name = rt->pef.strings + in.name;
-    }
-
-    rt->fault[SAMBA__FAULT_SET] = SAMBA__FAULT_NONFINITE;
-    rt->fault_node = i;
-}
-
-/* Which values that are not finite the op of a task turns into others, of those in its input k.
-   Those that only choose, or whose result shows what they read, do to none. */
-SAMBA__FN uint32_t samba__swallows(const samba__task *t, int32_t k)
-{
-    static const int32_t ops[] = { SAMBA__OP_eq, SAMBA__OP_ne, SAMBA__OP_lt,  SAMBA__OP_le,
-                                   SAMBA__OP_gt, SAMBA__OP_ge, SAMBA__OP_pow, SAMBA__OP_argmax };
-    const samba_args *a = &t->args;
-    bool asks_for_nan = a->n_in == 2 && a->in[0] == a->in[1];
-
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (samba__is(t->op, ops[i])) return asks_for_nan ? 0 : SAMBA__NAN_IN;
-    if (samba__is(t->op, SAMBA__OP_where)) return k == 0 ? SAMBA__NAN_IN : 0;
-
-    bool rounds = samba__is(t->op, SAMBA__OP_cast) || samba__is(t->op, SAMBA__OP_quantize);
-    if (!rounds || samba__is_float(a->out_spec[0].dtype)) return 0;
-    return a->out_spec[0].dtype == SAMBA_BOOL ? SAMBA__NAN_IN : SAMBA__NAN_IN | SAMBA__INF_IN;
-}
-
-/* Is there nothing among the inputs of task n of a group, node i, that vanishes in it? */
-SAMBA__FN bool samba__check_vanishing(samba_runtime *rt, const samba__group *c, int32_t n,
-                                      uint32_t i)
-{
-    const samba__task *t = &c->task[n];
-    samba__lowest first[3];
-
-    for (int32_t k = 0; k < t->args.n_in; k++) {
-        uint32_t lost = samba__swallows(t, k);
-        if (lost) lost &= samba__input_kinds(rt, t, i, k, first);
-        if (!lost) continue;
-        if (first[0] == SAMBA__NOWHERE) samba__note_input(t, k, first);
-        if (!samba__kinds_of(first)) continue; /* it is overwritten */
-
-        samba__call_record r = samba__record_at(&rt->pef, i);
-        uint32_t word = samba__word(&r, k);
-        samba__record_culprit(rt, c, n, i, k, first, 0);
-        rt->culprit->leaf = samba__maker_of(rt, i, &word) < 0;
-        rt->culprit->vanishes = true;
-        return false;
-    }
-    return true;
-}
-
-/* Are all values that task n of a group, node i, made finite, or not its doing? */
-SAMBA__FN bool samba__check_task(samba_runtime *rt, const samba__group *c, int32_t n, uint32_t i)
-{
-    const samba__task *t = &c->task[n];
-    uint32_t made = 0, got = 0;
-    samba__lowest first[3];
-
-    for (int32_t o = 0; o < t->args.n_out; o++)
-        made |= samba__kinds_of(t->found->first[o]);
-    rt->steps[i].made = (uint8_t)made;
-    if (!(made & SAMBA__NAN_IN) && !samba__check_vanishing(rt, c, n, i)) return false;
-    if (!made) return true;
-
-    for (int32_t k = 0; k < t->args.n_in; k++) {
-        uint32_t kinds = samba__input_kinds(rt, t, i, k, first);
-        got |= kinds;
-        if (!(kinds & SAMBA__NAN_IN) || first[0] == SAMBA__NOWHERE) continue;
-        samba__record_culprit(rt, c, n, i, k, first, 0);
-        return false;
-    }
-
-    bool new_nan = (made & SAMBA__NAN_IN) && !(got & SAMBA__NAN_IN);
-    bool constant = t->args.n_in == 0; /* samba_full: as asked for */
-    for (int32_t k = 0; k < t->args.n_attr; k++)
-        constant = constant || samba__abs(samba_attr_float(t->args.attr[k])) == SAMBA__INF;
-    bool new_inf = (made & SAMBA__INF_IN) && !got && !constant;
-    if (!new_nan && !new_inf) return true;
-
-    for (int32_t o = 0; o < t->args.n_out; o++) {
-        const samba__lowest *found = t->found->first[o];
-        for (int k = 0; k < 3; k++)
-            first[k] = k == 0 || new_inf ? found[k] : SAMBA__NOWHERE;
-        if (!samba__kinds_of(first)) continue;
-        samba__record_culprit(rt, c, n, i, -1, first, o);
-        return false;
-    }
-
-    return true;
-}
-
-/* Notes what is not finite in a tensor of the program, such as running statistics or a cache, that
-   node i is about to overwrite. A step's state is looked at part by part: see samba__note_state. */
-SAMBA__FN void samba__note_kept(const samba_runtime *rt, const samba__task *t, uint32_t i)
-{
-    samba__call_record r = samba__record_at(&rt->pef, i);
-    for (int32_t k = 0; k < t->args.n_in && !samba__is_flat(t); k++) {
-        int32_t o = samba__output_over(&t->args, k);
-        uint32_t word = samba__word(&r, k);
-        if (o < 0 || samba__symbol_at(&rt->pef, word - 1).role >= SAMBA__TEMP) continue;
-        int64_t count = samba_count(&t->args.out_spec[o].shape);
-        samba__check_memory(t, o, 0, count, t->found->before[o]);
-    }
-}
-
-/* Runs the group that begins with node i, and checks what it made. */
-SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__group *c, uint32_t i)
-{
-    samba__findings found[SAMBA__GROUP_TASKS];
-    uint32_t node = i;
-    for (int32_t k = 0; k < c->n; node++) {
-        if (rt->steps[node].view) continue;
-        samba__begin_findings(&found[k], &c->task[k]);
-        samba__note_kept(rt, &c->task[k], node);
-        k++;
-    }
-
-    if (!samba__run_group(c, rt->pool)) return false;
-    for (int32_t k = 0; k < c->n; i++) {
-        if (rt->steps[i].view) continue;
-        if (!samba__check_task(rt, c, k, i)) return false;
-        k++;
-    }
-    return true;
-}
-
-SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba_spec *spec,
-                                int32_t *attr)
-{
-    memset(&t->args, 0, sizeof t->args);
-    memset(attr, 0, SAMBA_MAX_ATTR * sizeof *attr);
-    samba__open_args(rt, i, &t->args, spec, attr);
-    t->op = rt->steps[i].op;
-    t->work = &rt->steps[i].work;
-    t->found = NULL;
-}
-
-/* How many nodes run together: one, if somebody watches. */
-SAMBA__FN uint32_t samba__nodes_of(const samba_runtime *rt, uint32_t i)
-{
-    return rt->on_node ? 1 : rt->steps[i].group;
-}
-
-/* Runs node i by itself, and tells the session's observer before and after. */
-SAMBA__NOINLINE bool samba__run_watched(samba_runtime *rt, uint32_t i)
-{
-    samba__task task;
-    samba_spec spec[SAMBA_MAX_IN + SAMBA_MAX_OUT];
-    int32_t attr[SAMBA_MAX_ATTR];
-    const samba__step *step = &rt->steps[i];
-    const char *name = rt->pef.strings + samba__record_at(&rt->pef, i).name;
-    samba__group c;
-
-    samba__open_task(rt, i, &task, spec, attr);
-    c.task = &task;
-    c.n = 1;
-    c.local = rt->local;
-    c.part = step->work.part;
-    c.count = samba_count(&task.args.out_spec[0].shape);
-
-    rt->fault_node = i;
-    rt->on_node((int32_t)i, name, step->op, &task.args, true, rt->node_user);
-    samba__enter_float_mode(); /* the observer may have changed it */
-
-    bool fine = true;
-    if (!step->view)
-        fine = rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
-
-    rt->on_node((int32_t)i, name, step->op, &task.args, false, rt->node_user);
-    samba__enter_float_mode();
-    return fine;
-}
-
-/* Runs the fused group that begins with node i. */
-SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
-{
-    samba__task task[SAMBA__GROUP_TASKS];
-    samba_spec spec[SAMBA__GROUP_TASKS][SAMBA_MAX_IN + SAMBA_MAX_OUT];
-    int32_t attr[SAMBA__GROUP_TASKS][SAMBA_MAX_ATTR];
-    samba__group c;
-    if (rt->on_node) return samba__run_watched(rt, i);
-
-    c.task = task;
-    c.n = 0;
-    c.local = rt->local;
-    c.part = rt->steps[i].part;
-    c.count = rt->steps[i].count;
-    for (uint32_t k = i; k < i + rt->steps[i].group; k++) {
-        if (rt->steps[k].view) continue;
-        SAMBA_ASSERT(c.n < SAMBA__GROUP_TASKS);
-        samba__task *t = &task[c.n];
-        samba__open_task(rt, k, t, spec[c.n], attr[c.n]);
-        c.n++;
-    }
-
-    rt->fault_node = i;
-    if (c.n == 0) return true;
-    return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
-}
-
-SAMBA__FN bool samba__run_nodes(samba_runtime *rt, const samba__section *q)
-{
-    for (uint32_t i = q->first; i < q->end; i += samba__nodes_of(rt, i))
-        if (!samba__run_node(rt, i)) return false;
-    return true;
-}
-#else
-
+#if SAMBA__DEVICE_HALF
 /* Arguments, in memory that all nodes of a section have in common. */
 typedef struct samba__arguments {
     samba_args args;
@@ -18482,6 +17330,1164 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
+
+/* ==== [pef-records] =========================================================================== */
+/* What tools ask of a PEF: its records, and the memory that a device would need for it. */
+
+/* Finds the tables again: samba_pef keeps no pointers to them. Its file was proved. */
+SAMBA__FN samba__pef samba__reopen(const samba_pef *file)
+{
+    samba__pef pef = SAMBA__ZEROED;
+    samba__text nobody = samba__text_in(NULL, 0);
+    samba__read_counts(&pef, file->bytes, file->size, &nobody);
+    return pef;
+}
+
+/* Each record is sound, whatever the ops do with it. */
+SAMBA__FN bool samba__check_records(const samba__pef *pef, samba__text *why)
+{
+    const uint32_t most = INT32_MAX;
+    bool countable = pef->n_symbols < most && pef->n_nodes < most && pef->n_sections < most;
+    if (!samba__prove(why, countable, "it has too many records")) return false;
+    if (!samba__check_symbols(pef, why)) return false;
+
+    for (uint32_t i = 0; i < pef->n_nodes; i++)
+        if (!samba__check_words(pef, i, why)) return false;
+    for (uint32_t i = 0; i < pef->n_sections; i++)
+        if (!samba__prove(why, samba__is_in_order(pef, i), "section %d is out of order",
+                          (int32_t)i))
+            return false;
+    return true;
+}
+
+SAMBA_API bool samba_pef_open(samba_pef *file, const void *bytes, size_t size, char *why,
+                              size_t why_size)
+{
+    samba__pef pef = SAMBA__ZEROED;
+    samba__text text = samba__text_in(why, why_size);
+    if (!file) return samba__prove(&text, false, "in samba_pef_open: file is missing");
+    memset(file, 0, sizeof *file);
+    if (!samba__open_pef(&pef, bytes, size, &text) || !samba__check_records(&pef, &text))
+        return false;
+
+    file->version = (int32_t)pef.version;
+    file->n_symbols = (int32_t)pef.n_symbols;
+    file->n_nodes = (int32_t)pef.n_nodes;
+    file->n_sections = (int32_t)pef.n_sections;
+    file->microbatches = (int32_t)pef.microbatches;
+    file->inference = (pef.flags & SAMBA__PEF_INFERENCE) != 0;
+
+    file->state_bytes = pef.region[SAMBA__REGION_STATE];
+    file->arena_bytes = pef.region[SAMBA__REGION_ARENA];
+    file->io_bytes = pef.region[SAMBA__REGION_IO];
+    file->readonly_bytes = pef.region[SAMBA__REGION_READONLY];
+
+    file->trace = pef.trace;
+    file->tables_size = (size_t)(pef.size - pef.data_size);
+    file->bytes = bytes;
+    file->size = size;
+    return true;
+}
+
+SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size)
+{
+    samba__text nobody = samba__text_in(NULL, 0);
+    const uint8_t *p = (const uint8_t *)header;
+    if (!samba__check_header(p, file_size, &nobody)) return 0; /* looks at the header alone */
+    return file_size - (size_t)samba__read_header(p, SAMBA__PEF_OLDEST).data_size;
+}
+
+SAMBA_API uint64_t samba_pef_fingerprint(const void *bytes, size_t size)
+{
+    samba__text nobody = samba__text_in(NULL, 0);
+    if (!samba__check_header((const uint8_t *)bytes, size, &nobody)) return 0;
+    samba__header h = samba__read_header((const uint8_t *)bytes, SAMBA__PEF_OLDEST);
+    return h.version == SAMBA__PEF_VERSION ? samba__fingerprint(bytes, size) : 0;
+}
+
+SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
+{
+    samba_pef_symbol symbol = SAMBA__ZEROED;
+    if (!file || i < 0 || i >= file->n_symbols) return symbol;
+    samba__pef pef = samba__reopen(file);
+    samba__symbol s = samba__symbol_at(&pef, (uint32_t)i);
+
+    symbol.name = pef.strings + s.name;
+    symbol.role = (samba_role)s.role;
+    symbol.spec = s.spec;
+    symbol.batch_dim = (int32_t)s.batch_dim - 1;
+    symbol.view_of = (int32_t)s.alias - 1;
+    symbol.gradient = (int32_t)s.grad - 1;
+    symbol.holds_microbatches = s.per_microbatch != 0;
+    symbol.generated = s.generated != 0;
+
+    symbol.size = samba__symbol_bytes(&pef, &s);
+    symbol.value = s.data ? pef.data + (s.data - 1) : NULL;
+    symbol.region = (int32_t)s.region;
+    symbol.offset = s.offset;
+    symbol.first = (int32_t)(s.first < pef.n_nodes ? s.first : 0);
+    symbol.last = (int32_t)(s.last < pef.n_nodes ? s.last : pef.n_nodes) - (s.last >= pef.n_nodes);
+    return symbol;
+}
+
+/* ---- Attributes by name ---- */
+/* The attributes of a call. An average to a given size has fewer than one over windows. */
+SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
+{
+    bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
+        || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
+    if (average && n_attr < SAMBA__AVG_SIZE) return SAMBA__ATTRIBUTES_AVG_TO(SAMBA__ATTRIBUTE_TEXT);
+    return op->attributes ? op->attributes : "";
+}
+
+/* How many words the items of a list have that is not '*'. */
+SAMBA__FN int32_t samba__counted_words(const char *list)
+{
+    int32_t n = 0;
+    for (const char *p = list; *p; p++) {
+        if (*p != ':' || !p[1] || p[2] == '*') continue;
+        n += p[2] >= '2' && p[2] <= '9' ? p[2] - '0' : 1;
+    }
+    return n;
+}
+
+/* One item of a list of attributes, such as "keepdim:b" or "begin,end,step:i*", and its words. */
+typedef struct samba__attribute {
+    const char *names; /* with commas between them, if the item has several */
+    int32_t length;    /* letters of names; 0: these words are not in the list */
+    char kind;
+    int32_t first, n; /* words */
+    int32_t starred;  /* how many words an item with a '*' has */
+    int32_t n_attr;   /* words of all items */
+    const char *rest; /* of the list */
+} samba__attribute;
+
+SAMBA__FN samba__attribute samba__attributes_begin(const char *list, int32_t n_attr)
+{
+    samba__attribute a = SAMBA__ZEROED;
+    a.rest = list;
+    a.n_attr = n_attr;
+    a.starred = n_attr - samba__counted_words(list);
+    return a;
+}
+
+/* Goes on to the next item; false behind the last word. A call may have fewer words than the list,
+   whose last items have none then, and more, which are an item without a name. */
+SAMBA__FN bool samba__next_attribute(samba__attribute *a)
+{
+    a->first += a->n;
+    int32_t left = a->n_attr - a->first;
+    if (left <= 0) return false;
+
+    const char *colon = strchr(a->rest, ':');
+    if (!colon) {
+        a->length = 0;
+        a->kind = 'i';
+        a->n = left;
+        return true;
+    }
+
+    char amount = colon[1] ? colon[2] : 0;
+    a->names = a->rest;
+    a->length = (int32_t)(colon - a->rest);
+    a->kind = colon[1];
+    a->n = 1;
+    if (amount == '*') a->n = a->starred > 0 ? a->starred : 0;
+    if (amount >= '2' && amount <= '9') a->n = amount - '0';
+    if (a->n > left) a->n = left;
+
+    a->rest = colon + strcspn(colon, " ");
+    if (*a->rest == ' ') a->rest++;
+    return true;
+}
+
+/* Which of the names of an item this is; -1: none. n_names gets how many it has. */
+SAMBA__FN int32_t samba__attribute_place(const samba__attribute *a, const char *name,
+                                         int32_t *n_names)
+{
+    int32_t place = -1, begin = 0;
+    *n_names = 0;
+    for (int32_t end = 0; end <= a->length && a->length; end++) {
+        if (end < a->length && a->names[end] != ',') continue;
+        size_t letters = (size_t)(end - begin);
+        if (strlen(name) == letters && !memcmp(a->names + begin, name, letters)) place = *n_names;
+        *n_names += 1;
+        begin = end + 1;
+    }
+    return place;
+}
+
+SAMBA_API int32_t samba_pef_attr(const samba_pef_node *node, const char *name, int32_t *words,
+                                 int32_t cap)
+{
+    if (!node || !name || !node->attributes) return 0;
+    samba__attribute a = samba__attributes_begin(node->attributes, node->n_attr);
+    while (samba__next_attribute(&a)) {
+        int32_t n_names, place = samba__attribute_place(&a, name, &n_names);
+        if (place < 0) continue;
+        int32_t n = a.n / n_names;
+        for (int32_t i = 0; words && i < n && i < cap; i++)
+            words[i] = node->attr[a.first + i * n_names + place];
+        return n;
+    }
+    return 0;
+}
+
+SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
+{
+    samba_pef_node node = SAMBA__ZEROED;
+    if (!file || i < 0 || i >= file->n_nodes) return node;
+    samba__pef pef = samba__reopen(file);
+    samba__call_record r = samba__node_at(&pef, (uint32_t)i);
+    int32_t word = 0;
+
+    node.name = pef.strings + r.name;
+    node.op = r.op ? r.op->name : NULL;
+    node.attributes = r.op ? samba__attributes_of(r.op, r.n_attr) : NULL;
+    node.wire = (int32_t)r.wire;
+    node.n_in = r.n_in;
+    node.n_out = r.n_out;
+    node.n_attr = r.n_attr;
+
+    for (int32_t k = 0; k < node.n_in; k++)
+        node.in[k] = (int32_t)samba__word(&r, word++) - 1;
+    for (int32_t k = 0; k < node.n_out; k++)
+        node.out[k] = (int32_t)samba__word(&r, word++) - 1;
+    for (int32_t k = 0; k < node.n_attr; k++)
+        node.attr[k] = (int32_t)samba__word(&r, word++);
+
+    if (!r.op) return node;
+    samba__inquiry q;
+    samba__text nobody = samba__text_in(NULL, 0);
+    if (samba__ask_op(&q, &pef, (uint32_t)i, &r, &nobody)) node.flops = q.work.flops;
+    return node;
+}
+
+SAMBA_API samba_pef_section samba_pef_section_at(const samba_pef *file, int32_t i)
+{
+    samba_pef_section section = SAMBA__ZEROED;
+    if (!file || i < 0 || i >= file->n_sections) return section;
+    samba__pef pef = samba__reopen(file);
+    samba__section s = samba__section_at(&pef, (uint32_t)i);
+    section.type = s.type;
+    section.first = (int32_t)s.first;
+    section.n = (int32_t)s.n;
+    section.graph = s.graph ? pef.strings + s.graph - 1 : NULL;
+    return section;
+}
+
+/* ---- The memory of a device ---- */
+/* On a device read-only parameters stay in the file. */
+SAMBA__FN samba_device_memory samba__device_memory_of(const samba__needs *needs)
+{
+    samba__machine machine = samba__device_machine();
+    samba__layout at = samba__layout_on(&machine, needs, true);
+    samba_device_memory m;
+    m.bytes = at.size;
+    m.scratch = at.regions - at.local;
+    m.state = (size_t)needs->region[SAMBA__REGION_STATE];
+    m.arena = (size_t)needs->region[SAMBA__REGION_ARENA];
+    m.io = (size_t)needs->region[SAMBA__REGION_IO];
+    m.tables = m.bytes - m.scratch - m.state - m.arena - m.io;
+    return m;
+}
+
+SAMBA_API bool samba_measure_device(const void *bytes, size_t size, const samba_runtime_desc *desc,
+                                    samba_device_memory *memory, char *why, size_t why_size)
+{
+    samba__text text = samba__text_in(why, why_size);
+    samba__pef pef;
+    samba_device_memory none = SAMBA__ZEROED;
+    if (memory) *memory = none;
+    if (!samba__prove(&text, memory != NULL, "in samba_measure_device: memory is NULL")
+        || !samba__open_proved(&pef, bytes, size, desc, &text))
+        return false;
+
+    samba__machine machine = samba__device_machine();
+    samba__needs needs;
+    samba__needs_of(&needs, &machine, &pef);
+    *memory = samba__device_memory_of(&needs);
+    return samba__prove(&text, memory->bytes < UINT32_MAX,
+                        "it takes %l bytes, more than 32 bits can address", (int64_t)memory->bytes);
+}
+
+/* ==== [check-finite] ========================================================================== */
+/* samba_desc.check_finite: the thread that makes values checks them while they are in its cache.
+   What was found there lets [execute] name the op that made the first value that is not finite. */
+
+/* A call of an op that is about to run. */
+typedef struct samba__task {
+    const samba_op *op;
+    const samba_work *work;
+    samba_args args;
+    struct samba__findings *found; /* NULL: values are not checked */
+} samba__task;
+
+enum { SAMBA__NAN_IN = 1, SAMBA__INF_IN = 2 };
+#if !defined(SAMBA_RUNTIME_ONLY)
+#define SAMBA__NOWHERE INT64_MAX
+#if defined(__GNUC__)
+typedef int64_t samba__lowest __attribute__((aligned(8))); /* so that 32 bits have it atomic */
+#else
+typedef int64_t samba__lowest;
+#endif
+/* What is found in the outputs of an op at work. All of it but `overwritten` is atomic. */
+typedef struct samba__findings {
+    /* of each output the lowest element that is NaN, infinity, minus infinity */
+    samba__lowest first[SAMBA_MAX_OUT][3];
+    samba__lowest before[SAMBA_MAX_OUT][3]; /* the same of the state that it overwrites */
+    int32_t overwritten;                    /* the input that output 0 overwrites, or -1 */
+    int32_t least, most;                    /* of its elements but NaN, as samba__rank */
+} samba__findings;
+
+#if defined(SAMBA_NO_THREADS)
+SAMBA__FN void samba__atomic_min64(samba__lowest *least, int64_t x)
+{
+    *least = samba__min64(*least, x);
+}
+
+SAMBA__FN void samba__atomic_min32(int32_t *least, int32_t x)
+{
+    *least = x < *least ? x : *least;
+}
+#else
+SAMBA__FN void samba__atomic_min64(samba__lowest *least, int64_t x)
+{
+    int64_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
+    while (x < old
+           && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED)) {
+    }
+}
+
+SAMBA__FN void samba__atomic_min32(int32_t *least, int32_t x)
+{
+    int32_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
+    while (x < old
+           && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED)) {
+    }
+}
+#endif
+
+/* Floats in their order as integers, -NaN first and NaN last. Its own inverse. */
+SAMBA__INLINE int32_t samba__rank(uint32_t bits)
+{
+    return (int32_t)(bits ^ (bits >> 31 ? 0x7fffffffu : 0u));
+}
+
+SAMBA__FN float samba__ranked(int32_t rank)
+{
+    uint32_t bits = (uint32_t)rank;
+    return samba__bits_float((uint32_t)samba__rank(bits));
+}
+
+/* Is one of n elements not finite? Their exponent bits are then all ones, or more with a fraction.
+   Maxima of integers are vectorized as they stand. */
+SAMBA__KERNEL bool samba__has_nonfinite(const void *x, int64_t n, samba_dtype type)
+{
+    if (type != SAMBA_F32) {
+        const uint16_t *h = (const uint16_t *)x;
+        uint16_t most = 0;
+        for (int64_t i = 0; i < n; i++) {
+            uint16_t a = (uint16_t)(h[i] & 0x7fffu);
+            most = a > most ? a : most;
+        }
+        return most >= (type == SAMBA_BF16 ? 0x7f80u : 0x7c00u);
+    }
+
+    const uint32_t *f = (const uint32_t *)x;
+    uint32_t most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t a = f[i] & 0x7fffffffu;
+        most = a > most ? a : most;
+    }
+    return most >= 0x7f800000u;
+}
+
+/* Widens span to the least and the largest samba__rank of x (n). */
+SAMBA__KERNEL void samba__extremes(const uint32_t *x, int64_t n, int32_t span[2])
+{
+    int32_t least = span[0], most = span[1];
+    for (int64_t i = 0; i < n; i++) {
+        int32_t rank = samba__rank(x[i]);
+        least = rank < least ? rank : least;
+        most = rank > most ? rank : most;
+    }
+    span[0] = least;
+    span[1] = most;
+}
+#if SAMBA__X86
+SAMBA__AVX2_FN SAMBA__FN bool samba__has_nonfinite_avx2(const void *x, int64_t n, samba_dtype type)
+{
+    return samba__has_nonfinite(x, n, type);
+}
+
+SAMBA__AVX2_FN SAMBA__FN void samba__extremes_avx2(const uint32_t *x, int64_t n, int32_t span[2])
+{
+    samba__extremes(x, n, span);
+}
+#endif
+SAMBA__VECTORIZED SAMBA__FN bool samba__has_nonfinite_here(const void *x, int64_t n,
+                                                           samba_dtype type, int32_t isa)
+{
+#if SAMBA__X86
+    if (isa != SAMBA__ISA_PORTABLE) return samba__has_nonfinite_avx2(x, n, type);
+#endif
+    (void)isa;
+    return samba__has_nonfinite(x, n, type);
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__extremes_here(const uint32_t *x, int64_t n, int32_t isa,
+                                                      int32_t span[2])
+{
+#if SAMBA__X86
+    if (isa != SAMBA__ISA_PORTABLE) {
+        samba__extremes_avx2(x, n, span);
+        return;
+    }
+#endif
+    (void)isa;
+    samba__extremes(x, n, span);
+}
+
+/* Notes which of n elements, the first of which is number `at`, are not finite. */
+SAMBA__NOINLINE void samba__note_nonfinite(samba__lowest first[3], const uint8_t *x, int64_t at,
+                                           int64_t n, samba_dtype type)
+{
+    bool seen[3] = { false, false, false };
+    for (int64_t i = 0; i < n; i++) {
+        float value;
+        samba__load(&value, x + (size_t)i * samba_dtype_size(type), type, 1);
+        if (value - value == 0.0f) continue;
+        int which = 0;
+        if (value == value) which = value > 0.0f ? 1 : 2;
+        if (!seen[which]) samba__atomic_min64(&first[which], at + i);
+        seen[which] = true;
+    }
+}
+
+/* Notes in first which elements [begin,end) of the memory of output o are not finite now. */
+SAMBA__FN void samba__check_memory(const samba__task *t, int32_t o, int64_t begin, int64_t end,
+                                   samba__lowest first[3])
+{
+    samba_dtype type = t->args.out_spec[o].dtype;
+    if (!t->args.out[o] || !samba__is_float(type) || begin >= end) return;
+    const uint8_t *x = (const uint8_t *)t->args.out[o] + (size_t)begin * samba_dtype_size(type);
+    if (samba__has_nonfinite_here(x, end - begin, type, t->args.isa))
+        samba__note_nonfinite(first, x, begin, end - begin, type);
+}
+
+SAMBA__FN void samba__check_elements(const samba__task *t, int32_t o, int64_t begin, int64_t end)
+{
+    samba__check_memory(t, o, begin, end, t->found->first[o]);
+}
+
+/* Is it an update of which a unit makes one element of every output? Its samba_work.part is 0, but
+   it may be run, and checked, in parts. */
+SAMBA__FN bool samba__is_flat(const samba__task *t)
+{
+    return samba__class_of(t->op) == SAMBA__IS_STEP;
+}
+
+/* Is output o checked part by part, or is it complete only when the op is? */
+SAMBA__FN bool samba__has_parts(const samba__task *t, int32_t o)
+{
+    const samba_spec *spec = t->args.out_spec;
+    if (samba__is_flat(t)) return samba_count(&spec[o].shape) == samba_count(&spec[0].shape);
+    return t->work->part != 0 && o == 0;
+}
+
+/* Checks `rows` ranges of elements that were just made. The first one is [begin,end). */
+SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
+                                 int64_t pitch)
+{
+    for (int32_t o = 0; o < t->args.n_out; o++) {
+        if (!samba__has_parts(t, o)) continue;
+        for (int64_t r = 0; r < rows; r++)
+            samba__check_elements(t, o, begin + r * pitch, end + r * pitch);
+    }
+}
+
+/* The output that overwrites input k in place; -1: none. */
+SAMBA__FN int32_t samba__output_over(const samba_args *a, int32_t k)
+{
+    for (int32_t o = 0; o < a->n_out; o++)
+        if (a->in[k] && a->in[k] == a->out[o]) return o;
+    return -1;
+}
+
+/* Notes what is not finite in the parameter and the state that a step is about to overwrite, such
+   as what a checkpoint brought: that is not the step's doing. */
+SAMBA__FN void samba__note_state(const samba__task *t, int64_t begin, int64_t end)
+{
+    for (int32_t k = 0; k < t->args.n_in; k++) {
+        int32_t o = samba__output_over(&t->args, k);
+        if (o >= 0 && samba__has_parts(t, o))
+            samba__check_memory(t, o, begin, end, t->found->before[o]);
+    }
+}
+
+/* Notes the range of the same elements of an input that is about to be overwritten in place. NaN
+   has ranks beyond those of the infinities: where there is one, it is left out, slowly. */
+SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int64_t end,
+                                       int64_t rows, int64_t pitch)
+{
+    const int32_t low = samba__rank(0xff800000u), high = samba__rank(0x7f800000u);
+    if (t->found->overwritten < 0) return;
+
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = t->args.in[t->found->overwritten] + begin + r * pitch;
+        const uint32_t *bits = (const uint32_t *)(const void *)x;
+        int32_t span[2] = { INT32_MAX, INT32_MIN };
+        samba__extremes_here(bits, end - begin, t->args.isa, span);
+        if (span[0] < low || span[1] > high) {
+            span[0] = INT32_MAX;
+            span[1] = INT32_MIN;
+            for (int64_t i = 0; i < end - begin; i++)
+                if (x[i] == x[i]) samba__extremes(bits + i, 1, span);
+        }
+
+        samba__atomic_min32(&t->found->least, span[0]);
+        samba__atomic_min32(&t->found->most, -1 - span[1]); /* ~rank: its minimum is the maximum */
+    }
+}
+
+/* An output that is checked as a whole. */
+typedef struct samba__rest {
+    const samba__task *task;
+    int32_t out;
+} samba__rest;
+
+SAMBA__FN void samba__check_job(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    const samba__rest *rest = (const samba__rest *)context;
+    (void)thread;
+    samba__check_elements(rest->task, rest->out, begin, end);
+}
+
+/* Checks the outputs that were not checked part by part. */
+SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
+{
+    for (int32_t o = 0; o < t->args.n_out; o++) {
+        samba__rest rest = { t, o };
+        /* Attention notes for its gradient that a row has nothing to attend: -inf. */
+        bool note = o > 0 && samba__is(t->op, SAMBA__OP_scaled_dot_product_attention);
+        if (note || samba__has_parts(t, o)) continue;
+        samba__pool_run(pool, samba__check_job, &rest, samba_count(&t->args.out_spec[o].shape),
+                        1 << 16);
+    }
+}
+
+SAMBA__FN void samba__begin_findings(samba__findings *f, samba__task *t)
+{
+    const samba_args *a = &t->args;
+    for (int32_t o = 0; o < SAMBA_MAX_OUT; o++)
+        for (int32_t k = 0; k < 3; k++)
+            f->first[o][k] = f->before[o][k] = SAMBA__NOWHERE;
+    f->least = f->most = INT32_MAX;
+    f->overwritten = -1;
+    t->found = f;
+
+    if (t->work->part <= 0) return;
+    for (int32_t k = 0; k < a->n_in; k++) {
+        bool as_large = samba_count(&a->in_spec[k].shape) == samba_count(&a->out_spec[0].shape);
+        bool overwritten = a->in[k] == a->out[0] && a->in_spec[k].dtype == SAMBA_F32 && as_large;
+        if (overwritten) f->overwritten = k;
+    }
+}
+#endif
+
+/* ==== [fused-groups] ========================================================================== */
+/* Runs ops: one by itself, or several on a part of their elements at a time. The device half runs
+   one after another; see [execute]. */
+
+#define SAMBA__GRAIN_FLOPS 16384 /* about 5 microseconds: worth a thread from here on */
+
+/* A fused group: tasks that run one after another on a part of their elements, before any of them
+   goes on to the next part. So a consumer reads what its producer has just left in the cache. That
+   is right where each task reads, of what the others make, only the elements with the numbers of
+   those it makes itself. Elementwise ops and ops from whole rows to whole rows are fused with each
+   other; elementwise ops are also the epilogue of a product and run on each tile that is complete.
+   Results do not change. A PEF does not say what is fused: that is found when it is loaded. */
+typedef struct samba__group {
+    samba__task *task;
+    int32_t n;
+    int64_t part;  /* elements of output 0 that a unit makes, as samba_work.part */
+    int64_t count; /* elements of each task's output 0 */
+    float *local;
+} samba__group;
+
+enum {
+    SAMBA__GROUP_TASKS = SAMBA__IS_SMALL ? 1 : 8, /* at most */
+    SAMBA__PART = 8192                            /* elements that a task makes at a time */
+};
+
+/* Computes elements [begin,end) with all tasks but the first `from`. They are the first of `rows`
+   ranges, whose beginnings are `pitch` elements apart. */
+SAMBA__FN void samba__run_part(const samba__group *c, int32_t from, int64_t begin, int64_t end,
+                               int64_t rows, int64_t pitch, float *local)
+{
+    for (int32_t k = from; k < c->n; k++) {
+        samba_args a = c->task[k].args;
+        int64_t part = samba__max64(1, c->task[k].work->part);
+        a.begin = begin / part;
+        a.end = samba__ceil_div(end, part);
+        a.rows = rows;
+        a.pitch = pitch;
+        a.local = local;
+
+        if (c->task[k].found) samba__note_overwritten(&c->task[k], begin, end, rows, pitch);
+        if (c->task[k].found && samba__is_flat(&c->task[k]))
+            samba__note_state(&c->task[k], begin, end);
+
+        samba__run_kernel(c->task[k].op, &a);
+        if (c->task[k].found) samba__check_part(&c->task[k], begin, end, rows, pitch);
+    }
+}
+
+/* Runs the fused consumers of a product on a tile y that is complete, while it is in the cache. */
+SAMBA__FN void samba__run_epilogue(const samba_args *a, const float *y, int64_t rows, int64_t cols,
+                                   int64_t pitch)
+{
+    const samba__group *c = (const samba__group *)a->group;
+    int64_t at = y - a->out[0];
+    if (c->task->found) samba__check_part(c->task, at, at + cols, rows, pitch);
+    samba__run_part(c, 1, at, at + cols, rows, pitch, a->local);
+}
+
+/* Units [begin,end) of a group, for one thread of the pool. */
+SAMBA__FN void samba__run_units(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    SAMBA_ASSERT(begin < end && thread >= 0);
+    const samba__group *c = (const samba__group *)context;
+    float *local = c->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
+
+    bool checked = c->task->found && c->task->args.phase == 0;
+    int64_t part = checked && samba__is_flat(c->task) ? 1 : c->part;
+    bool by_parts = (c->n > 1 || checked) && part > 0;
+    if (by_parts) {
+        int64_t step = samba__max64(1, SAMBA__PART / part);
+        for (int64_t at = begin; at < end; at += step) {
+            int64_t next = samba__min64(at + step, end);
+            samba__run_part(c, 0, at * part, samba__min64(next * part, c->count), 1, 0, local);
+        }
+        return;
+    }
+
+    samba_args a = c->task->args;
+    a.begin = begin;
+    a.end = end;
+    a.local = local;
+    samba__run_kernel(c->task->op, &a);
+}
+
+/* How many units a worker takes at a time: enough to be worth waking a thread, few enough to share
+   the work evenly. Results do not depend on it. */
+SAMBA__FN int64_t samba__grain_of(int64_t flops, int64_t units)
+{
+    int64_t per_unit = flops / samba__max64(1, units);
+    return samba__max64(1, samba__ceil_div(SAMBA__GRAIN_FLOPS, samba__max64(1, per_unit)));
+}
+
+/* Phase 0 of all tasks. */
+SAMBA__FN void samba__run_first_phase(samba__group *c, samba__pool *pool)
+{
+    int64_t flops = 0, units = c->task->work->units[0];
+    for (int32_t k = 0; k < c->n; k++)
+        flops += c->task[k].work->flops;
+
+    bool fused = c->n > 1;
+    if (fused && c->part > 0) units = samba__ceil_div(c->count, c->part);
+    if ((fused || c->task->found) && c->part < 0) c->task->args.epilogue = samba__run_epilogue;
+    c->task->args.group = c;
+    SAMBA_ASSERT(!fused || c->part != 0); /* ops of a group share parts */
+
+    int64_t grain = samba__grain_of(flops, units);
+    if (c->task->work->part < 0) grain = samba__max64(grain, samba__tiles_at_once(units, pool));
+    samba__pool_run(pool, samba__run_units, c, units, grain);
+}
+
+/* The phases of one task after its first: they read what all units of the phase before made. */
+SAMBA__FN void samba__run_later_phases(const samba__group *c, samba__task *t, samba__pool *pool)
+{
+    const int32_t *fault = &t->args.fault[SAMBA__FAULT_SET];
+    samba__group alone = *c;
+    alone.task = t;
+    alone.n = 1;
+
+    for (int32_t phase = 1; phase < t->work->n_phases && !*fault; phase++) {
+        int64_t units = t->work->units[phase];
+        t->args.phase = phase;
+        samba__pool_run(pool, samba__run_units, &alone, units,
+                        samba__grain_of(t->work->flops, units));
+    }
+}
+
+/* Runs a fused group, or a single op: nodes of a PEF and eager calls alike. False: a fault. */
+SAMBA__FN bool samba__run_group(samba__group *c, samba__pool *pool)
+{
+    const int32_t *fault = &c->task->args.fault[SAMBA__FAULT_SET];
+    SAMBA_ASSERT(c->n >= 1 && c->n <= SAMBA__GROUP_TASKS && !*fault);
+    samba__run_first_phase(c, pool);
+    for (int32_t k = 0; k < c->n; k++) {
+        samba__run_later_phases(c, &c->task[k], pool);
+        if (c->task[k].found && !*fault) samba__check_rest(&c->task[k], pool);
+    }
+    return !*fault;
+}
+
+/* Runs one op by itself. */
+SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samba_work *w,
+                             samba__pool *pool, float *local)
+{
+    samba__task t;
+    samba__group c;
+    t.op = op;
+    t.work = w;
+    t.args = *a;
+    t.found = NULL;
+
+    c.task = &t;
+    c.n = 1;
+    c.part = c.count = 0;
+    c.local = local;
+    return samba__run_group(&c, pool);
+}
+
+/* ---- Which nodes are fused ---- */
+/* What a node reads or writes. */
+typedef struct samba__operand {
+    const uint8_t *begin, *end;
+    size_t size; /* of an element, if parts are read or made of it; else 0 */
+    bool written;
+} samba__operand;
+
+/* Operand k of node i: inputs, outputs, scratch. */
+SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, int32_t k,
+                                           int64_t count)
+{
+    samba__operand o = { NULL, NULL, 0, false };
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    uint32_t word = k < r.n_in + r.n_out ? samba__word(&r, k) : r.scratch;
+    if (!word) return o;
+
+    samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
+    bool parts = k == r.n_in || (k < r.n_in && rt->steps[i].work.part > 0);
+    o.begin = (const uint8_t *)rt->data[word - 1];
+    o.end = o.begin + samba__symbol_bytes(&rt->pef, &s);
+    if (parts && !s.per_microbatch && samba_count(&s.spec.shape) == count)
+        o.size = samba_dtype_size(s.spec.dtype);
+    o.written = k >= r.n_in;
+    return o;
+}
+
+SAMBA__FN samba__operand samba__output_at(const samba_runtime *rt, uint32_t i, int64_t count)
+{
+    return samba__operand_at(rt, i, samba__record_at(&rt->pef, i).n_in, count);
+}
+
+/* Two nodes may be fused if for each pair of their operands of which at least one is written: they
+   are the same memory, walked element by element, or do not overlap. */
+SAMBA__FN bool samba__share_safely(const samba_runtime *rt, uint32_t i, uint32_t j, int64_t count)
+{
+    samba__call_record a = samba__record_at(&rt->pef, i), b = samba__record_at(&rt->pef, j);
+    for (int32_t k = 0; k <= a.n_in + a.n_out; k++) {
+        samba__operand x = samba__operand_at(rt, i, k, count);
+        for (int32_t l = 0; l <= b.n_in + b.n_out; l++) {
+            samba__operand y = samba__operand_at(rt, j, l, count);
+            bool apart = x.end <= y.begin || y.end <= x.begin || !(x.written || y.written);
+            bool same = x.begin == y.begin && x.size == y.size && x.size > 0;
+            if (!apart && !same) return false;
+        }
+    }
+    return true;
+}
+
+/* May node i be the epilogue of a product whose output is x, and which makes y? It must work in the
+   place of the product: the rows of a tile are far apart, and a second output beside them would
+   drive the operands of the product from the cache. And its kernel must walk these rows, as those
+   of elementwise ops do; part is 1 for softmax or a norm, too, where rows have one element. */
+SAMBA__FN bool samba__can_be_epilogue(const samba_runtime *rt, uint32_t i, const samba__operand *x,
+                                      const samba__operand *y)
+{
+    bool elementwise = samba__class_of(rt->steps[i].op) == SAMBA__IS_ELEMENTWISE;
+    return elementwise && rt->steps[i].work.part == 1 && y->begin == x->begin;
+}
+
+/* Can node i join the fused group of the nodes from `first` on? */
+SAMBA__FN bool samba__can_fuse(samba_runtime *rt, uint32_t first, uint32_t i)
+{
+    samba__step *head = &rt->steps[first];
+    int64_t part = rt->steps[i].work.part, whole = samba__max64(part, head->part);
+    if (rt->steps[i].view) return true;
+    if (part < 1 || head->part == 0 || whole % part || whole % head->part) return false;
+
+    samba__operand x = samba__output_at(rt, first, head->count);
+    samba__operand y = samba__output_at(rt, i, head->count);
+    bool behind = head->part > 0 || samba__can_be_epilogue(rt, i, &x, &y);
+    if (!behind || !y.size) return false;
+
+    for (uint32_t j = first; j < i; j++)
+        if (!rt->steps[j].view && !samba__share_safely(rt, j, i, head->count)) return false;
+    if (head->part > 0) head->part = whole;
+    return true;
+}
+
+/* Fuses the nodes of a section that follow each other. */
+SAMBA__FN void samba__find_groups(samba_runtime *rt, const samba__section *q)
+{
+    SAMBA_ASSERT(q->first < q->end && q->end <= rt->pef.n_nodes);
+    for (uint32_t i = q->first; i < q->end; i += rt->steps[i].group) {
+        SAMBA_ASSERT(i < q->end);
+        samba__step *head = &rt->steps[i];
+        samba__call_record r = samba__record_at(&rt->pef, i);
+        samba__symbol y = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
+
+        head->part = head->work.part;
+        head->count = samba_count(&y.spec.shape);
+        head->group = 1;
+        while (!head->view && head->group < SAMBA__GROUP_TASKS && i + head->group < q->end
+               && samba__can_fuse(rt, i, i + head->group))
+            head->group++;
+    }
+}
+
+/* ---- Which op made the first value that is not finite? ---- */
+/* Which values that are not finite were found: their lowest elements are NaN, infinity, minus
+   infinity. */
+SAMBA__FN uint32_t samba__kinds_of(const samba__lowest first[3])
+{
+    uint32_t kinds = first[0] < SAMBA__NOWHERE ? SAMBA__NAN_IN : 0;
+    if (first[1] < SAMBA__NOWHERE || first[2] < SAMBA__NOWHERE) kinds |= SAMBA__INF_IN;
+    return kinds;
+}
+
+/* Which op before node `node` made symbol *word - 1, looking through views; -1: it is a leaf. */
+SAMBA__FN int64_t samba__maker_of(const samba_runtime *rt, uint32_t node, uint32_t *word)
+{
+    for (uint32_t i = node; i-- > 0;) {
+        samba__call_record r = samba__record_at(&rt->pef, i);
+        bool makes = false;
+        for (int32_t o = 0; o < r.n_out; o++)
+            makes = makes || samba__word(&r, r.n_in + o) == *word;
+        if (!makes) continue;
+        if (!rt->steps[i].view) return i;
+        *word = samba__word(&r, 0);
+    }
+    return -1;
+}
+
+/* Notes in first which elements of input k are not finite now. */
+SAMBA__FN void samba__note_input(const samba__task *t, int32_t k, samba__lowest first[3])
+{
+    const samba_spec *spec = &t->args.in_spec[k];
+    const uint8_t *x = (const uint8_t *)t->args.in[k];
+    int64_t count = samba_count(&spec->shape);
+    if (samba__has_nonfinite_here(x, count, spec->dtype, t->args.isa))
+        samba__note_nonfinite(first, x, 0, count, spec->dtype);
+}
+
+/* What input k of node i has. Of a leaf, first gets where. Of what the op has overwritten, that is
+   known of state; the rest was finite, or the op before would have been found. */
+SAMBA__FN uint32_t samba__input_kinds(const samba_runtime *rt, const samba__task *t, uint32_t i,
+                                      int32_t k, samba__lowest first[3])
+{
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    uint32_t word = samba__word(&r, k);
+    const samba_spec *spec = &t->args.in_spec[k];
+    first[0] = first[1] = first[2] = SAMBA__NOWHERE;
+    if (!word || !samba__is_float(spec->dtype)) return 0;
+
+    int64_t maker = samba__maker_of(rt, i, &word);
+    if (maker >= 0) return rt->steps[maker].made;
+
+    int32_t over = samba__output_over(&t->args, k);
+    if (over >= 0)
+        memcpy(first, t->found->before[over], sizeof t->found->before[over]);
+    else
+        samba__note_input(t, k, first);
+
+    /* An infinite hyperparameter is a mistake. */
+    bool meant = samba__symbol_at(&rt->pef, word - 1).role != SAMBA__ARGIN;
+    return samba__kinds_of(first) & (meant ? ~0u : (uint32_t)~SAMBA__INF_IN);
+}
+
+/* The range of input k of task n of a fused group. A later task may have overwritten the input;
+   then the range is what it noted before. */
+SAMBA__FN samba_range samba__input_range(const samba__group *c, int32_t n, int32_t k)
+{
+    const samba_args *a = &c->task[n].args;
+    samba_range range = { NULL, SAMBA__INF, -SAMBA__INF, false };
+    if (!a->in[k]) return range;
+
+    for (int32_t j = n; j < c->n; j++) {
+        const samba__findings *f = c->task[j].found;
+        if (f->overwritten >= 0 && c->task[j].args.in[f->overwritten] == a->in[k]) {
+            range.min = samba__ranked(f->least);
+            range.max = samba__ranked(-1 - f->most);
+            range.known = range.min <= range.max;
+            return range;
+        }
+        for (int32_t o = 0; o < c->task[j].args.n_out; o++)
+            if (c->task[j].args.out[o] == a->in[k]) return range;
+    }
+
+    samba_dtype type = a->in_spec[k].dtype;
+    int64_t count = samba_count(&a->in_spec[k].shape);
+    for (int64_t i = 0; i < count; i++) {
+        float x;
+        samba__load(&x, (const uint8_t *)a->in[k] + (size_t)i * samba_dtype_size(type), type, 1);
+        if (x < range.min) range.min = x;
+        if (x > range.max) range.max = x;
+    }
+    range.known = range.min <= range.max;
+    return range;
+}
+
+/* Names the culprit: task n of the group, which is node i. It made the first value that is not
+   finite, in output `out`; or, if leaf is not -1, read it in that input, which no op makes. */
+SAMBA__FN void samba__record_culprit(samba_runtime *rt, const samba__group *c, int32_t n,
+                                     uint32_t i, int32_t leaf, const samba__lowest first[3],
+                                     int32_t out)
+{
+    samba_culprit *q = rt->culprit;
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    uint32_t word = samba__word(&r, leaf >= 0 ? leaf : r.n_in + out);
+    const float value[3] = { SAMBA__NAN, SAMBA__INF, -SAMBA__INF };
+
+    int which = 0; /* of a leaf it is NaN, if it has one */
+    memset(q, 0, sizeof *q);
+    if (leaf < 0 || first[0] == SAMBA__NOWHERE) {
+        for (int k = 1; k < 3; k++)
+            if (first[k] < first[which]) which = k;
+    }
+
+    if (leaf >= 0) (void)samba__maker_of(rt, i, &word);
+    q->tensor = rt->pef.strings + samba__symbol_at(&rt->pef, word - 1).name;
+    q->element = first[which];
+    q->value = value[which];
+    q->node = rt->pef.strings + r.name;
+    q->op = rt->steps[i].op->name;
+    q->leaf = leaf >= 0;
+    q->microbatch = (int32_t)rt->microbatch;
+
+    for (uint32_t id = 0; id < rt->pef.n_sections; id++) {
+        samba__section section = samba__section_at(&rt->pef, id);
+        if (i < section.first || i >= section.end) continue;
+        q->section = (int32_t)id;
+        q->section_type = samba__type_name(section.type);
+    }
+
+    q->n_in = r.n_in;
+    for (int32_t k = 0; k < r.n_in; k++) {
+        q->in[k] = samba__input_range(c, n, k);
+        if (!samba__word(&r, k)) continue;
+        samba__symbol in = samba__symbol_at(&rt->pef, samba__word(&r, k) - 1);
+        q->in[k].name = rt->pef.strings + in.name;
+    }
+
+    rt->fault[SAMBA__FAULT_SET] = SAMBA__FAULT_NONFINITE;
+    rt->fault_node = i;
+}
+
+/* Which values that are not finite the op of a task turns into others, of those in its input k.
+   Those that only choose, or whose result shows what they read, do to none. */
+SAMBA__FN uint32_t samba__swallows(const samba__task *t, int32_t k)
+{
+    static const int32_t ops[] = { SAMBA__OP_eq, SAMBA__OP_ne, SAMBA__OP_lt,  SAMBA__OP_le,
+                                   SAMBA__OP_gt, SAMBA__OP_ge, SAMBA__OP_pow, SAMBA__OP_argmax };
+    const samba_args *a = &t->args;
+    bool asks_for_nan = a->n_in == 2 && a->in[0] == a->in[1];
+
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (samba__is(t->op, ops[i])) return asks_for_nan ? 0 : SAMBA__NAN_IN;
+    if (samba__is(t->op, SAMBA__OP_where)) return k == 0 ? SAMBA__NAN_IN : 0;
+
+    bool rounds = samba__is(t->op, SAMBA__OP_cast) || samba__is(t->op, SAMBA__OP_quantize);
+    if (!rounds || samba__is_float(a->out_spec[0].dtype)) return 0;
+    return a->out_spec[0].dtype == SAMBA_BOOL ? SAMBA__NAN_IN : SAMBA__NAN_IN | SAMBA__INF_IN;
+}
+
+/* Is there nothing among the inputs of task n of a group, node i, that vanishes in it? */
+SAMBA__FN bool samba__check_vanishing(samba_runtime *rt, const samba__group *c, int32_t n,
+                                      uint32_t i)
+{
+    const samba__task *t = &c->task[n];
+    samba__lowest first[3];
+
+    for (int32_t k = 0; k < t->args.n_in; k++) {
+        uint32_t lost = samba__swallows(t, k);
+        if (lost) lost &= samba__input_kinds(rt, t, i, k, first);
+        if (!lost) continue;
+        if (first[0] == SAMBA__NOWHERE) samba__note_input(t, k, first);
+        if (!samba__kinds_of(first)) continue; /* it is overwritten */
+
+        samba__call_record r = samba__record_at(&rt->pef, i);
+        uint32_t word = samba__word(&r, k);
+        samba__record_culprit(rt, c, n, i, k, first, 0);
+        rt->culprit->leaf = samba__maker_of(rt, i, &word) < 0;
+        rt->culprit->vanishes = true;
+        return false;
+    }
+    return true;
+}
+
+/* Are all values that task n of a group, node i, made finite, or not its doing? */
+SAMBA__FN bool samba__check_task(samba_runtime *rt, const samba__group *c, int32_t n, uint32_t i)
+{
+    const samba__task *t = &c->task[n];
+    uint32_t made = 0, got = 0;
+    samba__lowest first[3];
+
+    for (int32_t o = 0; o < t->args.n_out; o++)
+        made |= samba__kinds_of(t->found->first[o]);
+    rt->steps[i].made = (uint8_t)made;
+    if (!(made & SAMBA__NAN_IN) && !samba__check_vanishing(rt, c, n, i)) return false;
+    if (!made) return true;
+
+    for (int32_t k = 0; k < t->args.n_in; k++) {
+        uint32_t kinds = samba__input_kinds(rt, t, i, k, first);
+        got |= kinds;
+        if (!(kinds & SAMBA__NAN_IN) || first[0] == SAMBA__NOWHERE) continue;
+        samba__record_culprit(rt, c, n, i, k, first, 0);
+        return false;
+    }
+
+    bool new_nan = (made & SAMBA__NAN_IN) && !(got & SAMBA__NAN_IN);
+    bool constant = t->args.n_in == 0; /* samba_full: as asked for */
+    for (int32_t k = 0; k < t->args.n_attr; k++)
+        constant = constant || samba__abs(samba_attr_float(t->args.attr[k])) == SAMBA__INF;
+    bool new_inf = (made & SAMBA__INF_IN) && !got && !constant;
+    if (!new_nan && !new_inf) return true;
+
+    for (int32_t o = 0; o < t->args.n_out; o++) {
+        const samba__lowest *found = t->found->first[o];
+        for (int k = 0; k < 3; k++)
+            first[k] = k == 0 || new_inf ? found[k] : SAMBA__NOWHERE;
+        if (!samba__kinds_of(first)) continue;
+        samba__record_culprit(rt, c, n, i, -1, first, o);
+        return false;
+    }
+
+    return true;
+}
+
+/* Notes what is not finite in a tensor of the program, such as running statistics or a cache, that
+   node i is about to overwrite. A step's state is looked at part by part: see samba__note_state. */
+SAMBA__FN void samba__note_kept(const samba_runtime *rt, const samba__task *t, uint32_t i)
+{
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    for (int32_t k = 0; k < t->args.n_in && !samba__is_flat(t); k++) {
+        int32_t o = samba__output_over(&t->args, k);
+        uint32_t word = samba__word(&r, k);
+        if (o < 0 || samba__symbol_at(&rt->pef, word - 1).role >= SAMBA__TEMP) continue;
+        int64_t count = samba_count(&t->args.out_spec[o].shape);
+        samba__check_memory(t, o, 0, count, t->found->before[o]);
+    }
+}
+
+/* Runs the group that begins with node i, and checks what it made. */
+SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__group *c, uint32_t i)
+{
+    samba__findings found[SAMBA__GROUP_TASKS];
+    uint32_t node = i;
+    for (int32_t k = 0; k < c->n; node++) {
+        if (rt->steps[node].view) continue;
+        samba__begin_findings(&found[k], &c->task[k]);
+        samba__note_kept(rt, &c->task[k], node);
+        k++;
+    }
+
+    if (!samba__run_group(c, rt->pool)) return false;
+    for (int32_t k = 0; k < c->n; i++) {
+        if (rt->steps[i].view) continue;
+        if (!samba__check_task(rt, c, k, i)) return false;
+        k++;
+    }
+    return true;
+}
+
+SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba_spec *spec,
+                                int32_t *attr)
+{
+    memset(&t->args, 0, sizeof t->args);
+    memset(attr, 0, SAMBA_MAX_ATTR * sizeof *attr);
+    samba__open_args(rt, i, &t->args, spec, attr);
+    t->op = rt->steps[i].op;
+    t->work = &rt->steps[i].work;
+    t->found = NULL;
+}
+
+/* How many nodes run together: one, if somebody watches. */
+SAMBA__FN uint32_t samba__nodes_of(const samba_runtime *rt, uint32_t i)
+{
+    return rt->on_node ? 1 : rt->steps[i].group;
+}
+
+/* Runs node i by itself, and tells the session's observer before and after. */
+SAMBA__NOINLINE bool samba__run_watched(samba_runtime *rt, uint32_t i)
+{
+    samba__task task;
+    samba_spec spec[SAMBA_MAX_IN + SAMBA_MAX_OUT];
+    int32_t attr[SAMBA_MAX_ATTR];
+    const samba__step *step = &rt->steps[i];
+    const char *name = rt->pef.strings + samba__record_at(&rt->pef, i).name;
+    samba__group c;
+
+    samba__open_task(rt, i, &task, spec, attr);
+    c.task = &task;
+    c.n = 1;
+    c.local = rt->local;
+    c.part = step->work.part;
+    c.count = samba_count(&task.args.out_spec[0].shape);
+
+    rt->fault_node = i;
+    rt->on_node((int32_t)i, name, step->op, &task.args, true, rt->node_user);
+    samba__enter_float_mode(); /* the observer may have changed it */
+
+    bool fine = true;
+    if (!step->view)
+        fine = rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
+
+    rt->on_node((int32_t)i, name, step->op, &task.args, false, rt->node_user);
+    samba__enter_float_mode();
+    return fine;
+}
+
+/* Runs the fused group that begins with node i. */
+SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
+{
+    samba__task task[SAMBA__GROUP_TASKS];
+    samba_spec spec[SAMBA__GROUP_TASKS][SAMBA_MAX_IN + SAMBA_MAX_OUT];
+    int32_t attr[SAMBA__GROUP_TASKS][SAMBA_MAX_ATTR];
+    samba__group c;
+    if (rt->on_node) return samba__run_watched(rt, i);
+
+    c.task = task;
+    c.n = 0;
+    c.local = rt->local;
+    c.part = rt->steps[i].part;
+    c.count = rt->steps[i].count;
+    for (uint32_t k = i; k < i + rt->steps[i].group; k++) {
+        if (rt->steps[k].view) continue;
+        SAMBA_ASSERT(c.n < SAMBA__GROUP_TASKS);
+        samba__task *t = &task[c.n];
+        samba__open_task(rt, k, t, spec[c.n], attr[c.n]);
+        c.n++;
+    }
+
+    rt->fault_node = i;
+    if (c.n == 0) return true;
+    return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
+}
+
+SAMBA__FN bool samba__run_nodes(samba_runtime *rt, const samba__section *q)
+{
+    for (uint32_t i = q->first; i < q->end; i += samba__nodes_of(rt, i))
+        if (!samba__run_node(rt, i)) return false;
+    return true;
+}
 
 /* ==== [session-data] ========================================================================== */
 /* What a session consists of. */

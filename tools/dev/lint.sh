@@ -204,6 +204,28 @@ check 'no chapter above 1,200 lines' "$(
         /^\/\* ==== \[/ { ends(); tag = $3; start = NR }
         END { ends() }' "$header")"
 
+# Under how many #if a half of the header begins; its other chapters begin under as many.
+check 'no #if crosses the border of a chapter' "$(
+    awk '
+        BEGIN {
+            n = split("manual 0 api 1 pef-api 2 device-api 1 simd-sets 0 packed-weights 1 " \
+                      "pef-records 2 end 0", word)
+            for (i = 1; i < n; i += 2) begins[word[i]] = word[i + 1]
+        }
+        /^#if/ { depth++ }
+        /^#endif/ { depth-- }
+        /^\/\* ==== \[/ {
+            tag = substr($3, 2, length($3) - 2)
+            if (tag in begins) want = begins[tag]
+            if (depth != want)
+                print "line " NR ": [" tag "] begins under " depth + 0 " #if, not " want
+        }' "$header")"
+check 'the chapters that chapters.sh cuts are the header' "$(
+    cut=$(mktemp -d)
+    tools/dev/chapters.sh "$cut" >/dev/null
+    cat "$cut"/*.h | cmp - samba.h 2>&1
+    rm -r "$cut")"
+
 # ---- Functions ----
 statements=$(statements)
 # found RULE: what the rule finds.
@@ -258,7 +280,8 @@ check 'no prototypes of static functions' "$(
         on && text ~ /__asm__/ { on = 0 }       # names the symbol, which a definition cannot
         on && text ~ /;/ {
             on = 0
-            if (text !~ /samba__emit|samba__warn|stbds_|samba__ds_/) print "line " start ": " text
+            defined_below = text ~ /samba__(emit|warn|find_groups|run_nodes)|stbds_|samba__ds_/
+            if (!defined_below) print "line " start ": " text
         }')"
 check 'nothing ends the process of the caller' "$(
     code | grep -nE '(^|[^A-Za-z0-9_])(abort|exit|_Exit|quick_exit|assert|raise) *\(')"
