@@ -820,14 +820,6 @@ SAMBA__OP_API samba_tensor *samba_batch_normalize(samba_tensor *x, samba_tensor 
                                                   samba_tensor *mean, samba_tensor *var,
                                                   float momentum, float eps);
 
-/* Their former names, an underscore away from those of the layers: they stay, and do the same. */
-SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                             float eps);
-SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps);
-SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                             samba_tensor *mean, samba_tensor *var, float momentum,
-                                             float eps);
-
 /* logits (*,C), target (*) of ids as for lookup -> (), or (*) with reduction none. mse: mean
    (x - y)^2. */
 typedef enum samba_reduction {
@@ -12827,13 +12819,6 @@ SAMBA__OP_API samba_tensor *samba_batch_normalize(samba_tensor *x, samba_tensor 
                        NULL);
 }
 
-SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                             samba_tensor *mean, samba_tensor *var, float momentum,
-                                             float eps)
-{
-    return samba_batch_normalize(x, w, b, mean, var, momentum, eps);
-}
-
 SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 {
     samba_tensor *in[5] = { g->dout[0], g->in[SAMBA__BATCH_NORM_X], g->in[SAMBA__BATCH_NORM_WEIGHT],
@@ -13144,12 +13129,6 @@ SAMBA__OP_API samba_tensor *samba_layer_normalize(samba_tensor *x, samba_tensor 
     return samba__emit3(SAMBA__OP_layer_norm, x, w, b, &attr, 1);
 }
 
-SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                             float eps)
-{
-    return samba_layer_normalize(x, w, b, eps);
-}
-
 SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
 {
     samba__norm_vjp(g, SAMBA__OP_layer_norm_backward);
@@ -13159,11 +13138,6 @@ SAMBA__OP_API samba_tensor *samba_rms_normalize(samba_tensor *x, samba_tensor *w
 {
     int32_t attr = samba_float_attr(eps);
     return samba__emit2(SAMBA__OP_rms_norm, x, w, &attr, 1);
-}
-
-SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps)
-{
-    return samba_rms_normalize(x, w, eps);
 }
 
 SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)

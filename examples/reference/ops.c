@@ -222,20 +222,19 @@ static void softmax(samba_session *s)
     is(samba_log_softmax(same, -1), -1.098612, -1.098612, -1.098612);       // -ln 3
 }
 
-// samba_layer_normalize, samba_layer_norm, samba_rms_normalize, samba_rms_norm: each row by its own
-// mean and variance. The second names are older, and do the same.
+// samba_layer_normalize, samba_rms_normalize: each row by its own mean and variance.
 static void normalize(samba_session *s)
 {
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(3), 2, 4, 6);
     samba_tensor *w = numbers(s, "w", SAMBA_SHAPE(3), 1, 1, 2);
     samba_tensor *b = numbers(s, "b", SAMBA_SHAPE(3), 0, 10, 0);
     is(samba_layer_normalize(x, NULL, NULL, 1e-5f), -1.224744, 0, 1.224744);
-    is(samba_layer_norm(x, w, b, 1e-5f), -1.224744, 10, 2.449487);
+    is(samba_layer_normalize(x, w, b, 1e-5f), -1.224744, 10, 2.449487);
     is(samba_rms_normalize(x, NULL, 0), 0.462910, 0.925820, 1.388730);
-    is(samba_rms_norm(x, w, 0), 0.462910, 0.925820, 2.777460);
+    is(samba_rms_normalize(x, w, 0), 0.462910, 0.925820, 2.777460);
 }
 
-// samba_batch_normalize, samba_batch_norm: each channel over the batch; mean and var are state.
+// samba_batch_normalize: each channel over the batch; mean and var are state.
 static void normalize_batch(samba_session *s)
 {
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 2), 1, 10, 3, 30);     // 2 samples, 2 channels
@@ -244,7 +243,7 @@ static void normalize_batch(samba_session *s)
     samba_tensor *y = samba_batch_normalize(x, NULL, NULL, mean, var, 0.5f, 0);
     is(y, -1, -1, 1, 1);
     is(mean, 1, 10);                                        // half way from 0 to 2 and to 20
-    is(samba_batch_norm(x, NULL, NULL, mean, var, 0.5f, 0), -1, -1, 1, 1);
+    is(samba_batch_normalize(x, NULL, NULL, mean, var, 0.5f, 0), -1, -1, 1, 1);
 }
 
 // ---- Losses -------------------------------------------------------------------------------------

@@ -324,10 +324,8 @@ check 'every option macro is in [manual]' "$(
         manual | grep -qw "$macro" || echo "$macro"
     done)"
 
-# The former names of three ops, which are kept, are such twins of layers.
 check 'no two public functions differ by an underscore alone' "$(
     code | grep -oE '^SAMBA_(API|_OP_API) [^(]*\(' | grep -oE 'samba_[a-z0-9_]+\(' | sort -u |
-        grep -vE '^samba_(layer|rms|batch)_norm\(' |
         awk '{ key = $1; gsub("_", "", key) }
              key in seen { print seen[key], $1 }
              { seen[key] = $1 }')"

@@ -24,19 +24,14 @@
    the matrices of a block as (in, out), samba_affine wants (out, in): load and save transpose.
 
    SAMBA_GPT2_STATIC makes all functions private to the file. Define both SAMBA_GPT2_MALLOC(size)
-   and SAMBA_GPT2_FREE(p) to allocate elsewhere. The old names of these options, without SAMBA_,
-   still work. Letters: B batch, T time, C n_embd, H n_head, D = C / H. */
+   and SAMBA_GPT2_FREE(p) to allocate elsewhere.
+
+   Letters: B batch, T time, C n_embd, H n_head, D = C / H. */
 #ifndef SAMBA_GPT2_H
 #define SAMBA_GPT2_H
 
 #ifndef SAMBA_H
 #error "gpt2.h: include samba.h before"
-#endif
-#if defined(GPT2_STATIC) && !defined(SAMBA_GPT2_STATIC)
-#define SAMBA_GPT2_STATIC
-#endif
-#if defined(GPT2_IMPLEMENTATION) && !defined(SAMBA_GPT2_IMPLEMENTATION)
-#define SAMBA_GPT2_IMPLEMENTATION
 #endif
 #if defined(SAMBA_GPT2_IMPLEMENTATION) && !defined(SAMBA_LOSS_IMPLEMENTATION)
 #define SAMBA_LOSS_IMPLEMENTATION       /* is part of it */
@@ -196,13 +191,8 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
 #include <string.h>
 
 #if !defined(SAMBA_GPT2_MALLOC)
-#if defined(GPT2_MALLOC)
-#define SAMBA_GPT2_MALLOC(size) GPT2_MALLOC(size)
-#define SAMBA_GPT2_FREE(p) GPT2_FREE(p)
-#else
 #define SAMBA_GPT2_MALLOC(size) malloc(size)
 #define SAMBA_GPT2_FREE(p) free(p)
-#endif
 #endif
 
 enum {

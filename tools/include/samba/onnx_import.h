@@ -2,8 +2,7 @@
 
    Needs samba.h before it, libprotobuf-c, and onnx.pb-c.[ch], which protoc-c makes of the
    onnx.proto of Debian's libonnx-dev (make build/onnx/onnx.pb-c.c).
-   `#define SAMBA_ONNX_IMPORT_IMPLEMENTATION` in one file enables the code (the old name of this
-   option, without IMPORT_, still works):
+   `#define SAMBA_ONNX_IMPORT_IMPLEMENTATION` in one file enables the code:
        cc -O2 -Ibuild/onnx program.c build/onnx/onnx.pb-c.c -lprotobuf-c -lm -pthread
 
    onnx_trace records a model in a session, like a forward pass written by hand, so that it can be
@@ -129,9 +128,6 @@ SAMBA_ONNX_API void onnx_release(onnx_graph *g);
 SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #endif
 
-#if defined(SAMBA_ONNX_IMPLEMENTATION) && !defined(SAMBA_ONNX_IMPORT_IMPLEMENTATION)
-#define SAMBA_ONNX_IMPORT_IMPLEMENTATION
-#endif
 #if defined(SAMBA_ONNX_IMPORT_IMPLEMENTATION) && !defined(SAMBA_ONNX_IMPORT__IMPLEMENTED)
 #define SAMBA_ONNX_IMPORT__IMPLEMENTED
 #include "onnx.pb-c.h"
