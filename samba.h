@@ -8810,7 +8810,14 @@ SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
 
 /* ==== [matmul] ================================================================================ */
 /* ---- matmul: c = op(a) op(b), batched over leading dimensions; attributes: transpose a, transpose
-   b ---- da = dy op(b)^T and db = op(a)^T dy, written with the transposes that avoid a copy. */
+   b. da = dy op(b)^T and db = op(a)^T dy, written with the transposes that avoid a copy.
+   By definition, for c (M,N), a (M,K), b (K,N), and to the same bits, as each element is one chain
+   in the order of k:
+       for (m = 0; m < M; m++)
+           for (n = 0; n < N; n++)
+               for (c[m][n] = 0, k = 0; k < K; k++)
+                   c[m][n] = fmaf(a[m][k], b[k][n], c[m][n]);
+   tests/lib/reference.h has the definitions of all ops, in this style. ---- */
 
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
                                                     samba_tensor *b, bool transpose_b)
@@ -8996,7 +9003,14 @@ SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
     g->din[1] = samba__to_input(g, 1, db);
 }
 
-/* ---- affine: y = x w^T + b; dx = dy w, dw = dy^T x, db = sum of dy's rows ---- */
+/* ---- affine: y = x w^T + b; dx = dy w, dw = dy^T x, db = sum of dy's rows. For x (T,C), w (N,C):
+       for (t = 0; t < T; t++)
+           for (n = 0; n < N; n++) {
+               for (y[t][n] = 0, c = 0; c < C; c++)
+                   y[t][n] = fmaf(x[t][c], w[n][c], y[t][n]);
+               y[t][n] += b[n];
+           }
+   ---- */
 SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba_tensor *b)
 {
     return samba__emit3(SAMBA__OP_affine, x, w, b, NULL, 0);
@@ -9598,7 +9612,8 @@ SAMBA__FN samba_tensor *samba__ids_as_i32(samba_tensor *ids)
     return other ? samba_cast(ids, SAMBA_I32) : ids;
 }
 
-/* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; dx adds up dy ---- */
+/* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1;
+   dx[i][index[i][j][k]][k] += dy[i][j][k], j in order ---- */
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index)
 {
     int32_t attr = samba__wrap_axis(x, axis);
@@ -9779,7 +9794,11 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
     }
 }
 
-/* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
+/* ---- lookup: y[t] = w[id[t]], rows of C numbers; dw[v] = sum of dy[t] over all t with id[t] = v:
+       for (t = 0; t < T; t++)
+           for (c = 0; c < C; c++)
+               dw[id[t]][c] += dy[t][c];
+   ---- */
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 {
     return samba__emit2(SAMBA__OP_lookup, samba__ids_as_i32(ids), w, NULL, 0);
@@ -9954,6 +9973,11 @@ SAMBA__FN void samba__lookup_accumulate_kernel(const samba_args *a)
 /* ---- Convolution, as an implicit GEMM:
        y(n,o,oy,ox) = b(o) + sum over (c,ky,kx) of w(o,c,ky,kx) x(n,c,iy,ix),
        iy = oy stride - padding + ky dilation, ix likewise; outside x there are zeros.
+   By definition, for the output (o,oy,ox) of one image and one group:
+       for (sum = 0, c = 0; c < C; c++)
+           for (ky = 0; ky < KH; ky++)
+               for (kx = 0; kx < KW; kx++)
+                   if (inside(iy, ix)) sum = fmaf(w[o][c][ky][kx], x[c][iy][ix], sum);
    (ky,kx) is a tap of the kernel. The gradients dx and dw are ops of their own, computed here; that
    of b is a sum of dy. For each image and group of channels all three ops are products C += A B,
    where im2col(x) is the matrix whose element ((c,ky,kx), (oy,ox)) is the x that a tap meets at an
@@ -11341,7 +11365,11 @@ SAMBA__FN void samba__avg_pool2d_backward_kernel(const samba_args *a)
     samba__pooling_run(a, SAMBA__AVG_BACKWARD);
 }
 
-/* ---- max_pool2d: the largest of a window, NaN if it has one; dy goes to where that is ---- */
+/* ---- max_pool2d: the largest of a window, NaN if it has one; dy goes to where that is:
+       for (top = -INFINITY, iy = y0; iy < y1; iy++)
+           for (ix = x0; ix < x1; ix++)
+               if (x[iy][ix] > top || isnan(x[iy][ix])) top = x[iy][ix];
+   ---- */
 SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_opts *opts)
 {
     int32_t attr[SAMBA__AVG_WORDS];
@@ -11350,7 +11378,12 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_o
 }
 SAMBA__GRAD1(max_pool2d, samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, g->attr, g->n_attr))
 
-/* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements ---- */
+/* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements:
+       for (sum = 0, iy = y0; iy < y1; iy++)
+           for (ix = x0; ix < x1; ix++)
+               sum += x[iy][ix];
+       y[oy][ox] = sum / size;
+   ---- */
 SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts)
 {
     int32_t attr[SAMBA__AVG_WORDS];
@@ -12153,7 +12186,11 @@ SAMBA__FN bool samba__expect_channels(samba_call *c, int32_t channels, int64_t k
 
 enum { SAMBA__INT8_COLUMNS = 32 }; /* channels whose sums are on the stack */
 
-/* ---- affine_int8: y (*,n) = x (*,k) w (n,k)^T; inputs x, w, and the table of channels ---- */
+/* ---- affine_int8: y (*,n) = x (*,k) w (n,k)^T; inputs x, w, and the table of channels. For a row:
+       for (sum = bias[n], k = 0; k < K; k++)
+           sum += x[k] * w[n][k];
+       y[n] = limit(zero_y + ((sum * multiplier[n] + (1 << (shift[n] - 1))) >> shift[n]));
+   The table has bias, multiplier and shift of each channel; the bias has what zero_x adds. ---- */
 SAMBA__FN bool samba__affine_int8_shape(samba_call *c)
 {
     if (!samba__expect_int8(c, SAMBA__INT8_INPUTS, SAMBA__INT8_TABLE, SAMBA__AFFINE_INT8_END))
@@ -12832,6 +12869,10 @@ SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 
 /* ---- softmax: y = e^(x - max) / sum e^(x - max); dx = y (dy - sum(dy y)).
    log_softmax: y = x - max - log(sum e^(x - max)); dx = dy - e^y sum(dy).
+   By definition, for a row of C numbers:
+       for (max = -INFINITY, c = 0; c < C; c++) max = fmax(max, x[c]);
+       for (sum = 0, c = 0; c < C; c++) sum += exp(x[c] - max);
+       for (c = 0; c < C; c++) y[c] = exp(x[c] - max) / sum;
    Bridle, "Training stochastic model recognition algorithms", NIPS 1989.
    Attribute: the axis, which is the last one; the builders transpose others to there. ---- */
 /* 1 or, backward, 2 inputs of one shape, all f32; the output has it too. */
@@ -12923,6 +12964,10 @@ SAMBA__ALONG_AXIS(softmax)
 SAMBA__ALONG_AXIS(log_softmax)
 /* ---- layer_norm: h = (x - mean) r, r = 1/sqrt(mean((x - mean)^2) + eps), y = h w + b.
    With g = dy w: dx = r (g - mean(g) - h mean(g h)), dw = sum(dy h), db = sum(dy) over rows.
+   By definition, for a row of C numbers:
+       for (mean = 0, c = 0; c < C; c++) mean += x[c] / C;
+       for (var = 0, c = 0; c < C; c++) var += (x[c] - mean) * (x[c] - mean) / C;
+       for (c = 0; c < C; c++) y[c] = (x[c] - mean) / sqrt(var + eps) * w[c] + b[c];
    Ba, Kiros, Hinton, "Layer normalization", 2016.
    rms_norm is the same without means: h = x r, y = h w, dx = r (g - h mean(g h)).
    Zhang, Sennrich, "Root mean square layer normalization", NeurIPS 2019. ---- */
@@ -13036,20 +13081,24 @@ SAMBA__FN void samba__norm_forward(const samba_args *a, ptrdiff_t t, ptrdiff_t n
             y[i] += b[i];
 }
 
-/* A row: dx holds h and becomes the gradient. */
-SAMBA__FN void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy, const float *w,
-                                        ptrdiff_t n, float r, bool centered)
+/* The gradient of a row, dx = r (g - mean(g) - h mean(g h)), in the place of its h. */
+SAMBA__FN void samba__norm_row_backward(float *SAMBA__RESTRICT h_to_dx, const float *dy,
+                                        const float *w, ptrdiff_t n, float r, bool centered)
 {
-    float mean_gh = (w ? samba__row_dot3(dy, w, dx, n) : samba__row_dot(dy, dx, n)) / (float)n;
-    float mean_g = 0.0f;
-    if (centered) mean_g = (w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n)) / (float)n;
+    float sum_gh = w ? samba__row_dot3(dy, w, h_to_dx, n) : samba__row_dot(dy, h_to_dx, n);
+    float sum_g = 0.0f;
+    if (centered) sum_g = w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n);
+    float mean_gh = sum_gh / (float)n, mean_g = sum_g / (float)n;
 
-    if (w)
-        for (ptrdiff_t i = 0; i < n; i++)
-            dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
-    else
-        for (ptrdiff_t i = 0; i < n; i++)
-            dx[i] = r * (samba__fma(-dx[i], mean_gh, dy[i]) - mean_g);
+    for (ptrdiff_t i = 0; w && i < n; i++) {
+        float h = h_to_dx[i], g = samba__mul(dy[i], w[i]);
+        h_to_dx[i] = r * (samba__fma(-h, mean_gh, g) - mean_g);
+    }
+
+    for (ptrdiff_t i = 0; !w && i < n; i++) {
+        float h = h_to_dx[i], g = dy[i];
+        h_to_dx[i] = r * (samba__fma(-h, mean_gh, g) - mean_g);
+    }
 }
 
 /* Phase 0: a block of rows of dx, with the block's partial sums of dw and db. */
@@ -13147,6 +13196,9 @@ SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
 
 /* ---- cross_entropy of a row: with p = softmax(x) and q = (1 - s) [c = target] + s/C,
    loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]; dx = -dloss [c = target].
+   By definition, for a row of C logits and s = 0, with lse = max + log(sum e^(x - max)):
+       loss = lse - x[target];
+       for (c = 0; c < C; c++) dx[c] = dloss * (exp(x[c] - lse) - (c == target));
    Attributes: reduction, id to ignore, then smoothing s (cross_entropy) or C (nll_backward). A last
    input that only [microbatches] adds is what a mean divides by, instead of the targets here.
    Label smoothing: Szegedy et al., CVPR 2016. ---- */
@@ -13358,6 +13410,14 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 
 /* ==== [attention] ============================================================================= */
 /* ---- scaled_dot_product_attention: P = softmax(q k^T scale + mask), y = P v, over blocks of keys.
+   By definition, for query t of one head, S keys and D numbers in each:
+       for (s = 0; s < S; s++)
+           for (score[s] = mask[t][s], d = 0; d < D; d++)
+               score[s] += q[t][d] * k[s][d] * scale;
+       softmax(p, score, S);
+       for (s = 0; s < S; s++)
+           for (d = 0; d < D; d++)
+               y[t][d] += p[s] * v[s][d];
    A row keeps its largest score so far and the sum of e^(score - largest), as samba__row_exp_sum
    does: Rabe, Staats, "Self-attention does not need O(n^2) memory", 2021. The second output is
    lse = largest + log(sum). With it the gradient has P = e^(score - lse) again, block by block:
