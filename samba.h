@@ -29181,6 +29181,7 @@ SAMBA__FN bool samba__pull_input(samba_tensor *t)
 
     if (!samba__own_room(t)) return false;
     memcpy(t->data, value, size);
+    samba__settle(t);
     return true;
 }
 
@@ -29223,7 +29224,8 @@ SAMBA__FN bool samba__take_values(samba_session *s)
 }
 
 /* Brings state, argins and inputs to the host, where compiling looks for them. Parameters, which
-   may be large, are read where they are. */
+   may be large, are read where they are. The copies are settled: if compiling fails, the program
+   goes on, and what it makes then is newer. */
 SAMBA__FN bool samba__pull_values(samba_session *s)
 {
     if (!samba__file_kept(s)) return false;
@@ -29234,6 +29236,7 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
         if (!samba__keeps(t) || t->borrowed || t->role == SAMBA__WEIGHT) continue;
         if (!samba__own_room(t)) return false;
         memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
+        samba__settle(t);
     }
     return true;
 }

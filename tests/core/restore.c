@@ -214,6 +214,36 @@ static void test_compiled_again(void)
     CHECK(samba_compile(n.s, &p) && samba_get(n.s, "lr") == 0.5 && samba_close(n.s) == 0);
 }
 
+// A compilation or a load that fails changes nothing: training goes on to the same bits, also when
+// what the host has is sent to the device between its steps.
+static void test_failed_compilation(void)
+{
+    float want[2], got[2];
+    for (int way = 0; way < 4; way++) {
+        net n = compiled("head", 3, 0.3f, SAMBA_ADAMW, 0.01f);
+        for (int step = 0; step < 4; step++) {
+            CHECK(samba_run(n.s, 0));
+            if (way == 0 || step > 1) continue;
+            samba_program p = program_of(&n, SAMBA_ADAMW, 0.01f);
+            if (way == 1) p.pef = "/no/such/folder/restore.pef";
+            if (way == 2) p.loss_indices[0] = 7; // there is one output
+            if (way == 2) p.n_loss_indices = 1;
+            CHECK(way == 3 ? !samba_load(n.s, "/no/such/file.pef", &p) : !samba_compile(n.s, &p));
+            samba_clear_error(n.s);
+
+            CHECK(samba_run(n.s, 0));
+            CHECK(samba_send_state(n.s, SAMBA_KEPT) && samba_to_device(n.s));
+        }
+        for (int step = 0; way == 0 && step < 2; step++)
+            CHECK(samba_run(n.s, 0)); // as many as with the others
+        float *of = way == 0 ? want : got;
+        of[0] = first_of(n.s, "body__weight");
+        of[1] = first_of(n.s, "norm__running_mean");
+        CHECK(way == 0 || !memcmp(want, got, sizeof want));
+        CHECK(samba_close(n.s) == 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     snprintf(stopped, sizeof stopped, "%.200s.ckpt", argc > 0 ? argv[0] : "restore");
@@ -224,6 +254,7 @@ int main(int argc, char **argv)
     RUN(test_renamed_layer);
     RUN(test_bad_rates_of_a_file);
     RUN(test_compiled_again);
+    RUN(test_failed_compilation);
     remove(stopped);
     return test_summary();
 }
