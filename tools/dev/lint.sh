@@ -379,6 +379,12 @@ check 'files that texts name are there' "$(
             [ -e "$path" ] || [ -e "tools/include/$path" ] || echo "$file:$line: $path"
         done)"
 
+check 'what make help lists is a .PHONY target' "$(
+    phony=" $(sed -n '/^\.PHONY:/,/[^\\]$/p' Makefile | tr -d '\\\n' | sed 's/^[^:]*://') "
+    sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile | while read -r target; do
+        case $phony in *" $target "*) ;; *) echo "$target" ;; esac
+    done)"
+
 # ---- Examples and scripts ----
 check 'the second line of an example is how to build it' "$(
     for file in examples/*.c; do
