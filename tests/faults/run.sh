@@ -26,12 +26,13 @@ check 'the scenarios are built' \
 if [ "${1:-all}" = all ]; then
     check 'the tools are built' make -s B=$out CFLAGS='-O1 -DSAMBA_NO_SIMD' \
         $out/samba $out/samba-device $out/samba-view
-    if [ -z "$(tools/dev/install.sh look onnx)" ]; then
+    lacking=$(lacks onnx)
+    if [ -z "$lacking" ]; then
         check 'tools/samba for ONNX is built' \
             make -s B=$out CFLAGS='-O1 -DSAMBA_NO_SIMD' $out/samba-onnx
     else
         rm -f $out/samba-onnx
-        skip 'faults of import-onnx and export-onnx' 'protobuf-c: tools/dev/install.sh onnx'
+        skip 'faults of import-onnx and export-onnx' "$lacking: tools/dev/install.sh onnx"
     fi
     [ $failed = 0 ] || finish
 fi

@@ -49,15 +49,13 @@ choose() {
 missing() {         # missing TARGET
     headers='' wants=''
     case $1 in
+    onnx) lacks onnx ;;
+    cli) echo "$(lacks tools) $(lacks onnx)" | xargs ;;
     safetensors | config) headers=cjson/cJSON.h wants='cJSON' ;;
     tokenizer) headers='cjson/cJSON.h utf8proc.h' wants='cJSON and utf8proc' ;;
     idx) headers=zlib.h wants='zlib' ;;
     hdf5) headers=hdf5.h wants=libhdf5 ;;
-    onnx) headers=protobuf-c/protobuf-c.h wants='protobuf-c and onnx.proto' ;;
-    cli) headers='cjson/cJSON.h utf8proc.h hdf5.h protobuf-c/protobuf-c.h'
-        wants='all that tools/samba needs' ;;
     esac
-    case $1 in onnx | cli) have protoc-c || { echo "$wants"; return; } ;; esac
     for header in $headers; do
         flags=''
         [ $header != hdf5.h ] || flags=$(tools/dev/hdf5.sh)
