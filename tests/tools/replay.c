@@ -14,6 +14,7 @@
 #undef calloc
 #undef realloc
 #undef free
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include <math.h>
@@ -21,10 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 enum { B = 4, F = 6, N = B * F, STAGES = 10, STEPS = 3 };
-#define PATH "build/replay_test.replay"
-#define CHECKPOINT "build/replay_test.ckpt"
+#define FOLDER "build/replay_test"
+#define PATH FOLDER "/a.replay"
+#define CHECKPOINT FOLDER "/a.ckpt"
 
 /* A stage adds f(t) of an input t of its own, which is 1 unless a value is put there. What f makes
    of it then: */
@@ -551,7 +554,7 @@ static void test_programs(void)
 // A training that goes on from a checkpoint counts its steps on, and restores what the checkpoint had.
 static void test_restored(void)
 {
-    const char *path = "build/replay_test.saved";
+    const char *path = FOLDER "/a.saved";
     samba_desc desc = { .threads = 1 };
     samba_program p = adamw();
     masked m = open_masked(&desc, &p);
@@ -574,14 +577,12 @@ static void test_restored(void)
 // Closes m, whose error has these words, and of which no file is there.
 static bool ends_without(masked *m, const char *words)
 {
-    FILE *f = fopen(PATH, "rb");
-    bool fine = !f && says(m->s, "There is no replay file: ") && says(m->s, words);
+    bool fine = !file_exists(PATH) && says(m->s, "There is no replay file: ") && says(m->s, words);
     if (!fine) printf("%s\n", samba_error(m->s));
-    if (f) fclose(f);
     samba_replay_close(m->replay);
     samba_clear_error(m->s);
     samba_close(m->s);
-    return fine && !fopen(PATH ".tmp", "rb") && !fopen(PATH ".ckpt.tmp", "rb");
+    return fine && count_temporaries(FOLDER) == 0;
 }
 
 // An op of the program's own that is no function of its inputs: each fifth call makes a NaN.
@@ -701,7 +702,7 @@ static void test_other_errors(void)
     CHECK(samba_compile(s, &p));
     samba_replay *r = samba_replay_open(s, PATH);
     CHECK(samba_write(label, (int32_t[B]){ 0, 1, F, 2 }) && !samba_replay_run(r, 0));
-    CHECK(says(s, "cross_entropy") && !strstr(samba_error(s), "replay") && !fopen(PATH, "rb"));
+    CHECK(says(s, "cross_entropy") && !strstr(samba_error(s), "replay") && !file_exists(PATH));
     samba_clear_error(s);
     CHECK(samba_write(label, (int32_t[B]){ 0, 1, 2, 3 }) && samba_replay_run(r, 0));
     CHECK(samba_set(s, "lr", 3e38) && !samba_replay_run(r, 0) && says(s, "tools/samba view"));
@@ -724,7 +725,7 @@ static void test_losses(void)
     feed_masked(&m, 9, -9);
     CHECK(samba_replay_run(m.replay, SAMBA_FWD));       // it trains nothing
     CHECK(!samba_replay_run(m.replay, 0) && says(m.s, "the loss loss is NaN"));
-    CHECK(!fopen(PATH, "rb"));
+    CHECK(!file_exists(PATH));
     samba_replay_close(m.replay);
     samba_clear_error(m.s);
     samba_close(m.s);
@@ -777,29 +778,20 @@ static bool refuses(const char *path, const char *word)
     return fine;
 }
 
-static bool write_file(const char *path, const void *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    bool fine = f && fwrite(bytes, 1, n, f) == n;
-    return f && fclose(f) == 0 && fine;
-}
-
 // Every byte of the file counts.
 static void test_damaged(void)
 {
     static unsigned char bytes[1 << 20];
-    FILE *f = fopen(PATH, "rb");
-    size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
-    if (f) fclose(f);
+    size_t n = read_into(PATH, bytes, sizeof bytes);
     CHECK(n > 100 && n < sizeof bytes);
     for (size_t i = 0; i < n; i += 1 + n / 97) {
         bytes[i] ^= 0x20;
-        CHECK(write_file(PATH, bytes, n) && refuses(PATH, i < 4 ? "is no replay file" : "damaged"));
+        CHECK(write_whole(PATH, bytes, n) && refuses(PATH, i < 4 ? "is no replay file" : "damaged"));
         bytes[i] ^= 0x20;
     }
     const size_t cut[] = { 0, 3, 7, 8, 15, 16, 24, n / 2, n - 1 };
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++)
-        CHECK(write_file(PATH, bytes, cut[i]) && refuses(PATH, cut[i] < 4 ? "is no" : "damaged"));
+        CHECK(write_whole(PATH, bytes, cut[i]) && refuses(PATH, cut[i] < 4 ? "is no" : "damaged"));
     CHECK(refuses("build/no/such/file", "No such file") && refuses("build", "cannot be read"));
     CHECK(!samba_replay_open(NULL, PATH) && !samba_replay_run(NULL, 0));
     samba_replay_close(NULL);
@@ -807,6 +799,7 @@ static void test_damaged(void)
 
 int main(void)
 {
+    mkdir(FOLDER, 0777);
     RUN(test_fifty);
     RUN(test_damaged);
     RUN(test_no_memory);
