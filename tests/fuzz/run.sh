@@ -2,7 +2,7 @@
 # tests/fuzz/run.sh TARGET [SECONDS [RUNS]]: mutates inputs of one target, for SECONDS (60), or RUNS
 # of them; says how many. TARGET may be
 #   all      each target, 20 seconds each, JOBS at a time; the last line is "N passed, N failed".
-#            Mutations are the same each time, unless SEED is given; of one target they are others
+#            Mutations begin with the seed 1, unless SEED is given; those of one target with another
 #   headers  1,048,576 (or RUNS) headers of a PEF, mutated: little memory, 50 ms for each
 #   again    what was found (tests/corpus) and the seeds, once, without a sanitizer; same last line
 #   linear   how the time of each reader grows with inputs of 1, 2, 4, 8 MB; same last line
