@@ -7,6 +7,8 @@
 //     headers N      what the target counts
 // and anything else is the driver's: flags such as -runs=1000, folders, files to replay.
 #include "fuzz.h"
+#include "tests/lib/files.h"
+#include "tools/include/samba/base.h"
 #include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -140,12 +142,7 @@ void fuzz_allow(const char *name)
 
 static void write_bytes(const char *path, const void *bytes, size_t size)
 {
-    FILE *f = fopen(path, "wb");
-    bool fine = f && fwrite(bytes, 1, size, f) == size;
-    if (f && fclose(f) != 0) fine = false;
-    if (fine) return;
-    perror(path);
-    exit(1);
+    if (!write_whole(path, bytes, size)) exit(1);
 }
 
 const char *fuzz_write(const char *name, const void *bytes, size_t size)
@@ -201,18 +198,9 @@ fuzz_random fuzz_random_from(unsigned seed)
     return r;
 }
 
-// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-static uint64_t next_word(fuzz_random *r)
-{
-    uint64_t z = r->state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 uint32_t fuzz_below(fuzz_random *r, uint32_t n)
 {
-    return n ? (uint32_t)((next_word(r) >> 32) * n >> 32) : 0;
+    return n ? (uint32_t)((samba_base__draw(&r->state) >> 32) * n >> 32) : 0;
 }
 
 bool fuzz_chance(fuzz_random *r, uint32_t one_in)
@@ -231,7 +219,7 @@ uint64_t fuzz_number(fuzz_random *r, uint64_t was, int bits)
     case 4: x = ((uint64_t)1 << fuzz_below(r, (uint32_t)bits)) - 1; break;
     case 5: x = was ^ (uint64_t)1 << fuzz_below(r, (uint32_t)bits); break;
     case 6: x = (uint64_t)0 - fuzz_below(r, 66); break;
-    default: x = next_word(r) >> fuzz_below(r, 60); break;
+    default: x = samba_base__draw(&r->state) >> fuzz_below(r, 60); break;
     }
     return x & mask;
 }

@@ -158,12 +158,8 @@ bool deal_in_turn(dealing *d, const names *from, fault *why)
 uint64_t roll(dice *d, uint64_t n)
 {
     uint64_t limit = UINT64_MAX - UINT64_MAX % n, z;    // above it, small numbers are likelier
-    do {
-        z = d->state += 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        z ^= z >> 31;
-    } while (z >= limit);
+    do z = samba_base__draw(&d->state);
+    while (z >= limit);
     return z % n;
 }
 

@@ -5,6 +5,7 @@
 
 #include "samba.h"
 #include "tools/cli/util/files.h"
+#include "tools/cli/util/role.h"
 
 typedef samba_pef_symbol symbol;
 typedef samba_pef_node node;
@@ -30,7 +31,6 @@ void close_program(program *p);
 
 int64_t count_of(const symbol *s);              // elements
 const char *c_type_of(const symbol *s);         // "float"; NULL: none holds one element
-const char *role_word(samba_role role);         // "input"
 void print_shape(FILE *to, const samba_shape *shape);   // 3x32x32
 
 #endif

@@ -71,15 +71,6 @@ static int32_t most_ids(const model *m, int32_t input, bool *reached)
 
 // ---- Drawn values -------------------------------------------------------------------------------
 
-// SplitMix64 (Steele, Lea, Flood 2014), seeded by the name.
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 static uint64_t seed_of(const char *name)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -89,7 +80,7 @@ static uint64_t seed_of(const char *name)
 
 static double uniform(uint64_t *state)
 {
-    return (double)(draw(state) >> 11) * 0x1p-53;
+    return (double)(samba_base__draw(state) >> 11) * 0x1p-53;
 }
 
 // Box and Muller, 1958.

@@ -4,6 +4,7 @@
 
 #include "samba.h"
 #include "tools/cli/util/files.h"
+#include "tools/cli/util/role.h"
 
 typedef samba_pef_symbol symbol;
 typedef samba_pef_node node;
@@ -44,7 +45,6 @@ bool begins_graph(const model *m, int32_t section);
 // Runs the whole schedule, of each graph. False, with the session's sentence.
 bool run_model(model *m, fault *why);
 
-const char *role_word(samba_role role);         // "parameter"
 const char *kind_of(const model *m, int32_t node);      // forward, backward, optimizer, other
 const char *section_name(unsigned types);       // "FWD", "BCKWD + OPT"
 bool is_view(const model *m, int32_t node);     // it makes nothing: its output is its input

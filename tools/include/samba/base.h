@@ -424,6 +424,14 @@ static inline uint64_t samba_base__mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+/* The next number of SplitMix64; any state is a seed. */
+static inline uint64_t samba_base__draw(uint64_t *state)
+{
+    uint64_t drawn = samba_base__mix(*state);
+    *state += 0x9E3779B97F4A7C15u;
+    return drawn;
+}
+
 /* The folder of path with its slash, "" for the one we are in, and samba-<16 hex digits><ending>, of
    other digits with each call. NULL: no memory. */
 static inline char *samba_base__name_beside(const char *path, const char *ending)

@@ -90,6 +90,7 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
 
 #if defined(SAMBA_GENERATE_IMPLEMENTATION) && !defined(SAMBA_GENERATE__IMPLEMENTED)
 #define SAMBA_GENERATE__IMPLEMENTED
+#include "base.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,13 +100,8 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
 
 SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step)
 {
-    uint64_t x = seed * 0x9E3779B97F4A7C15u + (row << 32) + step;
-    for (int i = 0; i < 2; i++) {       /* the mixer of SplitMix64: Steele et al., OOPSLA 2014 */
-        x += 0x9E3779B97F4A7C15u;
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-        x ^= x >> 31;
-    }
+    uint64_t x = samba_base__mix(seed * 0x9E3779B97F4A7C15u + (row << 32) + step);
+    x = samba_base__mix(x);
     return (double)(x >> 11) * (1.0 / 9007199254740992.0);
 }
 
