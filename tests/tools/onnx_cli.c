@@ -6,6 +6,7 @@
 #include "tools/cli/onnx.c"
 #undef main
 #include "tools/cli/util/text.c"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/tools/onnx/wire.h"
 #include <sys/resource.h>
@@ -50,18 +51,11 @@ static bool says(const char *part)
     return found;
 }
 
-static void write_bytes(const char *path, const void *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(bytes, 1, n, f) == n);
-    if (f) fclose(f);
-}
-
 static const char *const model = "build/onnx_cli.onnx", *const pef = "build/onnx_cli.pef";
 static void write_graph(wire graph)
 {
     wire m = model_of(graph, 17);
-    write_bytes(model, m.at, m.n);
+    CHECK(write_whole(model, m.at, m.n));
     free(m.at);
 }
 
@@ -172,12 +166,10 @@ static void test_any_bytes(void)
 // An old file stays if a new one cannot be written, and a folder is none.
 static void test_export_to_what_is_there(void)
 {
-    write_bytes("build/onnx_cli_old.onnx", "old", 3);
+    CHECK(write_whole("build/onnx_cli_old.onnx", "old", 3));
     CHECK(command("export-onnx", model, "build/onnx_cli_old.onnx", NULL, NULL) == 1);
-    FILE *f = fopen("build/onnx_cli_old.onnx", "rb");
     char text[8] = "";
-    CHECK(f && fread(text, 1, 7, f) == 3 && !strcmp(text, "old"));
-    if (f) fclose(f);
+    CHECK(read_into("build/onnx_cli_old.onnx", text, 7) == 3 && !strcmp(text, "old"));
     CHECK(command("export-onnx", "build/onnx_cli.pef.ckpt", "build", NULL, NULL) == 1);
     CHECK(says("this is a folder"));
 }

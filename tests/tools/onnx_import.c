@@ -4,6 +4,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/tools/onnx/counted_import.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include "tests/tools/onnx/wire.h"
@@ -586,14 +587,10 @@ static void test_long_names(void)
     for (int i = 0; i < 24; i++) from[i] = (float)(i % 5);
     memset(x, 'x', LONG), memset(w, 'w', LONG), memset(y, 'y', LONG);
     snprintf(in, sizeof in, "%s %s", x, w);
-    wire g = { 0 }, t = { 0 };
+    wire g = { 0 };
     put_message(&g, 11, value_info(x, OX_FLOAT, "2 12"));
     put_message(&g, 12, value_info(y, OX_FLOAT, NULL));
-    put_int(&t, 1, 12);
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, w);
-    put_bytes(&t, 9, weights, sizeof weights);
-    put_message(&g, 5, t);
+    put_message(&g, 5, tensor_of(w, OX_FLOAT, 1, 12, weights, sizeof weights));
     put_message(&g, 1, node("Mul", in, y));
     traced *m = trace_with(model_of(g, 17), NULL);
     samba_program p = { .inference = true, .pef = "build/onnx_long.pef" };
@@ -618,29 +615,18 @@ static const char *const folder = "build/onnx_import.d";
 // x + w, w in a file.
 static void write_model(const char *path, const char *location)
 {
-    wire g = begin_graph("x", "y"), t = { 0 }, entry = { 0 };
-    put_int(&t, 1, 2);
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, "w");
-    put_text(&entry, 1, "location");
-    put_text(&entry, 2, location);
-    put_message(&t, 13, entry);
-    put_int(&t, 14, 1);
-    put_message(&g, 5, t);
+    wire g = begin_graph("x", "y");
+    put_message(&g, 5, tensor_in_file("w", location));
     put_message(&g, 1, node("Add", "x w", "y"));
     wire m = model_of(g, 17);
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(m.at, 1, m.n, f) == m.n);
-    if (f) fclose(f);
+    CHECK(write_whole(path, m.at, m.n));
     free(m.at);
 }
 
 static void write_floats(const char *path)
 {
     const float w[2] = { 3, 4 };
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(w, sizeof *w, 2, f) == 2);
-    if (f) fclose(f);
+    CHECK(write_whole(path, w, sizeof w));
 }
 
 static traced *trace_file(const char *path)
@@ -711,16 +697,9 @@ static void test_external_files(void)
 static wire model_of_everything(void)
 {
     enum { FUNCTIONS = 400 };
-    wire g = begin_graph("x", "y"), t = { 0 }, entry = { 0 }, call = node("F7", "x", "a");
+    wire g = begin_graph("x", "y"), call = node("F7", "x", "a");
     static const float many[600] = { 0 };
-    put_int(&t, 1, 2);
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, "w");
-    put_text(&entry, 1, "location");
-    put_text(&entry, 2, "w.data");
-    put_message(&t, 13, entry);
-    put_int(&t, 14, 1);
-    put_message(&g, 5, t);
+    put_message(&g, 5, tensor_in_file("w", "w.data"));
     put_message(&g, 5, tensor_of("many", OX_FLOAT, 1, 600, many, sizeof many));
     put_message(&g, 1, node("Relu", "many", "positive"));
     put_message(&g, 1, node("ReduceSum", "positive", "sum"));
@@ -753,9 +732,7 @@ static void test_memory_runs_out(void)
     CHECK(!system("rm -rf build/onnx_import.d && mkdir -p build/onnx_import.d/models"));
     write_floats("build/onnx_import.d/models/w.data");
     wire m = model_of_everything();
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(m.at, 1, m.n, f) == m.n);
-    if (f) fclose(f);
+    CHECK(write_whole(path, m.at, m.n));
     free(m.at);
     bool fine = false;
     for (long n = 0; n < 1000 && !fine; n++) {

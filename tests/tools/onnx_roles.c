@@ -29,18 +29,10 @@ static wire begin(const char *dims)
 // An initializer 0.5, 0.75 ... or, if each is given, of this value: dims are "2 3", "" a scalar.
 static void init(wire *g, const char *name, const char *dims, const float *each)
 {
-    wire t = { 0 };
     float values[256];
-    int64_t n = 1;
-    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ') {
-        put_int(&t, 1, atoll(p));
-        n *= atoll(p);
-    }
-    for (int64_t i = 0; i < n; i++) values[i] = each ? *each : 0.5f + 0.25f * (float)i;
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, name);
-    put_bytes(&t, 9, values, (size_t)n * 4);
-    put_message(g, 5, t);
+    size_t n = elements_of(dims);
+    for (size_t i = 0; i < n; i++) values[i] = each ? *each : 0.5f + 0.25f * (float)i;
+    put_message(g, 5, shaped_tensor(name, OX_FLOAT, dims, values, n * sizeof *values));
 }
 
 static void numbers(wire *g, const char *name, int64_t n, const int64_t *values)

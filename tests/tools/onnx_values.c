@@ -50,16 +50,8 @@ static void add_numbers(model *m, const char *name, int64_t n, const int64_t *va
 // dims: as of begin; one of them may be 0.
 static void add_tensor(model *m, const char *name, const char *dims, const float *values)
 {
-    wire t = { 0 };
-    int64_t n = 1;
-    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ') {
-        put_int(&t, 1, atoll(p));
-        n *= atoll(p);
-    }
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, name);
-    put_bytes(&t, 9, values, (size_t)n * 4);
-    put_message(&m->graph, 5, t);
+    size_t size = elements_of(dims) * sizeof *values;
+    put_message(&m->graph, 5, shaped_tensor(name, OX_FLOAT, dims, values, size));
 }
 
 static void add_scalar(model *m, const char *name, float value)
@@ -204,22 +196,12 @@ static void test_suppression(void)
     const float boxes[12] = { 0, 0, 1, 1, 0, 0, 1, 1, 3, 3, 4, 4 }, least = -inf;
     const int64_t three = 3;
     for (int limited = 0; limited < 2; limited++) {
-        wire t = { 0 };
-        for (int d = 0; d < 3; d++) put_int(&t, 1, d == 0 ? 1 : d == 1 ? 3 : 4);
-        put_int(&t, 2, OX_FLOAT);
-        put_text(&t, 8, "boxes");
-        put_bytes(&t, 9, boxes, sizeof boxes);
         model m = begin("NonMaxSuppression", "1 1 3",
                         limited ? "boxes scores most overlap least" : "boxes scores most overlap",
                         "y");
         const float scores[3] = { nan_, -inf, 0.5f };
-        wire s = { 0 };
-        for (int d = 0; d < 3; d++) put_int(&s, 1, d == 2 ? 3 : 1);
-        put_int(&s, 2, OX_FLOAT);
-        put_text(&s, 8, "scores");
-        put_bytes(&s, 9, scores, sizeof scores);
-        put_message(&m.graph, 5, t);
-        put_message(&m.graph, 5, s);
+        add_tensor(&m, "boxes", "1 3 4", boxes);
+        add_tensor(&m, "scores", "1 1 3", scores);
         add_numbers(&m, "most", 1, &three);
         add_floats(&m, "overlap", 1, &(float){ 0.5f });
         if (limited) add_floats(&m, "least", 1, &least);
@@ -425,11 +407,7 @@ static void test_gradients_of_sums(void)
     m = begin("Attention", "1 1 2 3", "x x x mask", "y");
     m.opset = 23;
     const float mask[4] = { 0, -inf, 0, 0.5f };
-    wire w = { 0 };
-    put_int(&w, 1, 2), put_int(&w, 1, 2), put_int(&w, 2, OX_FLOAT);
-    put_text(&w, 8, "mask");
-    put_bytes(&w, 9, mask, sizeof mask);
-    put_message(&m.graph, 5, w);
+    add_tensor(&m, "mask", "2 2", mask);
     check_gradient(&m, x, 6);
 }
 
@@ -451,21 +429,10 @@ static void test_attention(void)
     for (int masked = 0; masked < 2; masked++) {
         model m = begin("Attention", "1 1 2 1", masked ? "x k v mask" : "x k v", "y");
         m.opset = 23;
-        wire t[2] = { { 0 }, { 0 } };
-        const float values[2][2] = { { 3e30f, 3e30f }, { 5, 7 } };
-        for (int i = 0; i < 2; i++) {
-            for (int d = 0; d < 4; d++) put_int(&t[i], 1, d == 2 ? 2 : 1);
-            put_int(&t[i], 2, OX_FLOAT);
-            put_text(&t[i], 8, i ? "v" : "k");
-            put_bytes(&t[i], 9, values[i], sizeof values[i]);
-            put_message(&m.graph, 5, t[i]);
-        }
+        add_tensor(&m, "k", "1 1 2 1", (float[]){ 3e30f, 3e30f });
+        add_tensor(&m, "v", "1 1 2 1", (float[]){ 5, 7 });
         const float mask[4] = { -inf, -inf, 0, -inf };
-        wire w = { 0 };
-        put_int(&w, 1, 2), put_int(&w, 1, 2), put_int(&w, 2, OX_FLOAT);
-        put_text(&w, 8, "mask");
-        put_bytes(&w, 9, mask, sizeof mask);
-        put_message(&m.graph, 5, w);
+        add_tensor(&m, "mask", "2 2", mask);
         CHECK(run(&m, masked ? (float[]){ 1, 1 } : (float[]){ -3e30f, 0 }, y));
         if (masked) CHECK(y[0][0] == 0 && y[0][1] == 5);
         else CHECK(isnan(y[0][0]) && y[0][1] == 6);
@@ -599,12 +566,8 @@ static void test_unpooling_to_a_shape(void)
 {
     for (int64_t wide = 3; wide < 6; wide++) {
         model m = begin("MaxUnpool", "1 1 1 2", "x at shape", "y");
-        wire at = { 0 };
-        for (int d = 0; d < 4; d++) put_int(&at, 1, d == 3 ? 2 : 1);
-        put_int(&at, 2, OX_INT64);
-        put_text(&at, 8, "at");
-        put_bytes(&at, 9, (int64_t[]){ 1, 2 }, 16);
-        put_message(&m.graph, 5, at);
+        const int64_t at[2] = { 1, 2 };
+        put_message(&m.graph, 5, shaped_tensor("at", OX_INT64, "1 1 1 2", at, sizeof at));
         add_numbers(&m, "shape", 4, (int64_t[]){ 1, 1, 1, wide });
         put_ints_attribute(&m.node, "kernel_shape", 2, (int64_t[]){ 1, 2 });
         put_ints_attribute(&m.node, "strides", 2, (int64_t[]){ 1, 2 });
