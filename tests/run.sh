@@ -417,14 +417,14 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|brief|slow|t
         [ -z "$onnx" ] || needs=${needs:-$(lacks onnx)}
         [ -z "$needs" ] || { skip "$file" "$needs: tools/dev/install.sh test"; continue; }
         [ -z "$onnx" ] || make -s build/onnx/onnx.pb-c.c || exit 1
-        if public "$file"; then
-            common_object "$2" "$3" "$6"
-            build="sh tests/run.sh linked $file | \
-$2 $3 -Werror=implicit-function-declaration -I. -o $out/$name$6 -x c - -x none $out/samba$6.o"
-        elif sets_its_own "$file"; then
+        if sets_its_own "$file"; then
             own_flags=$3
             [ "$6" = .asan ] && own_flags="$3 $(asan_flags_of "$name")"
             build="$2 $own_flags -I. -o $out/$name$6 $file"
+        elif public "$file"; then
+            common_object "$2" "$3" "$6"
+            build="sh tests/run.sh linked $file | \
+$2 $3 -Werror=implicit-function-declaration -I. -o $out/$name$6 -x c - -x none $out/samba$6.o"
         else
             # Functions that macros define are there twice: those of the test are taken.
             common_object "$2" "$3" "$6"

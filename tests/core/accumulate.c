@@ -3,6 +3,7 @@
 //     cc -O2 -I. tests/core/accumulate.c -lm -pthread -o accumulate && ./accumulate
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdlib.h>
 #include <string.h>
@@ -276,9 +277,7 @@ static void test_pef(void)
         CHECK(samba_run(n.s, SAMBA_OPT));
     }
     weights_of(&n, want);
-    FILE *f = fopen(path, "rb");
-    size_t size = f ? fread(file, 1, sizeof file, f) : 0;
-    if (f) fclose(f);
+    size_t size = read_into(path, file, sizeof file);
     char why[300] = "";
     size_t bytes = samba_runtime_bytes(file, size, why, sizeof why);
     void *memory = malloc(bytes);

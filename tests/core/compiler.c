@@ -2,6 +2,7 @@
 // neither the level, nor the mapping, nor what else is an output changes a bit.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 
@@ -494,12 +495,11 @@ static void keep_graph(const char *text, void *user)
 static uint64_t hash_of_file(const char *path)
 {
     uint64_t hash = 14695981039346656037u;
-    FILE *f = fopen(path, "rb");
-    if (!f) return 0;
-    for (int byte; (byte = fgetc(f)) != EOF;)
-        hash = (hash ^ (uint64_t)byte) * 1099511628211u;
-    fclose(f);
-    return hash;
+    size_t size;
+    uint8_t *bytes = (uint8_t *)read_whole(path, &size);
+    for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 1099511628211u;
+    free(bytes);
+    return size ? hash : 0;
 }
 
 static bool no_parameter(const samba_tensor *w, void *user)

@@ -4,6 +4,7 @@
 #include "samba.h"
 #include "tests/lib/device_nets.h"
 #include "tests/lib/session.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdlib.h>
 
@@ -12,13 +13,7 @@ enum { BUDGETS = 40, MOST = 1 << 20 };
 static const char *const path = "build/device_memory_test.pef";
 static union { uint64_t align; uint8_t bytes[MOST]; } file;
 
-static size_t read_pef(void)
-{
-    FILE *f = fopen(path, "rb");
-    size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
-    if (f) fclose(f);
-    return size;
-}
+static size_t read_pef(void) { return read_into(path, file.bytes, sizeof file.bytes); }
 
 static samba_device_memory measured(void)
 {

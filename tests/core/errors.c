@@ -6,6 +6,7 @@
 #include "samba.h"
 #include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/torch_names.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/hook.h"
 #include "tests/lib/session.h"
@@ -868,12 +869,8 @@ static void keep_text(const char *text, void *user) { strcat((char *)user, text)
 // The whole file, with a zero behind it.
 static char *whole_file(const char *path, size_t *size)
 {
-    FILE *f = fopen(path, "rb");
-    char *bytes = f && !fseek(f, 0, SEEK_END) ? calloc((size_t)ftell(f) + 1, 1) : NULL;
-    *size = bytes ? (size_t)ftell(f) : 0;
-    if (bytes) rewind(f);
-    CHECK(bytes && fread(bytes, 1, *size, f) == *size);
-    if (f) fclose(f);
+    char *bytes = read_whole(path, size);
+    CHECK(bytes != NULL);
     return bytes;
 }
 
@@ -888,8 +885,7 @@ static void forge(const char *path, const char *name, const char *other)
     memcpy(&data, bytes + 96, 8);
     hash = samba__hash(bytes + 32, size - 32 - (size_t)data, 0);
     memcpy(bytes + 24, &hash, 8);
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(bytes, 1, size, f) == size && !fclose(f));
+    CHECK(write_whole(path, bytes, size));
     free(bytes);
 }
 

@@ -3,7 +3,6 @@
 //     cc -O2 -I. tests/core/files.c -lm -pthread -o files && ./files
 // run: threads
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -66,6 +65,7 @@ static int faulty_open(const char *path, int flags, ...)
 #undef read
 #undef write
 #undef open
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 
 enum { WIDTH = 700 };                   // one weight of 1.9 MB: large enough to be mapped
@@ -133,16 +133,6 @@ static float result(samba_session *s)
     return samba_run(s, 0) ? samba_read(y)[0] : -1.0f;
 }
 
-static int count_files(const char *ending)
-{
-    DIR *d = opendir(folder);
-    int n = 0;
-    for (const struct dirent *e; d && (e = readdir(d)) != NULL;)
-        n += samba__ends_with(e->d_name, ending);
-    if (d) closedir(d);
-    return n;
-}
-
 // ---- Savers ----
 typedef struct saver { samba_session *s; const char *path; int failures; } saver;
 static void *save_often(void *user)
@@ -177,7 +167,7 @@ static void test_two_savers(void)
     }
     for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
     CHECK(v[0].failures == 0 && v[1].failures == 0);
-    CHECK(count_files(".tmp") == 0);
+    CHECK(count_files(folder, "", ".tmp") == 0);
     samba_close(v[0].s), samba_close(v[1].s), samba_close(reader);
 }
 
@@ -189,9 +179,7 @@ static void test_stale_temporaries(void)
     const char *other = "samba-0123456789abcdef.tmp2", *upper = "samba-0123456789ABCDEF.tmp";
     const char *names[4] = { stale, used, other, upper };
     for (int i = 0; i < 4; i++) {
-        FILE *f = fopen(in_folder(names[i]), "wb");
-        CHECK(f != NULL);
-        if (f) fclose(f);
+        CHECK(write_whole(in_folder(names[i]), "", 0));
     }
     int fd = open(in_folder(used), O_RDWR);
     CHECK(fd >= 0 && !flock(fd, LOCK_EX));
@@ -223,15 +211,14 @@ static void test_killed_saver(void)
         samba_close(s);
     }
     save_model(1, path);
-    CHECK(count_files(".tmp") == 0);
+    CHECK(count_files(folder, "", ".tmp") == 0);
 }
 
 // A link of the temporary file's or the checkpoint's name is replaced, not followed.
 static void test_links(void)
 {
     const char *target = in_folder("target"), *path = in_folder("link.ckpt");
-    FILE *f = fopen(target, "wb");
-    CHECK(f && fputs("untouched", f) >= 0 && !fclose(f));
+    CHECK(write_whole(target, "untouched", 9));
     CHECK(!symlink("target", path));
     save_model(4, path);
     struct stat about;
@@ -288,7 +275,7 @@ static void test_full_disk(void)
         s = load_model(path);
         CHECK(result(s) == 6.0f * WIDTH);
         samba_close(s);
-        CHECK(count_files(".tmp") == 0);
+        CHECK(count_files(folder, "", ".tmp") == 0);
     }
 }
 
@@ -318,7 +305,7 @@ static void test_full_log(void)
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     if (WIFEXITED(status) && WEXITSTATUS(status)) printf("    %d\n", WEXITSTATUS(status));
-    CHECK(count_files(".tmp") == 0);
+    CHECK(count_files(folder, "", ".tmp") == 0);
 }
 
 // ---- What is no regular file ----

@@ -4,6 +4,7 @@
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <fenv.h>
 #include <stdlib.h>
@@ -71,12 +72,11 @@ static void take_tensor(samba_tensor *t)
 
 static void take_file(const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    uint8_t bytes[4096];
-    size_t n = 0;
-    CHECK(f != NULL);
-    while (f && (n = fread(bytes, 1, sizeof bytes, f)) > 0) take(bytes, n);
-    if (f) fclose(f);
+    size_t size;
+    void *bytes = read_whole(path, &size);
+    CHECK(bytes != NULL);
+    if (bytes) take(bytes, size);
+    free(bytes);
 }
 
 // An op that leaves another mode behind, in whatever thread it runs.
@@ -227,9 +227,7 @@ static void run_runtime(void)
 {
     static uint64_t file[1 << 15], memory[1 << 19];
     char why[300] = "";
-    FILE *f = fopen(checkpoint, "rb");
-    size_t size = f ? fread(file, 1, sizeof file, f) : 0, need = 0;
-    if (f) fclose(f);
+    size_t size = read_into(checkpoint, file, sizeof file), need = 0;
     IN_MODE(need = samba_runtime_bytes(file, size, why, sizeof why));
     CHECK(need > 0 && need <= sizeof memory);
     samba_runtime *rt = NULL;

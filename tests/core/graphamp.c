@@ -3,6 +3,7 @@
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <math.h>
 #include <stdlib.h>
@@ -73,11 +74,9 @@ enum { STEPS = TEST_SANITIZED ? 24 : 300, LAST = STEPS / 6 };
 static void test_same_loss(void)
 {
     static unsigned char text[1 << 17];
-    FILE *f = fopen("tests/sambaflow/ROWS.md", "rb");
-    CHECK(f != NULL);
-    if (!f) return;
-    size_t size = fread(text, 1, sizeof text, f);
-    fclose(f);
+    size_t size = read_into("tests/sambaflow/ROWS.md", text, sizeof text);
+    CHECK(size > 0);
+    if (size == 0) return;
     const samba_graphamp presets[3] = { SAMBA_MP0, SAMBA_MP1, SAMBA_MP4 };
     double last[3];
     uint64_t arena[3];

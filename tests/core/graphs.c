@@ -4,6 +4,7 @@
 #define SAMBA_LORA_IMPLEMENTATION
 #include "samba.h"
 #include "tools/include/samba/lora.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include <string.h>
@@ -251,11 +252,7 @@ static void test_device(void)
 {
     static unsigned char file[1 << 16], memory[1 << 22];
     char why[400];
-    FILE *f = fopen("build/graphs.ckpt", "rb");
-    CHECK(f != NULL);
-    if (!f) return;
-    size_t size = fread(file, 1, sizeof file, f);
-    fclose(f);
+    size_t size = read_into("build/graphs.ckpt", file, sizeof file);
     samba_runtime *rt = samba_runtime_open(file, size, memory, sizeof memory, why, sizeof why);
     if (!rt) printf("%s\n", why);
     CHECK(rt && samba_runtime_run_graph(rt, "decode", SAMBA_FWD));

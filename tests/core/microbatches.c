@@ -7,6 +7,7 @@
 #include "samba.h"
 #include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/loss.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <math.h>
 #include <stdlib.h>
@@ -855,9 +856,9 @@ static void test_device(void)
     CHECK(samba_compile(s, &p) && samba_save(s, path));
     feed(&m, &c, 1);
     static union { uint64_t align; unsigned char bytes[1 << 17]; } pef;
-    FILE *f = fopen(path, "rb");
-    size_t size = f ? fread(pef.bytes, 1, sizeof pef.bytes, f) : 0, need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
-    if (f) fclose(f), remove(path);
+    size_t size = read_into(path, pef.bytes, sizeof pef.bytes);
+    size_t need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
+    remove(path);
     void *memory = malloc(need + 1);
     samba_runtime *rt = samba_runtime_open(pef.bytes, size, memory, need, NULL, 0);
     CHECK(rt != NULL);

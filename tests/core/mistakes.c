@@ -11,6 +11,7 @@
 #include "tools/include/samba/torch_names.h"
 #include "tools/include/samba/driver.h"
 #include "tools/include/samba/dot_graph.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/hook.h"
 #include <math.h>
@@ -578,11 +579,7 @@ static void load_null(fixture *f) { samba_load(f->s, NULL, NULL); }
 static void load_directory(fixture *f) { samba_load(f->s, ".", NULL); }
 static void write_text(const char *path, const char *text)
 {
-    FILE *file = fopen(path, "wb");
-    CHECK(file != NULL);
-    if (!file) return;
-    fputs(text, file);
-    fclose(file);
+    CHECK(write_whole(path, text, strlen(text)));
 }
 static void load_text(fixture *f)
 {

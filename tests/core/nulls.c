@@ -6,6 +6,7 @@
 #include "samba.h"
 #include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/torch_names.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include "tests/lib/reference.h"
@@ -391,9 +392,7 @@ static void test_runtime(void)
     samba_program p = { .inference = true, .outputs = { samba_tanh(x) } };
     CHECK(samba_compile(s, &p) && samba_save(s, "build/nulls.pef"));
     samba_close(s);
-    FILE *f = fopen("build/nulls.pef", "rb");
-    size_t n = f ? fread(pef, 1, sizeof pef, f) : 0;
-    if (f) fclose(f);
+    size_t n = read_into("build/nulls.pef", pef, sizeof pef);
     size_t size = samba_runtime_bytes(pef, n, NULL, 0);
     void *memory = malloc(size);
     CHECK(size > 0 && !samba_runtime_open(pef, n, NULL, size, NULL, 0));

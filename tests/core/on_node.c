@@ -2,6 +2,7 @@
 // fused, overwrite their inputs, and steps follow gradients; and the same bits as without it.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdlib.h>
 #include <string.h>
@@ -118,16 +119,6 @@ static uint64_t bits_of(samba_session *s, uint64_t h)
     return h;
 }
 
-static char *read_file(const char *path, size_t *size)
-{
-    enum { ROOM = 1 << 20 };
-    char *bytes = malloc(ROOM);         // aligned, as samba_pef_open wants it
-    FILE *f = fopen(path, "rb");
-    *size = bytes && f ? fread(bytes, 1, ROOM, f) : 0;
-    if (f) fclose(f);
-    return bytes;
-}
-
 // Three steps, the second of which is watched. The bits of all that is left.
 static uint64_t train(int32_t parts, samba_mapping mapping, bool watched)
 {
@@ -140,7 +131,7 @@ static uint64_t train(int32_t parts, samba_mapping mapping, bool watched)
     feed(s, parts);
     watcher w;
     size_t size = 0;
-    char *bytes = read_file("build/on_node.pef", &size);
+    char *bytes = read_whole("build/on_node.pef", &size);
     memset(&w, 0, sizeof w);
     w.open = -1;
     CHECK(samba_pef_open(&w.pef, bytes, size, NULL, 0));

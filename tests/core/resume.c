@@ -3,6 +3,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/recipe.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdlib.h>
 
@@ -36,17 +37,11 @@ static void remove_files(void)
 // The hash of a file; 0 if it cannot be read.
 static uint64_t hash_file(const char *path)
 {
-    unsigned char bytes[4096];
-    uint64_t hash = recipe_hash_start;
-    size_t n, all = 0;
-    FILE *f = fopen(path, "rb");
-    if (!f) return 0;
-    while ((n = fread(bytes, 1, sizeof bytes, f)) > 0) {
-        hash = recipe_hash(hash, bytes, n);
-        all += n;
-    }
-    fclose(f);
-    return all ? hash : 0;
+    size_t size;
+    void *bytes = read_whole(path, &size);
+    uint64_t hash = size ? recipe_hash(recipe_hash_start, bytes, size) : 0;
+    free(bytes);
+    return hash;
 }
 
 // ---- The nets -----------------------------------------------------------------------------------

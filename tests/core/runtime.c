@@ -2,6 +2,7 @@
 // trained state in two slots, with the power cut at every write, and ops of its own.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <math.h>
 #include <stdlib.h>
@@ -29,9 +30,7 @@ static size_t make_pef(uint8_t *bytes, unsigned seed, bool accumulate)
     p.optim.lr = 0.01f;
     CHECK(samba_compile(s, &p) && samba_save(s, path));
     samba_close(s);
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(bytes, 1, MOST, f) : 0;
-    if (f) fclose(f);
+    size_t n = read_into(path, bytes, MOST);
     remove(path);
     return n;
 }
@@ -359,8 +358,7 @@ static void test_host_import(void)
     CHECK(samba_runtime_save(rt, &st));
     samba_storage dump = { .slot_size = SLOT, .memory = f.bytes };
     CHECK(samba_runtime_restore(copy, &dump));
-    FILE *file = fopen(path, "wb");
-    CHECK(file && fwrite(pef.bytes, 1, pef_size, file) == pef_size && !fclose(file));
+    CHECK(write_whole(path, pef.bytes, pef_size));
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     CHECK(samba_load(s, path, NULL));
     samba_runtime_symbol q;
@@ -401,9 +399,7 @@ static void test_own_ops(void)
     samba_name(y, "y");
     samba_program p = { .outputs = { y }, .inference = true };
     CHECK(samba_compile(s, &p) && samba_save(s, path) && !samba_close(s));
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(own.bytes, 1, MOST, f) : 0;
-    if (f) fclose(f);
+    size_t n = read_into(path, own.bytes, MOST);
     remove(path);
     char why[300];
     CHECK(!samba_runtime_bytes(own.bytes, n, why, sizeof why) && strstr(why, "32769"));

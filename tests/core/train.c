@@ -8,6 +8,7 @@
 #include "tools/include/samba/loss.h"
 #include "tests/lib/golden.h"
 #include "tests/lib/recipe.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 
 enum { MAX_STEPS = 1000, EARLY = 5 };
@@ -406,12 +407,10 @@ static void test_clip_on_device(void)
     clip_net n = clip_open(2, 0.5f, 0, SAMBA_O3, SAMBA_MAPPING_SECTION, 2);
     samba_tensor *x = samba_tensor_by_name(n.s, "x"), *y = samba_tensor_by_name(n.s, "y");
     CHECK(samba_save(n.s, path));
-    FILE *f = fopen(path, "rb");
-    CHECK(f != NULL);
-    if (!f) return;
     static union { uint64_t align; unsigned char bytes[1 << 16]; } pef;
-    size_t size = fread(pef.bytes, 1, sizeof pef.bytes, f), need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
-    fclose(f), remove(path);
+    size_t size = read_into(path, pef.bytes, sizeof pef.bytes);
+    size_t need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
+    remove(path);
     void *memory = malloc(need);
     samba_runtime *rt = samba_runtime_open(pef.bytes, size, memory, need, NULL, 0);
     CHECK(rt != NULL);

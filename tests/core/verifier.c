@@ -6,6 +6,7 @@
 #define SAMBA_SMALL
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/pef_bytes.h"
 #include "tests/lib/pef_checker.h"
@@ -40,13 +41,8 @@ static bytes compiled_net(int net)
     p.pef = path;
     CHECK(device_net_compile(s, net, &p));
     samba_close(s);
-    FILE *f = fopen(path, "rb");
-    CHECK(f != NULL);
-    if (!f) return b;
-    b.at = (uint8_t *)calloc(1, 1 << 20);
-    b.size = b.at ? fread(b.at, 1, 1 << 20, f) : 0;
+    b.at = (uint8_t *)read_whole(path, &b.size);
     CHECK(b.size > HEADER && b.size < 1 << 20);
-    fclose(f);
     remove(path), remove(log_path);
     return b;
 }

@@ -8,21 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/device/export_steps.h"
+#include "tests/lib/files.h"
 
 // ---- The same steps in the executor -------------------------------------------------------------
-
-static char *read_all(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f) return NULL;
-    fseek(f, 0, SEEK_END);
-    *size = (size_t)ftell(f);
-    rewind(f);
-    char *bytes = malloc(*size + 1);
-    if (bytes && fread(bytes, 1, *size, f) != *size) *size = 0;
-    fclose(f);
-    return bytes;
-}
 
 // Does an op overwrite or make what is called so? What none does is a constant in C, if it is there.
 static bool is_made(const samba_pef *pef, const char *name)
@@ -132,7 +120,7 @@ static int drive(const char *path, const char *net, const char *steps)
 {
     char why[400] = "cannot be read, or runs with no label";
     size_t size = 0;
-    char *bytes = read_all(path, &size);
+    char *bytes = read_whole(path, &size);
     size_t needed = bytes ? samba_runtime_bytes(bytes, size, why, sizeof why) : 0;
     void *memory = malloc(needed + 1);
     samba_runtime *rt = NULL;

@@ -6,6 +6,7 @@
 #include "samba.h"
 #include "data.h"
 #include "sha256.h"
+#include "tests/lib/files.h"
 #include "tools/cli/device/commands.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,15 +114,6 @@ static bool make_checkpoint(const net *n, const char *path)
 }
 
 // ---- What it computes ---------------------------------------------------------------------------
-
-static void *read_whole(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    void *bytes = malloc(1 << 20);
-    *size = f && bytes ? fread(bytes, 1, 1 << 20, f) : 0;
-    if (f) fclose(f);
-    return bytes;
-}
 
 // The symbols of a role, in the order of the PEF, as they are now in the session.
 static void hash_symbols(sha256 *hash, samba_session *s, const samba_pef *pef, samba_role role)

@@ -10,6 +10,7 @@
 #include "tools/include/samba/onnx_import.h"
 #define SAMBA_ONNX_EXPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_export.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include <dirent.h>
@@ -20,19 +21,6 @@ static const char *const suites[] = { "node", "simple", "pytorch-operator", "pyt
                                       "real" };
 
 // ---- Files --------------------------------------------------------------------------------------
-
-static void *read_file(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    long n = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    char *bytes = n >= 0 ? malloc((size_t)n + 1) : NULL;
-    bool fine = bytes && fseek(f, 0, SEEK_SET) == 0 && fread(bytes, 1, (size_t)n, f) == (size_t)n;
-    if (f) fclose(f);
-    if (!fine) free(bytes);
-    *size = fine ? (size_t)n : 0;
-    if (fine) bytes[n] = 0;
-    return fine ? bytes : NULL;
-}
 
 // One input_N.pb or output_N.pb: a tensor, or what is in a sequence or optional.
 typedef struct values { onnx_array *item[MAX_ITEMS]; int32_t n, kind; } values;
@@ -80,7 +68,7 @@ static void fix_shape(values *v, const Onnx__TypeProto *type)
 static bool read_values(const char *path, const Onnx__TypeProto *type, values *v, char *why)
 {
     size_t size;
-    char *bytes = read_file(path, &size);
+    char *bytes = read_whole(path, &size);
     v->kind = kind_of(type);
     v->n = 0;
     if (!bytes) return false;
@@ -241,7 +229,7 @@ static bool run_case(const char *folder, run *r)
     memset(r, 0, sizeof *r);
     halves_are_loose = strstr(folder, "test_attention_") != NULL;
     snprintf(file, sizeof file, "%s/model.onnx", folder);
-    void *bytes = read_file(file, &size);
+    void *bytes = read_whole(file, &size);
     ProtobufCMessage *m = bytes ? ox_unpack(&onnx__model_proto__descriptor, bytes, size) : NULL;
     const Onnx__ModelProto *model = (const Onnx__ModelProto *)(const void *)m;
     bool fine = model && model->graph;
@@ -322,7 +310,7 @@ static void run_all(bool say_refused, bool print_cases)
     char **names = calloc(MAX_CASES, sizeof *names), path[600];
     size_t size;
     const char *list_file = getenv("ONNX_LIST");
-    char *list = read_file(list_file ? list_file : "tests/golden/onnx_cases.txt", &size);
+    char *list = read_whole(list_file ? list_file : "tests/golden/onnx_cases.txt", &size);
     int n = list_cases(names), refused = 0, added = 0, passed = 0;
     for (int i = 0; i < n; i++) {
         run r;
@@ -530,11 +518,11 @@ static void fuzz(int turns, uint64_t seed)
     for (int t = 0; t < turns && n > 0; t++) {
         snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(),
                  names[fuzz_next((uint32_t)n)]);
-        uint8_t *bytes = read_file(path, &size);
+        uint8_t *bytes = read_whole(path, &size);
         if (bytes && size > 0 && size < 200000) fuzz_model(bytes, size), fuzz_meaning(bytes, size);
         free(bytes);
         strcpy(strrchr(path, '/'), "/test_data_set_0/input_0.pb");
-        bytes = read_file(path, &size);
+        bytes = read_whole(path, &size);
         if (bytes && size > 0 && size < 200000) fuzz_values(bytes, size);
         free(bytes);
         CHECK(fuzz_held == 0);
@@ -806,7 +794,7 @@ static void test_simple_outputs(void)
                         .inference = true };
     CHECK(samba_compile(s, &p));
     export_program(s);
-    uint8_t *bytes = read_file(model_file, &size);
+    uint8_t *bytes = read_whole(model_file, &size);
     ProtobufCMessage *m = bytes ? ox_unpack(&onnx__model_proto__descriptor, bytes, size) : NULL;
     CHECK(m && is_lean(((const Onnx__ModelProto *)(const void *)m)->graph));
     if (m) protobuf_c_message_free_unpacked(m, NULL);
@@ -852,10 +840,8 @@ static void write_external(Onnx__ModelProto *m, const char *location, const char
     t->n_external_data = 3, t->external_data = list;
     size_t size = onnx__model_proto__get_packed_size(m);
     uint8_t *bytes = malloc(size);
-    FILE *f = fopen(model_file, "wb");
     onnx__model_proto__pack(m, bytes);
-    CHECK(f && fwrite(bytes, 1, size, f) == size);
-    if (f) fclose(f);
+    CHECK(write_whole(model_file, bytes, size));
     free(bytes);
     *t = kept;
 }
@@ -880,14 +866,14 @@ static void test_external_data(void)
     samba_program p = { .outputs = { samba_linear(x, "fc", 3) }, .inference = true };
     CHECK(samba_compile(s, &p));
     export_program(s);
-    uint8_t *bytes = read_file(model_file, &size);
+    uint8_t *bytes = read_whole(model_file, &size);
     Onnx__ModelProto *m = bytes ? onnx__model_proto__unpack(NULL, size, bytes) : NULL;
     CHECK(m && m->graph->n_initializer > 0);
     if (m && m->graph->n_initializer) {
         write_external(m, "onnx_test.data", "96");
         check_model_of(s, 1, 1);
         free(bytes);
-        bytes = read_file(model_file, &size);
+        bytes = read_whole(model_file, &size);
         CHECK(onnx_register_ops(again) && !onnx_trace_bytes(again, bytes, size, NULL, &g));
         CHECK(said(again, "the model itself must be a file"));
         refuse_external(m, "../build/onnx_test.data", "96", "in the model's folder or below");

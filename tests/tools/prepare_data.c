@@ -18,6 +18,7 @@
 #include "tools/cli/util/files.c"
 #include "tools/cli/util/text.c"
 #include "tools/cli/data/lines.c"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <signal.h>
 #include <sys/resource.h>
@@ -495,9 +496,7 @@ static void test_utf8(void)
 
 static void write_file(const char *path, const char *data, size_t size)
 {
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(data, 1, size, f) == size);
-    if (f) fclose(f);
+    CHECK(write_whole(path, data, size));
 }
 
 static bool next_is(lines *l, const char *want, int64_t number)

@@ -9,6 +9,7 @@
 #define SAMBA_PROFILER_FREE(p) counting_free(p)
 #define SAMBA_DRIVER_IMPLEMENTATION
 #include "tools/include/samba/driver.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/hook.h"
 #include <cjson/cJSON.h>
@@ -61,11 +62,8 @@ static int32_t n_sections(samba_session *s, const char *type)
 static char text[1 << 18];
 static const char *read_text(const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[n] = 0;
-    if (f) fclose(f);
-    return f ? text : NULL;
+    text[read_into(path, text, sizeof text - 1)] = 0;
+    return file_exists(path) ? text : NULL;
 }
 static void to_text(const char *more, void *user)
 {

@@ -10,8 +10,8 @@
 #define SAMBA_SAFETENSORS_FREE counting_free
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #include "tools/include/samba/safetensors.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
-#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -25,11 +25,7 @@ static char folder[64], path[128], other[128], why[600];
 static void write_file(const char *file, const void *bytes, size_t size)
 {
     remove(file);                       // quicker than to truncate, which some file systems sync
-    FILE *f = fopen(file, "wb");
-    CHECK(f != NULL);
-    if (!f) return;
-    CHECK(fwrite(bytes, 1, size, f) == size);
-    CHECK(fclose(f) == 0);
+    CHECK(write_whole(file, bytes, size));
 }
 
 // length, header, then data of size bytes: 0, 1, 2 ...
@@ -659,29 +655,12 @@ static void test_what_is_not_finite_is_refused(void)
 }
 
 // How many files the folder of these tests has that somebody writes.
-static int n_temporary(void)
-{
-    int n = 0;
-    DIR *list = opendir(folder);
-    const struct dirent *entry;
-    while (list && (entry = readdir(list)) != NULL) n += strncmp(entry->d_name, "samba-", 6) == 0;
-    if (list) closedir(list);
-    return n;
-}
-
-static bool exists(const char *file)
-{
-    FILE *f = fopen(file, "rb");
-    if (f) fclose(f);
-    return f != NULL;
-}
+static int n_temporary(void) { return count_files(folder, "samba-", ""); }
 
 static bool file_is(const char *file, const char *text)
 {
     char bytes[64] = "";
-    FILE *f = fopen(file, "rb");
-    if (f) bytes[fread(bytes, 1, sizeof bytes - 1, f)] = 0;
-    if (f) fclose(f);
+    read_into(file, bytes, sizeof bytes - 1);
     return strcmp(bytes, text) == 0;
 }
 
@@ -755,7 +734,7 @@ static void test_an_unfinished_file_replaces_nothing(void)
     write_file(left, "left by a killed process", 24);
     CHECK(samba_safetensors_save(path, &e, &data, 1, why, sizeof why) && n_temporary() == 0);
     CHECK(!samba_safetensors_save(folder, &e, &data, 1, why, sizeof why));
-    CHECK(strstr(why, "this is a folder") != NULL && exists(mine) && file_is(mine, "mine"));
+    CHECK(strstr(why, "this is a folder") != NULL && file_exists(mine) && file_is(mine, "mine"));
     remove(mine);
     const float *nothing = NULL;
     CHECK(!samba_safetensors_save(path, &e, &nothing, 1, why, sizeof why));

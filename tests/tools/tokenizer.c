@@ -2,6 +2,7 @@
 // code here, with broken files, and without memory.
 // run: -lcjson -lutf8proc needs:cjson/cJSON.h needs:utf8proc.h
 #include "tests/lib/counting.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdint.h>
 #include <sys/stat.h>
@@ -31,25 +32,6 @@ static uint32_t draw(uint32_t n)
 }
 
 // ---- Files --------------------------------------------------------------------------------------
-static bool put_file(const char *path, const char *text, size_t size)
-{
-    FILE *f = fopen(path, "wb");
-    bool good = f && fwrite(text, 1, size, f) == size;
-    if (f && fclose(f) != 0) good = false;
-    if (!good) printf("cannot write %s\n", path);
-    return good;
-}
-
-static char *get_file(const char *path, size_t *size)       // to be freed; terminated
-{
-    FILE *f = fopen(path, "rb");
-    char *text = (char *)malloc(BIG);
-    *size = f && text ? fread(text, 1, BIG - 1, f) : 0;
-    if (text) text[*size] = 0;
-    if (f) fclose(f);
-    return text;
-}
-
 // A tokenizer of 270 ids, the same each time.
 static samba_tokenizer *small(void)
 {
@@ -60,7 +42,7 @@ static samba_tokenizer *small(void)
 static bool write_tokenizer_json(const char *path, bool pairs, const char *added)
 {
     size_t n, m;
-    char *vocab = get_file(DIR "/vocab.json", &n), *merges = get_file(DIR "/merges.txt", &m);
+    char *vocab = read_whole(DIR "/vocab.json", &n), *merges = read_whole(DIR "/merges.txt", &m);
     char *out = (char *)malloc(BIG), *p = out;
     p += sprintf(p, "{\"version\": \"1.0\", \"truncation\": null, \"added_tokens\": %s,\n"
                     "\"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
@@ -77,7 +59,7 @@ static bool write_tokenizer_json(const char *path, bool pairs, const char *added
         p += sprintf(p, pairs ? "%s[\"%s\", \"%s\"]" : "%s\"%s %s\"", comma, line, space + 1);
     }
     p += sprintf(p, "]}}\n");
-    bool good = put_file(path, out, (size_t)(p - out));
+    bool good = write_whole(path, out, (size_t)(p - out));
     free(vocab), free(merges), free(out);
     return good;
 }
@@ -506,20 +488,20 @@ static void test_training(void)
 
 static void test_save(void)
 {
-    size_t n, m, k;
+    size_t n, m;
     samba_tokenizer *t = small(), *back;
     CHECK(samba_tokenizer_add_special(t, "\xE2\x82\xAC \"q\" \\ \x01\n", why, sizeof why));
-    CHECK(put_file(DIR "/vocab.json.tmp", "mine", 4));
+    CHECK(write_whole(DIR "/vocab.json.tmp", "mine", 4));
     CHECK(samba_tokenizer_save(t, DIR, why, sizeof why));
     back = samba_tokenizer_open(DIR "/", why, sizeof why);
     if (!back) test_fail(why, __FILE__, __LINE__);
     CHECK(same_tokenizer(t, back));
-    char *first = get_file(DIR "/vocab.json", &n);
+    char *first = read_whole(DIR "/vocab.json", &n);
     CHECK(back && samba_tokenizer_save(back, DIR, why, sizeof why));
-    char *second = get_file(DIR "/vocab.json", &m);
+    char *second = read_whole(DIR "/vocab.json", &m);
     CHECK(n == m && n > 1000 && memcmp(first, second, n) == 0);
     free(first), free(second);
-    first = get_file(DIR "/vocab.json.tmp", &n);        // somebody else's
+    first = read_whole(DIR "/vocab.json.tmp", &n);        // somebody else's
     CHECK(first && n == 4 && memcmp(first, "mine", 4) == 0);
     free(first);
     samba_tokenizer_close(back);
@@ -532,7 +514,7 @@ static void test_save(void)
     CHECK(!samba_tokenizer_save(t, DIR "/taken", why, sizeof why) && strstr(why, "merges.txt"));
     CHECK(!fopen(DIR "/taken/vocab.json", "rb"));       // both or none
     mkdir(DIR "/json", 0777);
-    CHECK(put_file(DIR "/json/tokenizer.json", "{}", 2));
+    CHECK(write_whole(DIR "/json/tokenizer.json", "{}", 2));
     CHECK(!samba_tokenizer_save(t, DIR "/json", why, sizeof why) && strstr(why, "in the way"));
     CHECK(samba_tokenizer_add_special(t, "\xC3\xA9t\xC3\xA9", why, sizeof why));
     CHECK(!samba_tokenizer_save(t, DIR, why, sizeof why) && strstr(why, "other bytes"));
@@ -553,7 +535,7 @@ static void test_ids_in_any_order(void)
     CHECK(samba_tokenizer_save(t, DIR, why, sizeof why));
     int32_t n = samba_tokenizer_encode(t, lesson, strlen(lesson), ids_of, BIG);
     samba_tokenizer_close(t);
-    char *vocab = get_file(DIR "/vocab.json", &size);
+    char *vocab = read_whole(DIR "/vocab.json", &size);
     char *first = strstr(vocab, "\"!\": 0,"), *last = strstr(vocab, "\"at\": 256");
     CHECK(first && last);
     if (!first || !last) return;
@@ -562,7 +544,7 @@ static void test_ids_in_any_order(void)
     first += strlen("\"!\": 0,");
     p += sprintf(p, "%.*s\"at\": 0", (int)(last - first), first);
     p += sprintf(p, "%s", last + strlen("\"at\": 256"));
-    CHECK(put_file(DIR "/swapped.json", swapped, (size_t)(p - swapped)));
+    CHECK(write_whole(DIR "/swapped.json", swapped, (size_t)(p - swapped)));
     free(vocab), free(swapped);
     other = samba_tokenizer_open_files(DIR "/swapped.json", DIR "/merges.txt", why, sizeof why);
     if (!other) test_fail(why, __FILE__, __LINE__);
@@ -585,13 +567,13 @@ static void test_other_forms(void)
     size_t n;
     samba_tokenizer *t = small(), *other;
     CHECK(samba_tokenizer_save(t, DIR, why, sizeof why));
-    char *merges = get_file(DIR "/merges.txt", &n), *crlf = (char *)malloc(2 * n + 10), *p = crlf;
+    char *merges = read_whole(DIR "/merges.txt", &n), *crlf = (char *)malloc(2 * n + 10), *p = crlf;
     for (char *q = strchr(merges, '\n') + 1; *q; q++) {         // without the version, too
         if (*q == '\n') *p++ = '\r';
         *p++ = *q;
     }
     p += sprintf(p, "\r\n\n");
-    CHECK(put_file(DIR "/crlf.txt", crlf, (size_t)(p - crlf)));
+    CHECK(write_whole(DIR "/crlf.txt", crlf, (size_t)(p - crlf)));
     free(merges), free(crlf);
     other = samba_tokenizer_open_files(DIR "/vocab.json", DIR "/crlf.txt", why, sizeof why);
     CHECK(same_tokenizer(t, other));
@@ -605,11 +587,11 @@ static void test_other_forms(void)
     }
     CHECK(samba_tokenizer_add_special(t, "<x>", why, sizeof why));
     const char *two = "{\"<x>\": 270, \"<|endoftext|>\": 269}", *bad = "{\"<x>\": 271}";
-    CHECK(put_file(DIR "/added_tokens.json", two, strlen(two)));
+    CHECK(write_whole(DIR "/added_tokens.json", two, strlen(two)));
     other = samba_tokenizer_open(DIR, why, sizeof why);
     CHECK(same_tokenizer(t, other));
     samba_tokenizer_close(other);
-    CHECK(put_file(DIR "/added_tokens.json", bad, strlen(bad)));
+    CHECK(write_whole(DIR "/added_tokens.json", bad, strlen(bad)));
     CHECK(!samba_tokenizer_open(DIR, why, sizeof why) && strstr(why, "\"<x>\" is 271"));
     CHECK(strstr(why, "added_tokens.json") != NULL);
     remove(DIR "/added_tokens.json");
@@ -701,7 +683,7 @@ static void write_said(const folder_case *c, bool write)
     char path[200];
     for (int i = 0; i < 3 && c->file[i]; i++) {
         snprintf(path, sizeof path, SAID "/%s", c->file[i]);
-        if (write) CHECK(put_file(path, c->json[i], strlen(c->json[i])));
+        if (write) CHECK(write_whole(path, c->json[i], strlen(c->json[i])));
         else remove(path);
     }
 }
@@ -892,8 +874,8 @@ static void test_broken(void)
         const char *good = b->file == 'v' ? DIR "/vocab.json" : b->file == 'm' ? DIR "/merges.txt"
                                                                                : DIR "/good.json";
         size_t size;
-        char *text = get_file(good, &size), *bad = changed(text, &size, b);
-        bool ready = bad && put_file(DIR "/bad", bad, size);
+        char *text = read_whole(good, &size), *bad = changed(text, &size, b);
+        bool ready = bad && write_whole(DIR "/bad", bad, size);
         free(text), free(bad);
         memset(why, 0, sizeof why);
         t = b->file == 't' ? samba_tokenizer_open(DIR "/bad", why, sizeof why)
@@ -915,10 +897,10 @@ static void test_truncated(void)
     const char *files[] = { DIR "/vocab.json", DIR "/merges.txt", DIR "/good.json" };
     for (int f = 0; f < 3; f++) {
         size_t size;
-        char *text = get_file(files[f], &size);
+        char *text = read_whole(files[f], &size);
         while (size && text[size - 1] == '\n') size--;
         for (size_t n = 0; n < size; n += f == 1 ? 1 : 13) {
-            CHECK(put_file(DIR "/bad", text, n));
+            CHECK(write_whole(DIR "/bad", text, n));
             memset(why, 0, sizeof why);
             samba_tokenizer *t =
                 f == 2 ? samba_tokenizer_open(DIR "/bad", why, sizeof why)
@@ -940,7 +922,7 @@ static void test_mutated(void)
     static const char bytes[] = "\"\\:,{}[]0129-eu \n\xC4\x80\xFF";
     size_t size;
     int taken = 0, refused = 0;
-    char *good = get_file(DIR "/good.json", &size), *text = (char *)malloc(size + 100);
+    char *good = read_whole(DIR "/good.json", &size), *text = (char *)malloc(size + 100);
     random_state = 3;
     for (int round = 0; round < 3000; round++) {
         size_t n = size;
@@ -951,7 +933,7 @@ static void test_mutated(void)
             if (how == 1) memmove(text + at, text + at + length, n - at - length), n -= length;
             if (how == 2) memmove(text + at + length, text + at, n - at), n += length;
         }
-        CHECK(put_file(DIR "/bad", text, n));
+        CHECK(write_whole(DIR "/bad", text, n));
         why[0] = 0;
         samba_tokenizer *t = samba_tokenizer_open(DIR "/bad", why, sizeof why);
         if (t) taken++;
@@ -976,12 +958,12 @@ static void test_missing_files(void)
     CHECK(strstr(why, "without tokenizer.json, and without vocab.json and merges.txt") != NULL);
     mkdir(DIR "/half", 0777);
     remove(DIR "/half/vocab.json");
-    CHECK(put_file(DIR "/half/merges.txt", "a b", 3));
+    CHECK(write_whole(DIR "/half/merges.txt", "a b", 3));
     CHECK(!samba_tokenizer_open(DIR "/half", why, sizeof why) && strstr(why, "neither vocab.json"));
     size_t size;
-    char *vocab = get_file(DIR "/vocab.json", &size);
+    char *vocab = read_whole(DIR "/vocab.json", &size);
     remove(DIR "/half/merges.txt");
-    CHECK(put_file(DIR "/half/vocab.json", vocab, size));
+    CHECK(write_whole(DIR "/half/vocab.json", vocab, size));
     free(vocab);
     CHECK(!samba_tokenizer_open(DIR "/half", why, sizeof why));
     CHECK(strstr(why, "half/merges.txt: cannot be opened") != NULL);
