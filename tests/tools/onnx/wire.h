@@ -24,7 +24,8 @@ static inline void put(wire *w, const void *bytes, size_t n)
 
 static inline void put_varint(wire *w, uint64_t v)
 {
-    for (; v >= 128; v >>= 7) put(w, &(uint8_t){ (uint8_t)(v | 128) }, 1);
+    for (; v >= 128; v >>= 7)
+        put(w, &(uint8_t){ (uint8_t)(v | 128) }, 1);
     put(w, &(uint8_t){ (uint8_t)v }, 1);
 }
 
@@ -92,7 +93,8 @@ static inline void put_ints_attribute(wire *node, const char *name, int n, const
 {
     wire a = { 0 };
     put_text(&a, 1, name);
-    for (int i = 0; i < n; i++) put_int(&a, 8, values[i]);
+    for (int i = 0; i < n; i++)
+        put_int(&a, 8, values[i]);
     put_int(&a, 20, 7);
     put_message(node, 5, a);
 }
@@ -143,13 +145,17 @@ static inline wire value_info(const char *name, int type, const char *dims)
     put_text(&info, 1, name);
     for (const char *p = dims ? dims : ""; *p; p += strcspn(p, " "), p += *p == ' ') {
         wire dim = { 0 };
-        if ((*p >= '0' && *p <= '9') || *p == '-') put_int(&dim, 1, atoll(p));
-        else if (*p != '?') put_bytes(&dim, 2, p, strcspn(p, " "));
+        if ((*p >= '0' && *p <= '9') || *p == '-')
+            put_int(&dim, 1, atoll(p));
+        else if (*p != '?')
+            put_bytes(&dim, 2, p, strcspn(p, " "));
         put_message(&shape, 1, dim);
     }
     put_int(&tensor, 1, type);
-    if (dims) put_message(&tensor, 2, shape);
-    else free(shape.at);
+    if (dims)
+        put_message(&tensor, 2, shape);
+    else
+        free(shape.at);
     put_message(&kind, 1, tensor);
     put_message(&info, 2, kind);
     return info;
@@ -159,7 +165,8 @@ static inline wire value_info(const char *name, int type, const char *dims)
 static inline size_t elements_of(const char *dims)
 {
     size_t n = 1;
-    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ') n *= (size_t)atoll(p);
+    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ')
+        n *= (size_t)atoll(p);
     return n;
 }
 
@@ -168,7 +175,8 @@ static inline wire shaped_tensor(const char *name, int type, const char *dims, c
                                  size_t size)
 {
     wire t = { 0 };
-    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ') put_int(&t, 1, atoll(p));
+    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ')
+        put_int(&t, 1, atoll(p));
     put_int(&t, 2, type);
     put_text(&t, 8, name);
     put_bytes(&t, 9, data, size);
