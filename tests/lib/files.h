@@ -1,4 +1,5 @@
-// Whole files, and which ones a folder has. Include where malloc and free are those of the C library.
+// Whole files, and which ones a folder has. Include where malloc and free are those of the C
+// library.
 #ifndef FILES_H
 #define FILES_H
 
