@@ -137,11 +137,13 @@ $(GPT): $B/%: examples/%.c samba.h $(COMPANIONS) | ready-gpt
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) $(if $(findstring 06,$@),$(HDF5)) -lcjson -lutf8proc -lm -pthread
 
-$B/random: tests/core/random.c tests/lib/random_run.h samba.h
+RANDOM = tests/core/random.c tests/lib/random_run.h tests/lib/test.h \
+    tools/include/samba/parallel.h samba.h
+$B/random: $(RANDOM)
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -o $@ $< $(LDFLAGS) -lm -pthread
 
-$B/random_asan: tests/core/random.c tests/lib/random_run.h samba.h
+$B/random_asan: $(RANDOM)
 	@mkdir -p $B
 	$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -DSAMBA_ASSERTS -I. -o $@ $< \
 	    $(LDFLAGS) -lm -pthread
@@ -171,10 +173,10 @@ $B/samba-view: $(VIEW_CLI) $(wildcard tools/cli/*/*.h) build/view_page.h samba.h
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -Itools/include -o $@ $(VIEW_CLI) $(LDFLAGS) -lm -pthread
 
-# Not in $B: the source includes it by this path.
+# Not in $B: the source includes it by this path. Whoever compiles it meanwhile reads a whole one.
 build/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
 	@mkdir -p $(@D)
-	tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*) >$@
+	@new=$@.$$$$ && tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*) >$$new && mv $$new $@
 
 ONNX_CLI = tools/cli/onnx.c tools/cli/util/text.c
 $B/samba-onnx: $(ONNX_CLI) $(COMPANIONS) $(wildcard tools/include/samba/onnx/*.h) \
@@ -197,4 +199,6 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run learn web gpt test quick test-one check full asan tsan random random-asan fuzz faults device lesson-device glass-box tiny-nets bare hidden lint tools bench bench-small lenet install packages clean help
+.PHONY: all run gpt test quick test-one check full asan tsan random random-asan fuzz faults \
+    mutants learn device lesson-device glass-box tiny-nets hidden bare lint tools bench \
+    bench-small lenet web install docs pictures packages clean help

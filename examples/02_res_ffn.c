@@ -25,13 +25,13 @@
 enum { SIDE = 28, PIXELS = SIDE * SIDE, HIDDEN = 512, CLASSES = 10 };
 
 typedef struct options {
-    samba_app_args app;                     // SambaFlow's: command, batch_size, pef, inference ...
+    samba_app_args app; // SambaFlow's: command, batch_size, pef, inference ...
     const char *data, *checkpoint;
     int32_t epochs;
-    float lr;                               // of the first step
+    float lr; // of the first step
     bool resume;
-    const char *report;                     // folder of curves and of report.html
-    const char *replay;                     // file for the run of the first NaN or infinity
+    const char *report; // folder of curves and of report.html
+    const char *replay; // file for the run of the first NaN or infinity
     int argc;
     char **argv;
 } options;
@@ -40,7 +40,7 @@ typedef struct options {
 
 typedef struct model {
     samba_tensor *image, *label, *logits, *loss;
-    samba_report *report;                   // NULL: none is wanted
+    samba_report *report; // NULL: none is wanted
 } model;
 
 // x (B,784) -> logits (B,10). Calling an op records it; nothing is computed here.
@@ -59,16 +59,16 @@ static samba_tensor *res_ffn(samba_tensor *x)
 // Compiling and loading both begin here: a PEF is loaded only for the graph it was compiled from.
 static samba_program trace(samba_session *s, const options *o, model *m)
 {
-    int32_t rows = samba_app_rows(&o->app);     // of a batch, or of a part of it: -mb
-    m->image  = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(rows, PIXELS));
-    m->label  = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows));
+    int32_t rows = samba_app_rows(&o->app); // of a batch, or of a part of it: -mb
+    m->image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(rows, PIXELS));
+    m->label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows));
     m->logits = res_ffn(m->image);
-    m->loss   = samba_cross_entropy(m->logits, m->label);
+    m->loss = samba_cross_entropy(m->logits, m->label);
     samba_program p = { .name = "res_ffn", .outputs = { m->logits } };
     p.inference = o->app.inference;
     p.microbatches = samba_app_parts(&o->app);
     if (!p.inference) {
-        p.loss  = m->loss;
+        p.loss = m->loss;
         p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = o->lr, .momentum = 0.9f };
     }
     return p;
@@ -85,10 +85,18 @@ static samba_loader *load(samba_session *s, const options *o, samba_idx *idx, bo
 {
     static const char *const names[] = { "image", "label" };
     int batch = o->app.batch_size, per_epoch = idx->n / batch;
-    samba_dataset d = { .n = idx->n, .batch = batch, .fill = samba_idx_fill, .user = idx,
-                        .writes = idx->row, .shuffle = training, .drop_last = training };
+    samba_dataset d = { .n = idx->n,
+                        .batch = batch,
+                        .fill = samba_idx_fill,
+                        .user = idx,
+                        .writes = idx->row,
+                        .shuffle = training,
+                        .drop_last = training };
     samba_loader_opts opts = { 0 };
-    if (training) opts.pass = steps / per_epoch, opts.batch = steps % per_epoch;
+    if (training) {
+        opts.pass = steps / per_epoch;
+        opts.batch = steps % per_epoch;
+    }
     return samba_loader_open_dataset(s, &d, names, 2, &opts);
 }
 
@@ -96,13 +104,19 @@ static samba_loader *load(samba_session *s, const options *o, samba_idx *idx, bo
 
 static samba_report *open_report(samba_session *s, const options *o, int per_epoch, int step)
 {
-    static const char *const classes[CLASSES] = { "T-shirt", "Trousers", "Pullover", "Dress",
-        "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Boot" };
-    samba_report_opts opts = { .title = "ResFFN on Fashion-MNIST", .folder = o->report,
-                               .steps = per_epoch * o->epochs, .first = step,
-                               .batch = o->app.batch_size, .gradients = 10,
-                               .n_classes = CLASSES, .classes = classes,
-                               .argc = o->argc, .argv = o->argv };
+    static const char *const classes[CLASSES]
+        = { "T-shirt", "Trousers", "Pullover", "Dress", "Coat",
+            "Sandal",  "Shirt",    "Sneaker",  "Bag",   "Boot" };
+    samba_report_opts opts = { .title = "ResFFN on Fashion-MNIST",
+                               .folder = o->report,
+                               .steps = per_epoch * o->epochs,
+                               .first = step,
+                               .batch = o->app.batch_size,
+                               .gradients = 10,
+                               .n_classes = CLASSES,
+                               .classes = classes,
+                               .argc = o->argc,
+                               .argv = o->argv };
     return samba_report_open(s, &opts);
 }
 
@@ -114,7 +128,8 @@ static void report_row(const model *m, int b, const float *logits, int label, in
     float high = (1 - fashion.mean) / fashion.deviation;
     samba_report_image image = { samba_read(m->image) + b * PIXELS, 1, SIDE, SIDE, low, high };
     double sum = 0;
-    for (int c = 0; c < CLASSES; c++) sum += exp((double)logits[c] - (double)logits[guess]);
+    for (int c = 0; c < CLASSES; c++)
+        sum += exp((double)logits[c] - (double)logits[guess]);
     samba_report_prediction(m->report, label, guess);
     samba_report_sample(m->report, &image, label, guess, 1 / sum);
 }
@@ -126,13 +141,13 @@ static volatile sig_atomic_t interrupted;
 static void on_interrupt(int signal_number)
 {
     interrupted = 1;
-    signal(signal_number, SIG_DFL);         // a second Ctrl-C ends the program at once
+    signal(signal_number, SIG_DFL); // a second Ctrl-C ends the program at once
 }
 
 typedef struct progress {
-    double epoch_start, loss;               // loss: mean of this epoch
-    double shown;                           // when the bar was drawn last
-    int steps;                              // of this epoch, in this process
+    double epoch_start, loss; // loss: mean of this epoch
+    double shown;             // when the bar was drawn last
+    int steps;                // of this epoch, in this process
 } progress;
 
 // Redraws the bar, if there is a terminal, ten times a second. steps_left: to the end of training.
@@ -153,8 +168,8 @@ static void show_epoch(const progress *p, const options *o, int epoch)
 {
     double time = samba_seconds() - p->epoch_start;
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%90s\r", "");
-    printf("epoch %d/%d  loss %.4f  %.0f samples/s  %.1f s\n",
-           epoch + 1, o->epochs, p->loss, p->steps * o->app.batch_size / time, time);
+    printf("epoch %d/%d  loss %.4f  %.0f samples/s  %.1f s\n", epoch + 1, o->epochs, p->loss,
+           p->steps * o->app.batch_size / time, time);
     fflush(stdout);
 }
 
@@ -164,16 +179,17 @@ static void show_epoch(const progress *p, const options *o, int epoch)
 static bool train(samba_session *s, const options *o, const model *m, samba_idx *images)
 {
     int per_epoch = images->n / o->app.batch_size, steps = per_epoch * o->epochs;
-    int step = samba_read_i32(samba_tensor_by_name(s, "step"))[0];  // it travels in the checkpoint
+    int step = samba_read_i32(samba_tensor_by_name(s, "step"))[0]; // it travels in the checkpoint
     samba_loader *loader = load(s, o, images, true, step);
     samba_replay *replay = samba_replay_open(s, o->replay);
     samba_set_train(s, true);
     for (int epoch = step / per_epoch; step < steps && samba_ok(s) && !interrupted; epoch++) {
         progress p = { .epoch_start = samba_seconds() };
         while (!interrupted && samba_loader_next(loader, NULL) == 1) {
-            samba_set(s, "lr", (double)o->lr * (1 - (double)step / steps));     // falls to 0
+            samba_set(s, "lr", (double)o->lr * (1 - (double)step / steps)); // falls to 0
             if (!samba_replay_run(replay, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT)) break;
-            step++, p.steps++;
+            step++;
+            p.steps++;
             p.loss += ((double)samba_read(m->loss)[0] - p.loss) / p.steps;
             samba_report_step(m->report, step, (double)samba_read(m->loss)[0]);
             if (!m->report)
@@ -245,9 +261,13 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
 
 int main(int argc, char **argv)
 {
-    options o = { .app = { .batch_size = 64 }, .data = "/usr/share/datasets/fashion-mnist",
-                  .checkpoint = "res_ffn.ckpt", .epochs = 5, .lr = 0.05f,
-                  .argc = argc, .argv = argv };
+    options o = { .app = { .batch_size = 64 },
+                  .data = "/usr/share/datasets/fashion-mnist",
+                  .checkpoint = "res_ffn.ckpt",
+                  .epochs = 5,
+                  .lr = 0.05f,
+                  .argc = argc,
+                  .argv = argv };
     const samba_flag flags[] = {
         { "lr", SAMBA_FLAG_POSITIVE, &o.lr, "learning rate of the first step, default 0.05" },
     };
@@ -266,15 +286,15 @@ int main(int argc, char **argv)
 
     model m = { 0 };
     bool done = true;
-    samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
-                                                 .seed = (uint64_t)o.app.seed });
+    samba_session *s
+        = samba_open(&(samba_desc){ .threads = o.app.threads, .seed = (uint64_t)o.app.seed });
     samba_program program = trace(s, &o, &m);
     if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)
-        samba_app_driver(s, &o.app, &program);      // compile, measure-performance ...
+        samba_app_driver(s, &o.app, &program); // compile, measure-performance ...
     else if (!o.app.pef || o.epochs < 1)
         samba_fail(s, SAMBA_EARG, "%s needs --pef FILE and at least one epoch", o.app.command);
     else if (samba_app_load(s, &o.app, &program))
         done = run_or_test(s, &o, &m, argv[0]);
-    int failed = samba_close(s);            // 1 if an error stands: it was printed
+    int failed = samba_close(s); // 1 if an error stands: it was printed
     return failed ? failed : done ? 0 : 130;
 }

@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 enum { SIDE = 28, CLASSES = 10, BATCH = 64 };
-static const double LR = 0.003;             // learning rate of the first step
+
+static const double LR = 0.003; // learning rate of the first step
 
 typedef struct model {
     samba_tensor *image, *label, *logits, *loss;
-    samba_report_opts report;               // its folder is NULL: none is wanted
-    samba_replay *replay;                   // runs each step, and keeps the one that makes a NaN
+    samba_report_opts report; // its folder is NULL: none is wanted
+    samba_replay *replay;     // runs each step, and keeps the one that makes a NaN
 } model;
 
 // ---- The model ----------------------------------------------------------------------------------
@@ -34,10 +35,10 @@ static samba_tensor *lenet(samba_tensor *x)
 {
     const samba_pool_opts by_2 = { .kernel = { 2, 2 } };
     samba_tensor *h = samba_conv2d(x, "conv1", 6, 5, &(samba_conv_opts){ .padding = { 2, 2 } });
-    h = samba_max_pool2d(samba_relu(h), &by_2);                 // (B,6,14,14)
-    h = samba_conv2d(h, "conv2", 16, 5, NULL);                  // (B,16,10,10)
-    h = samba_max_pool2d(samba_relu(h), &by_2);                 // (B,16,5,5)
-    h = samba_flatten(h, 1);                                    // (B,400)
+    h = samba_max_pool2d(samba_relu(h), &by_2); // (B,6,14,14)
+    h = samba_conv2d(h, "conv2", 16, 5, NULL);  // (B,16,10,10)
+    h = samba_max_pool2d(samba_relu(h), &by_2); // (B,16,5,5)
+    h = samba_flatten(h, 1);                    // (B,400)
     h = samba_relu(samba_linear(h, "fc1", 120));
     h = samba_relu(samba_linear(h, "fc2", 84));
     return samba_linear(h, "fc3", CLASSES);
@@ -51,16 +52,23 @@ static const samba_idx fashion = { .mean = 0.2860f, .deviation = 0.3530f };
 static samba_loader *load(samba_session *s, samba_idx *idx, bool training)
 {
     static const char *const names[] = { "image", "label" };
-    samba_dataset d = { .n = idx->n, .batch = BATCH, .fill = samba_idx_fill, .user = idx,
-                        .writes = idx->row, .shuffle = training, .drop_last = training };
+    samba_dataset d = { .n = idx->n,
+                        .batch = BATCH,
+                        .fill = samba_idx_fill,
+                        .user = idx,
+                        .writes = idx->row,
+                        .shuffle = training,
+                        .drop_last = training };
     return samba_loader_open_dataset(s, &d, names, 2, NULL);
 }
 
 // How far an epoch is: on a terminal in one line, elsewhere a line for each quarter.
 static void show_progress(int done, int n, double loss)
 {
-    if (isatty(1)) printf("\rbatch %d/%d  loss %.4f ", done, n, loss);
-    else if (done % (n / 4 + 1) == 0) printf("batch %d/%d  loss %.4f\n", done, n, loss);
+    if (isatty(1))
+        printf("\rbatch %d/%d  loss %.4f ", done, n, loss);
+    else if (done % (n / 4 + 1) == 0)
+        printf("batch %d/%d  loss %.4f\n", done, n, loss);
     if (isatty(1) && done == n) printf("\r%40s\r", "");
     fflush(stdout);
 }
@@ -141,28 +149,37 @@ int main(int argc, char **argv)
     int epochs = 10;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(argv[i], "--data")) data = value;
-        else if (!strcmp(argv[i], "--report")) folder = value;
-        else if (!strcmp(argv[i], "--epochs") && atoi(value) > 0) epochs = atoi(value);
+        if (!strcmp(argv[i], "--data"))
+            data = value;
+        else if (!strcmp(argv[i], "--report"))
+            folder = value;
+        else if (!strcmp(argv[i], "--epochs") && atoi(value) > 0)
+            epochs = atoi(value);
         else {
             bool help = !strcmp(argv[i], "--help");
-            fprintf(help ? stdout : stderr, "usage: lenet [--epochs N] [--data FOLDER] "
+            fprintf(help ? stdout : stderr,
+                    "usage: lenet [--epochs N] [--data FOLDER] "
                     "[--report FOLDER]\n");
             return help ? 0 : 2;
         }
     }
     samba_session *s = samba_open(NULL);
     model m;
-    m.image  = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(BATCH, 1, SIDE, SIDE));
-    m.label  = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(BATCH));
+    m.image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(BATCH, 1, SIDE, SIDE));
+    m.label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(BATCH));
     m.logits = lenet(m.image);
-    m.loss   = samba_cross_entropy(m.logits, m.label);
-    m.report = (samba_report_opts){ .title = "LeNet on Fashion-MNIST", .folder = folder,
-                                    .batch = BATCH, .gradients = 10, .n_classes = CLASSES,
-                                    .argc = argc, .argv = argv };
-    samba_compile(s, &(samba_program){
-        .loss = m.loss, .outputs = { m.logits },
-        .optim = { .kind = SAMBA_ADAMW, .lr = (float)LR } });
+    m.loss = samba_cross_entropy(m.logits, m.label);
+    m.report = (samba_report_opts){ .title = "LeNet on Fashion-MNIST",
+                                    .folder = folder,
+                                    .batch = BATCH,
+                                    .gradients = 10,
+                                    .n_classes = CLASSES,
+                                    .argc = argc,
+                                    .argv = argv };
+    samba_compile(s,
+                  &(samba_program){ .loss = m.loss,
+                                    .outputs = { m.logits },
+                                    .optim = { .kind = SAMBA_ADAMW, .lr = (float)LR } });
     m.replay = samba_replay_open(s, "lenet.replay");
     if (samba_ok(s)) train_and_test(s, &m, data, epochs);
     samba_replay_close(m.replay);

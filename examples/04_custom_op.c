@@ -13,7 +13,7 @@ static void mish_kernel(const samba_args *a)
 {
     const float *x = a->in[0];
     for (int64_t i = a->begin; i < a->end; i++) {
-        float softplus = x[i] > 20 ? x[i] : log1pf(expf(x[i]));     // e^x would overflow
+        float softplus = x[i] > 20 ? x[i] : log1pf(expf(x[i])); // e^x would overflow
         a->out[0][i] = x[i] * tanhf(softplus);
     }
 }
@@ -29,8 +29,12 @@ static void mish_vjp(samba_vjp *g)
 }
 
 // "*->*": any shape in, the same shape out. Users' numbers in PEF files begin at 0x8000.
-static const samba_op mish_op = { .name = "mish", .wire = 0x8000, .signature = "*->*", .cost = 60,
-                                  .kernel = mish_kernel, .vjp = mish_vjp };
+static const samba_op mish_op = { .name = "mish",
+                                  .wire = 0x8000,
+                                  .signature = "*->*",
+                                  .cost = 60,
+                                  .kernel = mish_kernel,
+                                  .vjp = mish_vjp };
 
 static samba_tensor *mish(samba_tensor *x)
 {
@@ -48,16 +52,19 @@ static int check_gradient(double *worst)
     samba_session *s = samba_open(NULL);
     samba_register_op(s, &mish_op);
     samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(N));
-    samba_tensor *y  = mish(in);
+    samba_tensor *y = mish(in);
     samba_tensor *dx = samba_grad(y, in);
     samba_compile(s, &(samba_program){ .outputs = { y, dx }, .inference = true });
 
-    for (int i = 0; i < N; i++) x[i] = (float)(i - N / 2) / 4;      // -5 ... 5
-    for (int i = 0; i < N; i++) moved[i] = x[i] + h;
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i - N / 2) / 4; // -5 ... 5
+    for (int i = 0; i < N; i++)
+        moved[i] = x[i] + h;
     samba_write_bytes(in, moved, sizeof moved);
     samba_run(s, SAMBA_FWD);
     samba_copy_out(y, up, sizeof up);
-    for (int i = 0; i < N; i++) moved[i] = x[i] - h;
+    for (int i = 0; i < N; i++)
+        moved[i] = x[i] - h;
     samba_write_bytes(in, moved, sizeof moved);
     samba_run(s, SAMBA_FWD);
     samba_copy_out(y, down, sizeof down);
@@ -83,12 +90,12 @@ static int fit_sine(float *first_loss, float *last_loss)
     float x[BATCH], y[BATCH];
     samba_session *s = samba_open(NULL);
     samba_register_op(s, &mish_op);
-    samba_tensor *in   = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(BATCH, 1));
+    samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(BATCH, 1));
     samba_tensor *want = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(BATCH, 1));
-    samba_tensor *h    = mish(samba_linear(in, "hidden", 32));
+    samba_tensor *h = mish(samba_linear(in, "hidden", 32));
     samba_tensor *loss = samba_mse(samba_linear(h, "out", 1), want, SAMBA_REDUCE_MEAN);
-    samba_compile(s, &(samba_program){
-        .loss = loss, .optim = { .kind = SAMBA_ADAM, .lr = 0.01f } });
+    samba_compile(s,
+                  &(samba_program){ .loss = loss, .optim = { .kind = SAMBA_ADAM, .lr = 0.01f } });
 
     for (int b = 0; b < BATCH; b++) {
         x[b] = 4.0f * (float)b / (BATCH - 1) - 2.0f;

@@ -28,31 +28,34 @@
 typedef struct options {
     samba_app_args app;
     const char *text, *folder, *prompt, *replay;
-    int32_t length, layers, heads, width, vocab_size;   // of the model
+    int32_t length, layers, heads, width, vocab_size; // of the model
     int32_t steps, sample_every, tokens, top_k;
     float lr, temperature;
     int32_t seed;
     bool resume;
 } options;
 
-static char why[400];                           // the reason, when a file cannot be used
+static char why[400]; // the reason, when a file cannot be used
 
 // ---- The model: a training graph and two that write, all with the same weights -----------------
 
 typedef struct model {
     gpt2_config config;
-    samba_tensor *ids, *labels, *loss;          // (B,T) (B,T) ()
+    samba_tensor *ids, *labels, *loss; // (B,T) (B,T) ()
     samba_generator writer;
     samba_tensor **params;
-    samba_optim optims[3];                      // embeddings, other matrices, biases and norms
+    samba_optim optims[3]; // embeddings, other matrices, biases and norms
 } model;
 
 static gpt2_config small_gpt(const options *o)
 {
     gpt2_config c = gpt2_config_default();
-    c.n_layer = o->layers, c.n_head = o->heads, c.n_embd = o->width;
-    c.n_positions = o->length, c.vocab_size = o->vocab_size;
-    c.attn_pdrop = c.embd_pdrop = c.resid_pdrop = 0;    // it sees most of the text only once
+    c.n_layer = o->layers;
+    c.n_head = o->heads;
+    c.n_embd = o->width;
+    c.n_positions = o->length;
+    c.vocab_size = o->vocab_size;
+    c.attn_pdrop = c.embd_pdrop = c.resid_pdrop = 0; // it sees most of the text only once
     c.bos_token_id = c.eos_token_id = o->vocab_size - 1;
     return c;
 }
@@ -61,14 +64,16 @@ static bool trace_training(samba_session *s, const options *o, model *m, samba_p
 {
     samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = o->lr, .beta2 = 0.99f, .weight_decay = 0.1f };
     samba_begin_graph(s, "train");
-    m->ids    = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(o->app.batch_size, o->length));
+    m->ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(o->app.batch_size, o->length));
     m->labels = samba_input(s, "labels", SAMBA_I32, SAMBA_SHAPE(o->app.batch_size, o->length));
-    m->loss   = samba_cross_entropy(gpt2_logits(&m->config, m->ids, NULL), m->labels);
+    m->loss = samba_cross_entropy(gpt2_logits(&m->config, m->ids, NULL), m->labels);
     m->params = (samba_tensor **)malloc((size_t)gpt2_n_params(&m->config) * sizeof *m->params);
     if (!m->params) return samba_fail(s, SAMBA_ENOMEM, "no memory for a list of parameters");
     if (!gpt2_optims(s, &m->config, &adamw, m->params, m->optims, why, sizeof why))
         return samba_fail(s, SAMBA_EARG, "%s", why);
-    p->loss = m->loss, p->optims = m->optims, p->n_optims = 3;
+    p->loss = m->loss;
+    p->optims = m->optims;
+    p->n_optims = 3;
     p->max_grad_norm = 1;
     return true;
 }
@@ -80,7 +85,8 @@ static samba_program trace(samba_session *s, const options *o, model *m)
     if (!gpt2_config_check(&m->config, why, sizeof why)) samba_fail(s, SAMBA_EARG, "%s", why);
     if (samba_ok(s) && !o->app.inference) trace_training(s, o, m, &p);
     samba_generator_trace(&m->writer, s, 1, 16, o->length, gpt2_trace_step, &m->config);
-    p.outputs[0] = m->writer.prefill.logits, p.outputs[1] = m->writer.decode.logits;
+    p.outputs[0] = m->writer.prefill.logits;
+    p.outputs[1] = m->writer.decode.logits;
     return p;
 }
 
@@ -88,8 +94,8 @@ static samba_program trace(samba_session *s, const options *o, model *m)
 
 typedef struct corpus {
     samba_tokenizer *tokenizer;
-    int32_t *id;                                // the whole text as tokens
-    int n, n_train;                             // the last tenth is held out
+    int32_t *id;    // the whole text as tokens
+    int n, n_train; // the last tenth is held out
 } corpus;
 
 static char *read_text(samba_session *s, const char *path, size_t *size)
@@ -99,11 +105,16 @@ static char *read_text(samba_session *s, const char *path, size_t *size)
     char *text = NULL;
     if (f && !fseek(f, 0, SEEK_END)) n = ftell(f);
     if (n > 0 && n < 1L << 30 && !fseek(f, 0, SEEK_SET)) text = (char *)malloc((size_t)n);
-    if (!path) samba_fail(s, SAMBA_EARG, "say --text FILE; `make gpt` takes the Bible");
-    else if (!f || n < 0) samba_fail(s, SAMBA_EIO, "cannot read %s: %s", path, strerror(errno));
-    else if (!text) samba_fail(s, SAMBA_EIO, "%s is empty or too large for memory", path);
-    else if (fread(text, 1, (size_t)n, f) == (size_t)n) *size = (size_t)n;
-    else samba_fail(s, SAMBA_EIO, "cannot read %s", path);
+    if (!path)
+        samba_fail(s, SAMBA_EARG, "say --text FILE; `make gpt` takes the Bible");
+    else if (!f || n < 0)
+        samba_fail(s, SAMBA_EIO, "cannot read %s: %s", path, strerror(errno));
+    else if (!text)
+        samba_fail(s, SAMBA_EIO, "%s is empty or too large for memory", path);
+    else if (fread(text, 1, (size_t)n, f) == (size_t)n)
+        *size = (size_t)n;
+    else
+        samba_fail(s, SAMBA_EIO, "cannot read %s", path);
     if (f) fclose(f);
     if (samba_ok(s)) return text;
     free(text);
@@ -117,7 +128,8 @@ static bool open_tokenizer(samba_session *s, const options *o, const char *text,
     *t = text && !o->resume ? samba_tokenizer_train(text, size, o->vocab_size, why, sizeof why)
                             : samba_tokenizer_open(o->folder, why, sizeof why);
     if (*t && samba_tokenizer_size(*t) != o->vocab_size)
-        return samba_fail(s, SAMBA_EARG, "the tokenizer has %d tokens, the model %d: say "
+        return samba_fail(s, SAMBA_EARG,
+                          "the tokenizer has %d tokens, the model %d: say "
                           "--vocab-size %d to compile and run, or take a longer text",
                           samba_tokenizer_size(*t), o->vocab_size, samba_tokenizer_size(*t));
     bool kept = *t && (!text || o->resume || samba_tokenizer_save(*t, o->folder, why, sizeof why));
@@ -160,7 +172,10 @@ static void set_batch(const options *o, const corpus *c, int first, int n, uint6
 
 // ---- Writing -----------------------------------------------------------------------------------
 
-typedef struct pen { const samba_tokenizer *tokenizer; int column; } pen;
+typedef struct pen {
+    const samba_tokenizer *tokenizer;
+    int column;
+} pen;
 
 // Prints a token as it comes, with line breaks between words.
 static bool print_token(void *user, int32_t row, int32_t token)
@@ -181,7 +196,8 @@ static bool print_token(void *user, int32_t row, int32_t token)
 static bool prompt_fits(samba_session *s, const options *o, samba_tokenizer *t)
 {
     int64_t n = samba_tokenizer_encode(t, o->prompt, strlen(o->prompt), NULL, 0);
-    return n > 0 && n < o->length ? true
+    return n > 0 && n < o->length
+        ? true
         : samba_fail(s, SAMBA_EARG, "the prompt has %d tokens; it may have 1 ... %d", (int)n,
                      o->length - 1);
 }
@@ -198,12 +214,17 @@ static bool write_text(const options *o, model *m, samba_tokenizer *t, uint64_t 
     pen p = { t, (int)bytes };
     const int32_t *const prompts[1] = { prompt };
     const int32_t sizes[1] = { (int32_t)n }, end = m->config.eos_token_id;
-    samba_generate_desc d = { .prompt = prompts, .prompt_size = sizes, .n_prompts = 1,
-                              .max_new_tokens = o->tokens, .stop = &end, .n_stop = 1,
-                              .on_token = print_token, .user = &p, .text = &text,
+    samba_generate_desc d = { .prompt = prompts,
+                              .prompt_size = sizes,
+                              .n_prompts = 1,
+                              .max_new_tokens = o->tokens,
+                              .stop = &end,
+                              .n_stop = 1,
+                              .on_token = print_token,
+                              .user = &p,
+                              .text = &text,
                               .text_size = &size };
-    d.sampling = (samba_sampling){ .temperature = o->temperature, .top_k = o->top_k,
-                                   .seed = seed };
+    d.sampling = (samba_sampling){ .temperature = o->temperature, .top_k = o->top_k, .seed = seed };
     printf("%s", o->prompt);
     samba_generate(&m->writer, &d);
     putchar('\n');
@@ -218,7 +239,7 @@ static volatile sig_atomic_t interrupted;
 static void on_interrupt(int signal_number)
 {
     interrupted = 1;
-    signal(signal_number, SIG_DFL);             // a second Ctrl-C ends the program at once
+    signal(signal_number, SIG_DFL); // a second Ctrl-C ends the program at once
 }
 
 // Rises for 50 steps, then falls along a cosine to a tenth.
@@ -235,7 +256,9 @@ static double held_out_loss(samba_session *s, const options *o, model *m, const 
     const samba_run_desc d = { .graph = "train", .types = { SAMBA_FWD }, .eval = true };
     const size_t bytes = (size_t)o->app.batch_size * (size_t)o->length * sizeof *ids;
     double sum = 0;
+
     enum { BATCHES = 8 };
+
     for (uint64_t i = 0; i < BATCHES && samba_ok(s); i++) {
         set_batch(o, c, c->n_train, c->n - c->n_train, i, ids, labels);
         samba_write_bytes(m->ids, ids, bytes);
@@ -259,11 +282,10 @@ static bool train(samba_session *s, const options *o, model *m, const corpus *c)
     size_t n = (size_t)o->app.batch_size * (size_t)o->length;
     int32_t *ids = (int32_t *)malloc(2 * n * sizeof *ids), *labels = ids + n;
     size_t bytes = n * sizeof *ids;
-    int step = samba_read_i32(samba_tensor_by_name(s, "optim0__step"))[0];  // of the checkpoint
+    int step = samba_read_i32(samba_tensor_by_name(s, "optim0__step"))[0]; // of the checkpoint
     double loss = 0, start = samba_seconds(), spent = 0;
     if (!ids) return samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
-    const samba_run_desc d = { .graph = "train",
-                               .types = { SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT } };
+    const samba_run_desc d = { .graph = "train", .types = { SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT } };
     samba_replay *replay = samba_replay_open(s, o->replay);
     for (int first = step; step < o->steps && samba_ok(s) && !interrupted;) {
         set_batch(o, c, 0, c->n_train, (uint64_t)step, ids, labels);
@@ -321,10 +343,21 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
 
 int main(int argc, char **argv)
 {
-    options o = { .app = { .batch_size = 16 }, .folder = "out/gpt_text", .prompt = "And the",
-                  .length = 128, .layers = 4, .heads = 6, .width = 192, .vocab_size = 1024,
-                  .steps = 500, .sample_every = 50, .tokens = 60, .top_k = 50, .lr = 2e-3f,
-                  .temperature = 0.8f, .seed = 256 };
+    options o = { .app = { .batch_size = 16 },
+                  .folder = "out/gpt_text",
+                  .prompt = "And the",
+                  .length = 128,
+                  .layers = 4,
+                  .heads = 6,
+                  .width = 192,
+                  .vocab_size = 1024,
+                  .steps = 500,
+                  .sample_every = 50,
+                  .tokens = 60,
+                  .top_k = 50,
+                  .lr = 2e-3f,
+                  .temperature = 0.8f,
+                  .seed = 256 };
     const samba_flag flags[] = {
         { "length", SAMBA_FLAG_COUNT, &o.length, "tokens it sees at once, default 128" },
         { "layers", SAMBA_FLAG_COUNT, &o.layers, "default 4" },
@@ -336,7 +369,8 @@ int main(int argc, char **argv)
     };
     const samba_flag run_flags[] = {
         { "text", SAMBA_FLAG_TEXT, &o.text, "what it reads: a UTF-8 file" },
-        { "folder", SAMBA_FLAG_TEXT, &o.folder, "of tokenizer and checkpoint, default "
+        { "folder", SAMBA_FLAG_TEXT, &o.folder,
+          "of tokenizer and checkpoint, default "
           "out/gpt_text" },
         { "replay", SAMBA_FLAG_TEXT, &o.replay, "file that shows where the first NaN comes from" },
         { "prompt", SAMBA_FLAG_TEXT, &o.prompt, "what its own texts begin with" },
@@ -355,9 +389,8 @@ int main(int argc, char **argv)
 
     model m = { 0 };
     bool done = true;
-    samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
-                                                 .graphamp = o.app.graphamp,
-                                                 .seed = (uint64_t)(uint32_t)o.seed });
+    samba_session *s = samba_open(&(samba_desc){
+        .threads = o.app.threads, .graphamp = o.app.graphamp, .seed = (uint64_t)(uint32_t)o.seed });
     samba_program program = trace(s, &o, &m);
     if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)
         samba_app_driver(s, &o.app, &program);
@@ -366,6 +399,6 @@ int main(int argc, char **argv)
     else if (samba_load(s, o.app.pef, &program))
         done = run_or_test(s, &o, &m, argv[0]);
     free(m.params);
-    int failed = samba_close(s);                // 1 if an error stands: it was printed
+    int failed = samba_close(s); // 1 if an error stands: it was printed
     return failed ? failed : done ? 0 : 130;
 }

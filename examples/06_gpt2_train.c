@@ -38,21 +38,22 @@ typedef struct options {
     bool resume, linear_decay, bf16, patch;
 } options;
 
-static char why[500];                           // the reason, when a file cannot be used
+static char why[500]; // the reason, when a file cannot be used
 
-enum { PROMPT = 0, COMPLETION = 1, PADDING = 2, END = 3, IGNORE = -100 };   // types; no label
-enum { MAX_TRIES = 1000 };                      // to find a row with the same completion
+enum { PROMPT = 0, COMPLETION = 1, PADDING = 2, END = 3, IGNORE = -100 }; // types; no label
+
+enum { MAX_TRIES = 1000 }; // to find a row with the same completion
 
 // ---- The model ---------------------------------------------------------------------------------
 
 typedef struct model {
     gpt2_config config;
-    samba_tensor *ids;                          // (B,T)
-    samba_tensor *places;                       // (B,K): where in (B*T) it predicts; NULL: K is T
-    samba_tensor *labels, *scale;               // (B,K); scale f32: the weight of each prediction
-    samba_tensor *loss, *prediction;            // (), and (B,K) i32: the likeliest next token
-    samba_tensor **params;                      // group by group
-    samba_tensor **averages;                    // of params; NULL: none are kept
+    samba_tensor *ids;               // (B,T)
+    samba_tensor *places;            // (B,K): where in (B*T) it predicts; NULL: K is T
+    samba_tensor *labels, *scale;    // (B,K); scale f32: the weight of each prediction
+    samba_tensor *loss, *prediction; // (), and (B,K) i32: the likeliest next token
+    samba_tensor **params;           // group by group
+    samba_tensor **averages;         // of params; NULL: none are kept
     samba_optim optims[3];
 } model;
 
@@ -98,7 +99,9 @@ static bool keep_averages(samba_session *s, model *m, samba_program *p)
 // Parameters exist once the model is traced; adapters train alone.
 static bool choose_optimizers(samba_session *s, const options *o, model *m, samba_program *p)
 {
-    samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = o->learning_rate, .beta2 = 0.997f,
+    samba_optim adamw = { .kind = SAMBA_ADAMW,
+                          .lr = o->learning_rate,
+                          .beta2 = 0.997f,
                           .eps = o->adam_epsilon > 0 ? o->adam_epsilon : SAMBA_ZERO,
                           .weight_decay = o->weight_decay };
     p->max_grad_norm = o->max_grad_norm_clip;
@@ -110,7 +113,8 @@ static bool choose_optimizers(samba_session *s, const options *o, model *m, samb
     if (!m->params) return samba_fail(s, SAMBA_ENOMEM, "no memory for a list of parameters");
     if (!gpt2_optims(s, &m->config, &adamw, m->params, m->optims, why, sizeof why))
         return samba_fail(s, SAMBA_EARG, "%s", why);
-    p->optims = m->optims, p->n_optims = 3;
+    p->optims = m->optims;
+    p->n_optims = 3;
     return o->average_from < 0 || keep_averages(s, m, p);
 }
 
@@ -122,7 +126,8 @@ static samba_tensor *predict(samba_session *s, const options *o, model *m, int32
     if (!o->completion_length) return gpt2_logits(c, m->ids, NULL);
     m->places = samba_input(s, "places", SAMBA_I32, SAMBA_SHAPE(B, K));
     samba_tensor *x = gpt2_embed(c, m->ids, NULL);
-    for (int32_t i = 0; i < c->n_layer; i++) x = gpt2_block(c, i, x, NULL, NULL);
+    for (int32_t i = 0; i < c->n_layer; i++)
+        x = gpt2_block(c, i, x, NULL, NULL);
     x = samba_reshape(x, SAMBA_SHAPE(B * T, c->n_embd));
     return gpt2_head(c, samba_lookup(m->places, x));
 }
@@ -130,7 +135,7 @@ static samba_tensor *predict(samba_session *s, const options *o, model *m, int32
 static samba_program trace(samba_session *s, const options *o, model *m)
 {
     samba_program p = { .name = "hf_transformer", .inference = o->app.inference };
-    int32_t B = samba_app_rows(&o->app), T = o->max_seq_length;    // of a batch, or a part: -mb
+    int32_t B = samba_app_rows(&o->app), T = o->max_seq_length; // of a batch, or a part: -mb
     p.microbatches = samba_app_parts(&o->app);
     if (!read_config(s, o, &m->config)) return p;
     if (T < 0) T = m->config.n_positions;
@@ -141,35 +146,44 @@ static samba_program trace(samba_session *s, const options *o, model *m)
     if (K < 1 || K > T)
         samba_fail(s, SAMBA_ERANGE, "--completion_length is %d; a row has %d tokens", K, T);
     if (o->lora.rank) samba_add_lora(s, &o->lora);
-    m->ids    = samba_input(s, "input_ids", SAMBA_I32, SAMBA_SHAPE(B, T));
+    m->ids = samba_input(s, "input_ids", SAMBA_I32, SAMBA_SHAPE(B, T));
     m->labels = samba_input(s, "labels", SAMBA_I32, SAMBA_SHAPE(B, K));
-    m->scale  = samba_input(s, "loss_scale", SAMBA_F32, SAMBA_SHAPE(B, K));
+    m->scale = samba_input(s, "loss_scale", SAMBA_F32, SAMBA_SHAPE(B, K));
     if (!samba_ok(s)) return p;
     samba_tensor *logits = predict(s, o, m, K);
     samba_tensor *losses = samba_cross_entropy_with(
         logits, m->labels, &(samba_loss_opts){ .reduction = SAMBA_REDUCE_NONE });
     m->loss = samba_sum(samba_mul(losses, m->scale), SAMBA_ALL_AXES, false);
     m->prediction = samba_argmax(logits, -1, false);
-    p.loss = m->loss, p.outputs[0] = m->prediction;
+    p.loss = m->loss;
+    p.outputs[0] = m->prediction;
     if (samba_ok(s) && !o->app.inference) choose_optimizers(s, o, m, &p);
     return p;
 }
 
 // ---- The data: HDF5 files of rows of tokens ----------------------------------------------------
 
-typedef struct shard { char path[1024]; int64_t rows; } shard;
-typedef struct shards { shard *at; int n; int64_t batches; } shards;    // batches: whole ones
+typedef struct shard {
+    char path[1024];
+    int64_t rows;
+} shard;
+
+typedef struct shards {
+    shard *at;
+    int n;
+    int64_t batches;
+} shards; // batches: whole ones
 
 // One batch, as the model takes it.
 typedef struct batch {
-    int32_t *ids, *types;                       // (B,T)
-    int32_t *labels, *target_types, *places;    // (B,K)
-    int32_t *other;                             // (2,T): ids and types of a row to be joined
+    int32_t *ids, *types;                    // (B,T)
+    int32_t *labels, *target_types, *places; // (B,K)
+    int32_t *other;                          // (2,T): ids and types of a row to be joined
     float *scale;
-    int64_t *order;                             // of the rows of the shard that is open
+    int64_t *order; // of the rows of the shard that is open
     samba_rows *open;
-    int shard;                                  // its number; -1: none is open
-    int64_t epoch;                              // for which order was drawn
+    int shard;     // its number; -1: none is open
+    int64_t epoch; // for which order was drawn
 } batch;
 
 static int by_name(const void *a, const void *b)
@@ -197,8 +211,8 @@ static bool find_shards(samba_session *s, const options *o, const char *word, co
     closedir(d);
     if (found->n) qsort(found->at, (size_t)found->n, sizeof *found->at, by_name);
     for (int i = 0; i < found->n && samba_ok(s); i++) {
-        samba_rows *r = samba_rows_open(found->at[i].path, SAMBA_ROWS_READ, T, false, why,
-                                        sizeof why);
+        samba_rows *r
+            = samba_rows_open(found->at[i].path, SAMBA_ROWS_READ, T, false, why, sizeof why);
         if (!r) return samba_fail(s, SAMBA_EIO, "%s", why);
         found->at[i].rows = samba_rows_count(r);
         found->batches += found->at[i].rows / o->app.batch_size;
@@ -210,11 +224,13 @@ static bool find_shards(samba_session *s, const options *o, const char *word, co
 // A permutation of the rows that depends on seed, epoch and shard: a resumed run sees the same.
 static void shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch, int number)
 {
-    for (int64_t i = 0; i < n; i++) order[i] = i;
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
     for (int64_t i = n - 1; i > 0; i--) {
         uint64_t stream = (uint64_t)epoch << 20 | (uint64_t)number;
-        int64_t j = (int64_t)(samba_sampling_number(seed + stream, (uint64_t)i, stream) *
-                              (double)(i + 1)), t = order[i];
+        int64_t j = (int64_t)(samba_sampling_number(seed + stream, (uint64_t)i, stream)
+                              * (double)(i + 1)),
+                t = order[i];
         order[i] = order[j];
         order[j] = t;
     }
@@ -230,9 +246,14 @@ static bool open_shard(samba_session *s, batch *b, const shards *from, int i, in
     if (!b->open) return samba_fail(s, SAMBA_EIO, "%s", why);
     int64_t *order = (int64_t *)realloc(b->order, (size_t)(n > 0 ? n : 1) * sizeof *order);
     if (!order) return samba_fail(s, SAMBA_ENOMEM, "no memory for the order of rows");
-    b->order = order, b->shard = i, b->epoch = epoch;
-    if (shuffled) shuffle(order, n, (uint64_t)o->seed, epoch, i);
-    else for (int64_t k = 0; k < n; k++) order[k] = k;
+    b->order = order;
+    b->shard = i;
+    b->epoch = epoch;
+    if (shuffled)
+        shuffle(order, n, (uint64_t)o->seed, epoch, i);
+    else
+        for (int64_t k = 0; k < n; k++)
+            order[k] = k;
     return true;
 }
 
@@ -247,14 +268,18 @@ static bool set_targets(samba_session *s, const options *o, batch *b, int32_t T)
         b->labels[i] = last ? IGNORE : b->ids[i + 1];
         b->target_types[i] = last ? PADDING : b->types[i + 1];
         b->scale[i] = b->target_types[i] == PADDING ? 0.0f
-                    : b->target_types[i] == PROMPT ? o->prompt_loss_weight
-                    : b->target_types[i] == END ? o->end_loss_weight : 1.0f;
+            : b->target_types[i] == PROMPT          ? o->prompt_loss_weight
+            : b->target_types[i] == END             ? o->end_loss_weight
+                                                    : 1.0f;
         sum += (double)b->scale[i];
     }
     if (sum <= 0)
-        return samba_fail(s, SAMBA_ERANGE, "a batch of %s has no token that counts: no completion, "
-                          "and --prompt_loss_weight is 0", o->data_dir);
-    for (size_t i = 0; i < n; i++) b->scale[i] /= (float)sum;
+        return samba_fail(s, SAMBA_ERANGE,
+                          "a batch of %s has no token that counts: no completion, "
+                          "and --prompt_loss_weight is 0",
+                          o->data_dir);
+    for (size_t i = 0; i < n; i++)
+        b->scale[i] /= (float)sum;
     return true;
 }
 
@@ -268,14 +293,20 @@ static bool choose_places(samba_session *s, const options *o, batch *b, int32_t 
         for (int32_t from = row * T; from < (row + 1) * T; from++) {
             if (b->scale[from] <= 0) continue;
             if (to == end)
-                return samba_fail(s, SAMBA_ERANGE, "a row of %s has more than %d tokens that "
-                                  "count; say a larger --completion_length", o->data_dir, K);
-            b->labels[to] = b->labels[from], b->target_types[to] = b->target_types[from];
-            b->scale[to] = b->scale[from], b->places[to++] = from - first * T;
+                return samba_fail(s, SAMBA_ERANGE,
+                                  "a row of %s has more than %d tokens that "
+                                  "count; say a larger --completion_length",
+                                  o->data_dir, K);
+            b->labels[to] = b->labels[from];
+            b->target_types[to] = b->target_types[from];
+            b->scale[to] = b->scale[from];
+            b->places[to++] = from - first * T;
         }
         for (; to < end; to++) {
-            b->labels[to] = IGNORE, b->target_types[to] = PADDING;
-            b->scale[to] = 0, b->places[to] = (row - first) * T;
+            b->labels[to] = IGNORE;
+            b->target_types[to] = PADDING;
+            b->scale[to] = 0;
+            b->places[to] = (row - first) * T;
         }
     }
     return true;
@@ -290,19 +321,26 @@ static void thin_prompt(const options *o, int64_t epoch, int64_t row, int32_t *i
     uint64_t seed = (uint64_t)o->seed + (uint64_t)epoch;
     for (int32_t t = 0; t < T; t++) {
         bool stays = types[t] != PROMPT || t + 1 == T || types[t + 1] != PROMPT;
-        if (!stays && samba_sampling_number(seed, (uint64_t)t, (uint64_t)row) <
-                          (double)o->prompt_dropout) continue;
-        ids[kept] = ids[t], types[kept++] = types[t];
+        if (!stays
+            && samba_sampling_number(seed, (uint64_t)t, (uint64_t)row) < (double)o->prompt_dropout)
+            continue;
+        ids[kept] = ids[t];
+        types[kept++] = types[t];
     }
-    for (; kept < T; kept++) ids[kept] = filler, types[kept] = PADDING;
+    for (; kept < T; kept++) {
+        ids[kept] = filler;
+        types[kept] = PADDING;
+    }
 }
 
 static bool same_completion(const int32_t *ids, const int32_t *types, const int32_t *other_ids,
                             const int32_t *other_types, int32_t T)
 {
     for (int32_t i = 0, j = 0;; i++, j++) {
-        while (i < T && types[i] != COMPLETION) i++;
-        while (j < T && other_types[j] != COMPLETION) j++;
+        while (i < T && types[i] != COMPLETION)
+            i++;
+        while (j < T && other_types[j] != COMPLETION)
+            j++;
         if (i == T || j == T) return i == j;
         if (ids[i] != other_ids[j]) return false;
     }
@@ -313,13 +351,18 @@ static void join_prompt(int32_t *ids, int32_t *types, const int32_t *other_ids,
                         const int32_t *other_types, int32_t T)
 {
     int32_t used = T, prompt = 0;
-    while (used > 0 && types[used - 1] == PADDING) used--;
-    while (prompt < T && other_types[prompt] == PROMPT) prompt++;
-    prompt -= prompt > 0;                       // without its last token, the separator
+    while (used > 0 && types[used - 1] == PADDING)
+        used--;
+    while (prompt < T && other_types[prompt] == PROMPT)
+        prompt++;
+    prompt -= prompt > 0; // without its last token, the separator
     int32_t n = prompt < T - used ? prompt : T - used;
     memmove(ids + n, ids, (size_t)(T - n) * sizeof *ids);
     memmove(types + n, types, (size_t)(T - n) * sizeof *types);
-    for (int32_t t = 0; t < n; t++) ids[t] = other_ids[prompt - n + t], types[t] = PROMPT;
+    for (int32_t t = 0; t < n; t++) {
+        ids[t] = other_ids[prompt - n + t];
+        types[t] = PROMPT;
+    }
 }
 
 // What makes many rows of a few: a row loses tokens, and is joined with others of its completion.
@@ -336,7 +379,7 @@ static bool vary_row(samba_session *s, const options *o, batch *b, int64_t rows,
         if (!samba_rows_read(b->open, at, 1, other, other_types, NULL, why, sizeof why))
             return samba_fail(s, SAMBA_EIO, "%s", why);
         if (!same_completion(ids, types, other, other_types, T)) continue;
-        stream ^= (int64_t)(tries + 1) << 50;   // the same row, joined again, loses other tokens
+        stream ^= (int64_t)(tries + 1) << 50; // the same row, joined again, loses other tokens
         if (o->prompt_dropout > 0) thin_prompt(o, b->epoch, stream, other, other_types, T);
         join_prompt(ids, types, other, other_types, T);
         joined++;
@@ -350,7 +393,8 @@ static bool read_batch(samba_session *s, const options *o, const model *m, const
 {
     int32_t B = o->app.batch_size, T = m->ids->shape.dim[1];
     int i = 0;
-    for (; k >= from->at[i].rows / B; i++) k -= from->at[i].rows / B;
+    for (; k >= from->at[i].rows / B; i++)
+        k -= from->at[i].rows / B;
     if (!open_shard(s, b, from, i, epoch, o, shuffled)) return false;
     for (int32_t row = 0; row < B; row++) {
         int32_t *ids = b->ids + row * T, *types = b->types + row * T;
@@ -362,10 +406,10 @@ static bool read_batch(samba_session *s, const options *o, const model *m, const
     if (!set_targets(s, o, b, T) || (m->places && !choose_places(s, o, b, T))) return false;
     size_t ids = (size_t)B * (size_t)T * sizeof *b->ids;
     size_t few = m->places ? (size_t)B * (size_t)o->completion_length * sizeof *b->ids : ids;
-    return samba_write_bytes(m->ids, b->ids, ids) &&
-           (!m->places || samba_write_bytes(m->places, b->places, few)) &&
-           samba_write_bytes(m->labels, b->labels, few) &&
-           samba_write_bytes(m->scale, b->scale, few);
+    return samba_write_bytes(m->ids, b->ids, ids)
+        && (!m->places || samba_write_bytes(m->places, b->places, few))
+        && samba_write_bytes(m->labels, b->labels, few)
+        && samba_write_bytes(m->scale, b->scale, few);
 }
 
 static bool open_batch(samba_session *s, const options *o, const model *m, batch *b)
@@ -376,8 +420,11 @@ static bool open_batch(samba_session *s, const options *o, const model *m, batch
     b->ids = (int32_t *)malloc((5 * n + 2 * (size_t)m->ids->shape.dim[1]) * sizeof *b->ids);
     b->scale = (float *)malloc(n * sizeof *b->scale);
     if (!b->ids || !b->scale) return samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
-    b->types = b->ids + n, b->labels = b->types + n, b->target_types = b->labels + n;
-    b->places = b->target_types + n, b->other = b->places + n;
+    b->types = b->ids + n;
+    b->labels = b->types + n;
+    b->target_types = b->labels + n;
+    b->places = b->target_types + n;
+    b->other = b->places + n;
     return true;
 }
 
@@ -391,7 +438,10 @@ static void close_batch(batch *b)
 
 // ---- Evaluation --------------------------------------------------------------------------------
 
-typedef struct score { double loss; int64_t right, counted, batches; } score;
+typedef struct score {
+    double loss;
+    int64_t right, counted, batches;
+} score;
 
 // A sequence is right if every completion token is predicted; those without any do not count.
 static void count_right(const options *o, const model *m, const batch *b, score *sum)
@@ -453,7 +503,7 @@ static volatile sig_atomic_t interrupted;
 static void on_interrupt(int signal_number)
 {
     interrupted = 1;
-    signal(signal_number, SIG_DFL);             // a second Ctrl-C ends the program at once
+    signal(signal_number, SIG_DFL); // a second Ctrl-C ends the program at once
 }
 
 static void show_step(const options *o, int step, double loss, double rate)
@@ -486,7 +536,8 @@ static bool update_averages(samba_session *s, const options *o, const model *m, 
         const float *w = samba_read(m->params[i]);
         float *mean = (float *)samba_cpu(m->averages[i]);
         int64_t count = samba_count(&m->params[i]->shape);
-        for (int64_t k = 0; mean && k < count; k++) mean[k] += (w[k] - mean[k]) / (float)n;
+        for (int64_t k = 0; mean && k < count; k++)
+            mean[k] += (w[k] - mean[k]) / (float)n;
         if (!mean || !samba_rdu(m->averages[i])) return false;
     }
     return samba_ok(s);
@@ -532,13 +583,14 @@ static bool train(samba_session *s, const options *o, const model *m, const shar
 // What is written at the end besides the checkpoint.
 static bool save_more(samba_session *s, const options *o, const model *m)
 {
-    if (o->lora.rank && o->lora_name &&
-        !gpt2_save_lora(s, o->lora_name, SAMBA_SAFETENSORS_F32, why, sizeof why))
+    if (o->lora.rank && o->lora_name
+        && !gpt2_save_lora(s, o->lora_name, SAMBA_SAFETENSORS_F32, why, sizeof why))
         return samba_fail(s, SAMBA_EIO, "%s", why);
     if (!o->save_model) return true;
     if (o->lora.rank && !samba_merge_lora(s, &o->lora)) return false;
     return gpt2_save(s, &m->config, o->save_model, SAMBA_SAFETENSORS_F32, why, sizeof why)
-        ? true : samba_fail(s, SAMBA_EIO, "%s", why);
+        ? true
+        : samba_fail(s, SAMBA_EIO, "%s", why);
 }
 
 static bool finish(samba_session *s, const options *o, const model *m, const shards *dev, int step,
@@ -564,8 +616,8 @@ static bool run(samba_session *s, const options *o, model *m, const char *progra
     score last;
     int32_t T = m->ids->shape.dim[1];
     const char *counter = o->lora.rank ? "step" : "optim0__step";
-    if (o->model_name_or_path && !o->resume &&
-        !gpt2_load_folder(s, &m->config, o->model_name_or_path, why, sizeof why))
+    if (o->model_name_or_path && !o->resume
+        && !gpt2_load_folder(s, &m->config, o->model_name_or_path, why, sizeof why))
         samba_fail(s, SAMBA_EIO, "%s", why);
     // All but the learning rate and the like, which the steps and the flags say.
     const samba_restore_opts state = { .kinds = SAMBA_KEPT };
@@ -582,7 +634,8 @@ static bool run(samba_session *s, const options *o, model *m, const char *progra
         int step = samba_read_i32(samba_tensor_by_name(s, counter))[0];
         signal(SIGINT, on_interrupt);
         done = train(s, o, m, &files, &dev, &step, &last);
-        if (done) finish(s, o, m, &dev, step, &last);
+        if (done)
+            finish(s, o, m, &dev, step, &last);
         else if (samba_ok(s) && samba_save(s, o->checkpoint_name))
             printf("stopped; go on with: %s run --resume and the same flags\n", program);
         free(files.at);
@@ -593,14 +646,24 @@ static bool run(samba_session *s, const options *o, model *m, const char *progra
 
 int main(int argc, char **argv)
 {
-    options o = { .app = { .batch_size = 16 }, .checkpoint_name = "checkpoint.pt",
-                  .lora.targets = { "c_attn" }, .max_seq_length = -1, .steps = 800, .seed = 256,
-                  .weight_decay = 0.1f, .max_grad_norm_clip = 1, .learning_rate = 7.5e-6f,
-                  .adam_epsilon = 1e-8f, .dropout = -1, .end_loss_weight = 1,
-                  .subsample_eval = 0.1f, .average_from = -1,
+    options o = { .app = { .batch_size = 16 },
+                  .checkpoint_name = "checkpoint.pt",
+                  .lora.targets = { "c_attn" },
+                  .max_seq_length = -1,
+                  .steps = 800,
+                  .seed = 256,
+                  .weight_decay = 0.1f,
+                  .max_grad_norm_clip = 1,
+                  .learning_rate = 7.5e-6f,
+                  .adam_epsilon = 1e-8f,
+                  .dropout = -1,
+                  .end_loss_weight = 1,
+                  .subsample_eval = 0.1f,
+                  .average_from = -1,
                   .join_prompts = 1 };
     const samba_flag flags[] = {
-        { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json "
+        { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path,
+          "folder with config.json "
           "and safetensors" },
         { "config_name", SAMBA_FLAG_TEXT, &o.config_name, "config.json: random weights" },
         { "patch", SAMBA_FLAG_BOOL, &o.patch, "exact GELU for gelu_new, as gpt2_patch_helper" },
@@ -608,7 +671,8 @@ int main(int argc, char **argv)
         { "max_seq_length", SAMBA_FLAG_INT, &o.max_seq_length, "default -1: all positions" },
         { "weight_decay", SAMBA_FLAG_AMOUNT, &o.weight_decay, "not of biases, norms; default 0.1" },
         { "max_grad_norm_clip", SAMBA_FLAG_AMOUNT, &o.max_grad_norm_clip, "default 1; 0: none" },
-        { "adam_epsilon", SAMBA_FLAG_AMOUNT, &o.adam_epsilon, "default 1e-8; larger ones keep rare "
+        { "adam_epsilon", SAMBA_FLAG_AMOUNT, &o.adam_epsilon,
+          "default 1e-8; larger ones keep rare "
           "tokens from moving far" },
         { "learning_rate", SAMBA_FLAG_AMOUNT, &o.learning_rate, "default 7.5e-6" },
         { "warmup_steps", SAMBA_FLAG_AMOUNT, &o.warmup, "the rate rises over so many, default 0" },
@@ -618,9 +682,11 @@ int main(int argc, char **argv)
         { "end_loss_weight", SAMBA_FLAG_AMOUNT, &o.end_loss_weight,
           "of the token that ends a text, "
           "default 1; less leaves more for a short completion" },
-        { "prompt_dropout", SAMBA_FLAG_SHARE, &o.prompt_dropout, "share of each prompt's "
+        { "prompt_dropout", SAMBA_FLAG_SHARE, &o.prompt_dropout,
+          "share of each prompt's "
           "tokens left out while training, default 0" },
-        { "join_prompts", SAMBA_FLAG_COUNT, &o.join_prompts, "train on so many prompts with the "
+        { "join_prompts", SAMBA_FLAG_COUNT, &o.join_prompts,
+          "train on so many prompts with the "
           "same completion, drawn at random, as one; default 1" },
         { "average_from", SAMBA_FLAG_NUMBER, &o.average_from,
           "the weights at the end are the mean of "
@@ -638,13 +704,15 @@ int main(int argc, char **argv)
         { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "folder of train*.hdf5 and dev*.hdf5" },
         { "steps", SAMBA_FLAG_COUNT, &o.steps, "default 800" },
         { "min_eval_acc", SAMBA_FLAG_SHARE, &o.min_eval_acc, "less is an error; 0: no check" },
-        { "subsample_eval", SAMBA_FLAG_PART, &o.subsample_eval, "share of the evaluation "
+        { "subsample_eval", SAMBA_FLAG_PART, &o.subsample_eval,
+          "share of the evaluation "
           "files, default 0.1" },
         { "checkpoint_name", SAMBA_FLAG_TEXT, &o.checkpoint_name, "written at the end" },
         { "save_every", SAMBA_FLAG_COUNT, &o.save_every, "and each so many steps" },
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "go on from the checkpoint, if there is one" },
         { "replay", SAMBA_FLAG_TEXT, &o.replay, "file that shows where the first NaN comes from" },
-        { "save_model", SAMBA_FLAG_TEXT, &o.save_model, "existing folder for Hugging Face "
+        { "save_model", SAMBA_FLAG_TEXT, &o.save_model,
+          "existing folder for Hugging Face "
           "files" },
         { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "the adapters' safetensors" },
     };
@@ -652,33 +720,34 @@ int main(int argc, char **argv)
     o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;
     if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
         return o.app.exit_code;
-    if (o.app.seed) o.seed = o.app.seed;        // of the environment: --seed is the one above
+    if (o.app.seed) o.seed = o.app.seed; // of the environment: --seed is the one above
 
     model m = { 0 };
     bool done = true, runs = strcmp(o.app.command, "run") == 0;
-    samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
-                                                 .graphamp = o.app.graphamp,
-                                                 .seed = (uint64_t)(uint32_t)o.seed });
+    samba_session *s = samba_open(&(samba_desc){
+        .threads = o.app.threads, .graphamp = o.app.graphamp, .seed = (uint64_t)(uint32_t)o.seed });
     if (o.bf16) samba_set_param_dtype(s, SAMBA_BF16);
     samba_program program = trace(s, &o, &m);
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");
-    if (!(o.subsample_eval > 0 && o.subsample_eval <= 1) || !(o.dropout < 1) ||
-        !(o.prompt_loss_weight >= 0) || !(o.end_loss_weight >= 0) || !(o.adam_epsilon >= 0) ||
-        !(o.prompt_dropout >= 0 && o.prompt_dropout < 1) || o.join_prompts < 1)
-        samba_fail(s, SAMBA_ERANGE, "--subsample_eval, --dropout and --prompt_dropout are parts of "
+    if (!(o.subsample_eval > 0 && o.subsample_eval <= 1) || !(o.dropout < 1)
+        || !(o.prompt_loss_weight >= 0) || !(o.end_loss_weight >= 0) || !(o.adam_epsilon >= 0)
+        || !(o.prompt_dropout >= 0 && o.prompt_dropout < 1) || o.join_prompts < 1)
+        samba_fail(s, SAMBA_ERANGE,
+                   "--subsample_eval, --dropout and --prompt_dropout are parts of "
                    "1, --prompt_loss_weight, --end_loss_weight and --adam_epsilon are not "
                    "negative, --join_prompts is at least 1");
     if (o.lora.rank && o.average_from >= 0)
         samba_fail(s, SAMBA_EARG, "--average_from is for all weights; adapters train alone");
     if (o.bf16 && o.average_from >= 0)
         samba_fail(s, SAMBA_EARG, "--average_from averages weights in f32; leave --bf16 out");
-    if (!runs) samba_app_driver(s, &o.app, &program);
+    if (!runs)
+        samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.steps < 1 || o.app.inference)
         samba_fail(s, SAMBA_EARG, "run trains: it needs --pef FILE, --data_dir FOLDER and steps");
     else if (samba_app_load(s, &o.app, &program))
         done = run(s, &o, &m, argv[0]);
     free(m.params);
     free(m.averages);
-    int failed = samba_close(s);                // 1 if an error stands: it was printed
+    int failed = samba_close(s); // 1 if an error stands: it was printed
     return failed ? failed : done ? 0 : 130;
 }

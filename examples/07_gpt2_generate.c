@@ -35,7 +35,7 @@ typedef struct options {
     bool stream, patch;
 } options;
 
-static char why[500];                           // the reason, when a file cannot be used
+static char why[500]; // the reason, when a file cannot be used
 
 // ---- The model ---------------------------------------------------------------------------------
 
@@ -59,7 +59,8 @@ static samba_program trace(samba_session *s, const options *o, gpt2_config *c, s
                    c->n_positions);
     if (samba_ok(s))
         samba_generator_trace(g, s, o->app.batch_size, o->chunk, length, gpt2_trace_step, c);
-    p.outputs[0] = g->prefill.logits, p.outputs[1] = g->decode.logits;
+    p.outputs[0] = g->prefill.logits;
+    p.outputs[1] = g->decode.logits;
     return p;
 }
 
@@ -69,8 +70,8 @@ static bool load_weights(samba_session *s, const options *o, const gpt2_config *
 {
     if (o->config_name && !*o->checkpoint_name)
         fprintf(stderr, "Random weights: --config_name is given, and no --checkpoint_name\n");
-    if (o->model_name_or_path && !o->config_name && !*o->checkpoint_name &&
-        !gpt2_load_folder(s, c, o->model_name_or_path, why, sizeof why))
+    if (o->model_name_or_path && !o->config_name && !*o->checkpoint_name
+        && !gpt2_load_folder(s, c, o->model_name_or_path, why, sizeof why))
         return samba_fail(s, SAMBA_EIO, "%s", why);
     if (*o->checkpoint_name) {
         printf("Loading Checkpoint from disk at %s\n", o->checkpoint_name);
@@ -96,7 +97,10 @@ static bool pack_weights(samba_session *s, const options *o, samba_program p)
 
 // ---- Prompts: objects with a key "prompt", in a .json or .jsonl file, or a folder of .jsonl ----
 
-typedef struct prompts { char **at; int n, most; } prompts;
+typedef struct prompts {
+    char **at;
+    int n, most;
+} prompts;
 
 static bool add_prompt(samba_session *s, prompts *all, const cJSON *item, const char *path,
                        int line)
@@ -144,8 +148,10 @@ static bool add_file(samba_session *s, prompts *all, const char *path)
     size_t size = 0;
     FILE *f = fopen(path, "r");
     if (!f) return samba_fail(s, SAMBA_EIO, "cannot read %s: %s", path, strerror(errno));
-    if (getdelim(&text, &size, 0, f) >= 0) add_json(s, all, text, path, 1);
-    else samba_fail(s, SAMBA_EIO, "%s is empty", path);
+    if (getdelim(&text, &size, 0, f) >= 0)
+        add_json(s, all, text, path, 1);
+    else
+        samba_fail(s, SAMBA_EIO, "%s is empty", path);
     free(text);
     fclose(f);
     return samba_ok(s);
@@ -184,7 +190,7 @@ static bool add_path(samba_session *s, prompts *all, const char *path, bool name
 
 // ---- Generating: a batch of prompts at a time --------------------------------------------------
 
-typedef struct texts {                          // (batch) each
+typedef struct texts { // (batch) each
     int32_t **prompt, *prompt_size, **text, *text_size;
 } texts;
 
@@ -220,8 +226,10 @@ static bool encode(samba_session *s, samba_tokenizer *t, const char *text, int32
 {
     int64_t n = samba_tokenizer_encode(t, text, strlen(text), ids, length);
     if (n < 1 || n >= length)
-        return samba_fail(s, SAMBA_ERANGE, "a prompt has %d tokens; it may have 1 ... %d "
-                          "(--max_seq_length - 1): \"%s\"", (int)n, length - 1, text);
+        return samba_fail(s, SAMBA_ERANGE,
+                          "a prompt has %d tokens; it may have 1 ... %d "
+                          "(--max_seq_length - 1): \"%s\"",
+                          (int)n, length - 1, text);
     *size = (int32_t)n;
     return true;
 }
@@ -244,7 +252,10 @@ static bool print_token(void *user, int32_t row, int32_t token)
     return true;
 }
 
-static void print_separator(void) { printf("\n--------------------\n"); }
+static void print_separator(void)
+{
+    printf("\n--------------------\n");
+}
 
 static bool generate_batch(samba_session *s, const options *o, samba_generator *g,
                            samba_tokenizer *tokenizer, char *const *prompt, int n, int32_t eos,
@@ -255,18 +266,29 @@ static bool generate_batch(samba_session *s, const options *o, samba_generator *
         if (!encode(s, tokenizer, prompt[i], t->prompt[i], &t->prompt_size[i], g->length))
             return false;
     samba_generate_desc d = { .prompt = (const int32_t *const *)t->prompt,
-                              .prompt_size = t->prompt_size, .n_prompts = n,
-                              .max_new_tokens = o->max_tokens_to_generate, .stop = stop,
-                              .n_stop = 2, .text = t->text, .text_size = t->text_size };
-    d.sampling = (samba_sampling){ .temperature = o->temperature, .top_k = o->top_k,
-                                   .top_p = o->top_p, .seed = (uint64_t)(uint32_t)o->seed };
-    if (o->stream) d.on_token = print_token, d.user = tokenizer;
+                              .prompt_size = t->prompt_size,
+                              .n_prompts = n,
+                              .max_new_tokens = o->max_tokens_to_generate,
+                              .stop = stop,
+                              .n_stop = 2,
+                              .text = t->text,
+                              .text_size = t->text_size };
+    d.sampling = (samba_sampling){ .temperature = o->temperature,
+                                   .top_k = o->top_k,
+                                   .top_p = o->top_p,
+                                   .seed = (uint64_t)(uint32_t)o->seed };
+    if (o->stream) {
+        d.on_token = print_token;
+        d.user = tokenizer;
+    }
     if (o->stream) printf("%s", prompt[0]);
     if (!samba_generate(g, &d)) return false;
     for (int i = 0; i < n; i++) {
         if (i > 0 || !o->stream) print_text(tokenizer, t->text[i], t->text_size[i]);
-        if (last && i == n - 1) printf("\n");
-        else print_separator();                         // between two predictions
+        if (last && i == n - 1)
+            printf("\n");
+        else
+            print_separator(); // between two predictions
     }
     return true;
 }
@@ -286,22 +308,23 @@ static bool generate(samba_session *s, const options *o, const gpt2_config *c, s
         samba_fail(s, SAMBA_EARG, "the tokenizer in %s has %d tokens, the model only %d", from,
                    samba_tokenizer_size(tokenizer), c->vocab_size);
     bool fine = samba_ok(s) && load_weights(s, o, c) && pack_weights(s, o, program)
-        && add_path(s, &all, o->data_dir, true)
-        && open_texts(s, &t, B, g->length);
+        && add_path(s, &all, o->data_dir, true) && open_texts(s, &t, B, g->length);
     if (fine && !all.n)
         fine = samba_fail(s, SAMBA_EARG, "there is no prompt in %s: a folder holds .jsonl files",
                           o->data_dir);
     double start = samba_seconds();
     for (int at = 0; fine && at < all.n; at += B) {
         int n = all.n - at < B ? all.n - at : B;
-        fine = generate_batch(s, o, g, tokenizer, all.at + at, n, c->eos_token_id,
-                              at + n == all.n, &t);
-        for (int i = 0; fine && i < n; i++) made += t.text_size[i] - t.prompt_size[i];
+        fine = generate_batch(s, o, g, tokenizer, all.at + at, n, c->eos_token_id, at + n == all.n,
+                              &t);
+        for (int i = 0; fine && i < n; i++)
+            made += t.text_size[i] - t.prompt_size[i];
     }
     if (fine)
         fprintf(stderr, "%d prompts, %lld new tokens, %.1f tokens/s\n", all.n, (long long)made,
                 (double)made / (samba_seconds() - start));
-    for (int i = 0; i < all.n; i++) free(all.at[i]);
+    for (int i = 0; i < all.n; i++)
+        free(all.at[i]);
     free(all.at);
     close_texts(&t, B);
     samba_tokenizer_close(tokenizer);
@@ -310,16 +333,25 @@ static bool generate(samba_session *s, const options *o, const gpt2_config *c, s
 
 int main(int argc, char **argv)
 {
-    options o = { .app = { .batch_size = 1 }, .checkpoint_name = "", .max_seq_length = -1,
-                  .examples_to_generate = 20, .max_tokens_to_generate = 20, .chunk = 64,
-                  .lora.targets = { "c_attn" }, .seed = 256, .weights = "plain" };
+    options o = { .app = { .batch_size = 1 },
+                  .checkpoint_name = "",
+                  .max_seq_length = -1,
+                  .examples_to_generate = 20,
+                  .max_tokens_to_generate = 20,
+                  .chunk = 64,
+                  .lora.targets = { "c_attn" },
+                  .seed = 256,
+                  .weights = "plain" };
     const samba_flag flags[] = {
-        { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json, "
+        { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path,
+          "folder with config.json, "
           "tokenizer and safetensors" },
-        { "config_name", SAMBA_FLAG_TEXT, &o.config_name, "a config.json, which goes before: the "
+        { "config_name", SAMBA_FLAG_TEXT, &o.config_name,
+          "a config.json, which goes before: the "
           "weights are random then, or of --checkpoint_name" },
         { "patch", SAMBA_FLAG_BOOL, &o.patch, "exact GELU for gelu_new, as gpt2_patch_helper" },
-        { "tokenizer_name", SAMBA_FLAG_TEXT, &o.tokenizer_name, "another folder of vocab.json and "
+        { "tokenizer_name", SAMBA_FLAG_TEXT, &o.tokenizer_name,
+          "another folder of vocab.json and "
           "merges.txt, or tokenizer.json" },
         { "cache_dir", SAMBA_FLAG_TEXT, &o.cache_dir, "has no meaning: nothing is downloaded" },
         { "max_seq_length", SAMBA_FLAG_INT, &o.max_seq_length, "default -1: all positions" },
@@ -339,7 +371,8 @@ int main(int argc, char **argv)
         { "temperature", SAMBA_FLAG_AMOUNT, &o.temperature, "default 0: the likeliest token" },
         { "top_k", SAMBA_FLAG_NUMBER, &o.top_k, "draw from the k likeliest only; default 0: all" },
         { "top_p", SAMBA_FLAG_PART, &o.top_p, "draw from the likeliest of this mass; default 1" },
-        { "weights", SAMBA_FLAG_TEXT, &o.weights, "how they are kept: plain, f32, bf16, int8 "
+        { "weights", SAMBA_FLAG_TEXT, &o.weights,
+          "how they are kept: plain, f32, bf16, int8 "
           "or int4" },
         { "stream", SAMBA_FLAG_BOOL, &o.stream, "print the first text of a batch as it grows" },
     };
@@ -361,5 +394,5 @@ int main(int argc, char **argv)
         samba_fail(s, SAMBA_EARG, "run needs --pef FILE, --data_dir PROMPTS, 1 example or more");
     else if (samba_load(s, o.app.pef, &program))
         generate(s, &o, &config, &generator, program);
-    return samba_close(s);                      // 1 if an error stands: it was printed
+    return samba_close(s); // 1 if an error stands: it was printed
 }

@@ -22,12 +22,14 @@ enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10 };
 typedef struct options {
     samba_app_args app;
     const char *model, *data, *predictions, *checkpoint;
-    int32_t epochs, report;                 // report: steps between two lines
+    int32_t epochs, report; // report: steps between two lines
     float lr, momentum, decay;
     bool lenet, bias;
 } options;
 
-typedef struct model { samba_tensor *image, *label, *logits, *loss; } model;
+typedef struct model {
+    samba_tensor *image, *label, *logits, *loss;
+} model;
 
 // ---- The models ---------------------------------------------------------------------------------
 
@@ -35,7 +37,7 @@ typedef struct model { samba_tensor *image, *label, *logits, *loss; } model;
 static samba_tensor *logreg(samba_tensor *x, bool bias)
 {
     return bias ? samba_linear(x, "lin_layer", CLASSES)
-        : samba_linear_no_bias(x, "lin_layer", CLASSES);
+                : samba_linear_no_bias(x, "lin_layer", CLASSES);
 }
 
 // 3 x 3, one pixel of padding, no bias; then the largest of 2 x 2.
@@ -45,8 +47,8 @@ static samba_tensor *stage(samba_tensor *x, const char *weight, int32_t channels
     const samba_pool_opts by_2 = { .kernel = { 2, 2 } };
     int32_t in = x ? x->shape.dim[1] : 1;
     samba_init init = { .kind = SAMBA_INIT_UNIFORM, .scale = 1 / sqrtf((float)(9 * in)) };
-    samba_tensor *w = x ? samba_param(x->session, weight, SAMBA_SHAPE(channels, in, 3, 3), init)
-        : NULL;
+    samba_tensor *w
+        = x ? samba_param(x->session, weight, SAMBA_SHAPE(channels, in, 3, 3), init) : NULL;
     return samba_max_pool2d(samba_relu(samba_convolution(x, w, NULL, &same_size)), &by_2);
 }
 
@@ -54,8 +56,8 @@ static samba_tensor *stage(samba_tensor *x, const char *weight, int32_t channels
 static samba_tensor *lenet(samba_tensor *x)
 {
     samba_tensor *h = samba_reshape(x, SAMBA_SHAPE(-1, 1, SIDE, SIDE));
-    h = stage(h, "conv1__weight", 6);                           // (B,6,14,14)
-    h = stage(h, "conv2__weight", 16);                          // (B,16,7,7)
+    h = stage(h, "conv1__weight", 6);  // (B,6,14,14)
+    h = stage(h, "conv2__weight", 16); // (B,16,7,7)
     h = samba_relu(samba_linear(samba_flatten(h, 1), "fc1", 120));
     h = samba_relu(samba_linear(h, "fc2", 84));
     return samba_linear(h, "fc3", CLASSES);
@@ -63,16 +65,17 @@ static samba_tensor *lenet(samba_tensor *x)
 
 static samba_program trace(samba_session *s, const options *o, model *m)
 {
-    int32_t rows = samba_app_rows(&o->app);     // of a batch, or of a part of it: -mb
-    m->image  = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(rows, PIXELS));
-    m->label  = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows));
+    int32_t rows = samba_app_rows(&o->app); // of a batch, or of a part of it: -mb
+    m->image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(rows, PIXELS));
+    m->label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows));
     m->logits = o->lenet ? lenet(m->image) : logreg(m->image, o->bias);
-    m->loss   = samba_cross_entropy(m->logits, m->label);
+    m->loss = samba_cross_entropy(m->logits, m->label);
     samba_program p = { .name = o->model, .loss = m->loss, .outputs = { m->logits } };
     p.inference = o->app.inference;
     p.microbatches = samba_app_parts(&o->app);
-    p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = o->lr, .momentum = o->momentum,
-                             .weight_decay = o->decay };
+    p.optim = (samba_optim){
+        .kind = SAMBA_SGD, .lr = o->lr, .momentum = o->momentum, .weight_decay = o->decay
+    };
     return p;
 }
 
@@ -83,8 +86,12 @@ static const samba_idx mnist = { .mean = 0.1307f, .deviation = 0.3081f };
 static samba_loader *load(samba_session *s, const options *o, samba_idx *idx, bool training)
 {
     static const char *const names[] = { "image", "label" };
-    samba_dataset d = { .n = idx->n, .batch = o->app.batch_size, .fill = samba_idx_fill,
-                        .user = idx, .writes = idx->row, .shuffle = training,
+    samba_dataset d = { .n = idx->n,
+                        .batch = o->app.batch_size,
+                        .fill = samba_idx_fill,
+                        .user = idx,
+                        .writes = idx->row,
+                        .shuffle = training,
                         .drop_last = training };
     return samba_loader_open_dataset(s, &d, names, 2, NULL);
 }
@@ -96,7 +103,7 @@ static void train(samba_session *s, const options *o, const model *m, samba_idx 
     int steps = images->n / o->app.batch_size;
     samba_loader *loader = load(s, o, images, true);
     for (int epoch = 0; epoch < o->epochs && samba_ok(s); epoch++) {
-        double loss = 0;                    // mean of this epoch so far
+        double loss = 0; // mean of this epoch so far
         for (int step = 1; samba_loader_next(loader, NULL) == 1; step++) {
             samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
             loss += ((double)samba_read(m->loss)[0] - loss) / step;
@@ -113,22 +120,22 @@ static void test(samba_session *s, const options *o, const model *m, samba_idx *
 {
     double loss = 0;
     int right = 0, n = 0, batches = 0;
-    unsigned char head[8] = { 0, 0, 8, 1, 0, 0, (unsigned char)(images->n >> 8),
-                              (unsigned char)images->n };
+    unsigned char head[8]
+        = { 0, 0, 8, 1, 0, 0, (unsigned char)(images->n >> 8), (unsigned char)images->n };
     FILE *out = o->predictions ? fopen(o->predictions, "wb") : NULL;
-    if (o->predictions && !out)
-        samba_fail(s, SAMBA_EIO, "%s cannot be written", o->predictions);
+    if (o->predictions && !out) samba_fail(s, SAMBA_EIO, "%s cannot be written", o->predictions);
     if (out) fwrite(head, 1, sizeof head, out);
     samba_loader *loader = load(s, o, images, false);
     samba_set_train(s, false);
     while (samba_loader_next(loader, NULL) == 1 && samba_run(s, SAMBA_FWD)) {
         int rows = samba_loader_batch(loader)->rows;
-        if (rows == o->app.batch_size)      // what fills up the last batch is not counted
+        if (rows == o->app.batch_size) // what fills up the last batch is not counted
             loss += ((double)samba_read(m->loss)[0] - loss) / ++batches;
         for (int b = 0; b < rows; b++, n++) {
             const float *logits = samba_read(m->logits) + b * CLASSES;
             int best = 0;
-            for (int c = 1; c < CLASSES; c++) if (logits[c] > logits[best]) best = c;
+            for (int c = 1; c < CLASSES; c++)
+                if (logits[c] > logits[best]) best = c;
             right += best == images->label[n];
             if (out) fputc(best, out);
         }
@@ -155,8 +162,12 @@ static void run_or_test(samba_session *s, const options *o, const model *m)
 
 int main(int argc, char **argv)
 {
-    options o = { .model = "logreg", .data = "/usr/share/datasets/fashion-mnist", .epochs = 1,
-                  .checkpoint = "tutorial.ckpt", .lr = -1, .decay = -1 };
+    options o = { .model = "logreg",
+                  .data = "/usr/share/datasets/fashion-mnist",
+                  .epochs = 1,
+                  .checkpoint = "tutorial.ckpt",
+                  .lr = -1,
+                  .decay = -1 };
     const samba_flag flags[] = {
         { "model", SAMBA_FLAG_TEXT, &o.model, "logreg (the default) or lenet" },
         { "lr", SAMBA_FLAG_POSITIVE, &o.lr, "learning rate, default 0.0015; lenet 0.1" },
@@ -181,8 +192,8 @@ int main(int argc, char **argv)
     if (!o.app.batch_size) o.app.batch_size = o.lenet ? 32 : 1;
 
     model m;
-    samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
-                                                 .seed = o.lenet ? 42 : 256 });
+    samba_session *s
+        = samba_open(&(samba_desc){ .threads = o.app.threads, .seed = o.lenet ? 42 : 256 });
     samba_program program = trace(s, &o, &m);
     if (!o.lenet && strcmp(o.model, "logreg") != 0)
         samba_fail(s, SAMBA_EARG, "there is no model %s; there are logreg and lenet", o.model);

@@ -29,6 +29,8 @@ data=${DATA:-/usr/share/datasets/fashion-mnist}
 strict="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef \
 -Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror"
 . tests/lib/test.sh
+SAMBA_INSTALL=no                        # make's ready-test did, if it was to be
+export SAMBA_INSTALL
 
 # ---- One job: run.sh job N runs line N of the list, "name|command", prints one line about it ----
 job() {
@@ -340,6 +342,8 @@ if [ "$mode" = one ]; then
     fi
 fi
 quick_script() { sed -n 1,10p "$1" | grep -qx '# run: quick'; }
+# It may skip something itself, or hands over to a script that does.
+may_skip() { grep -qE 'skip|^exec ' "$1"; }
 # These test for minutes even without what they may skip.
 takes_long() {
     case $1 in
@@ -391,7 +395,7 @@ brief_tests='accumulate attention borders compiler errors generate gradcheck gra
     ledger microbatches mistakes on_node ops quantize rarely_meant report runtime user_ops vanish'
 c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|brief|slow|threads SUFFIX
     for file in $(tests_of c); do
-        name=$(basename "$file" .c) flags='' slow='' threads='' needs=''
+        name=$(basename "$file" .c) flags='' slow='' threads='' needs='' onnx=''
         case $name in *thread* | same_bits) threads=yes ;; esac
         for word in $(words "$file"); do
             case $word in
@@ -401,25 +405,26 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|brief|slow|t
             threads) threads=yes ;;
             slow) slow=yes ;;
             onnx)
-                flags="$flags -Ibuild/onnx build/onnx/onnx.pb-c.c"
-                have protoc-c || needs=protoc-c
-                [ -n "$needs" ] || make -s build/onnx/onnx.pb-c.c || exit 1 ;;
+                onnx=yes
+                flags="$flags -Ibuild/onnx build/onnx/onnx.pb-c.c" ;;
             *) echo "$file: run: does not know $word"; exit 1 ;;
             esac
         done
-        [ -z "$needs" ] || { skip "$file" "$needs: tools/dev/install.sh test"; continue; }
         [ "$5" = threads ] && [ -z "$threads" ] && continue
         [ "$5" = quick ] && [ -n "$slow" ] && continue
         if [ "$5" = brief ]; then case " $brief_tests " in *" $name "*) ;; *) continue ;; esac; fi
         [ "$5" = slow ] && [ -z "$slow" ] && continue
-        if public "$file"; then
-            common_object "$2" "$3" "$6"
-            build="sh tests/run.sh linked $file | \
-$2 $3 -Werror=implicit-function-declaration -I. -o $out/$name$6 -x c - -x none $out/samba$6.o"
-        elif sets_its_own "$file"; then
+        [ -z "$onnx" ] || needs=${needs:-$(lacks onnx)}
+        [ -z "$needs" ] || { skip "$file" "$needs: tools/dev/install.sh test"; continue; }
+        [ -z "$onnx" ] || make -s build/onnx/onnx.pb-c.c || exit 1
+        if sets_its_own "$file"; then
             own_flags=$3
             [ "$6" = .asan ] && own_flags="$3 $(asan_flags_of "$name")"
             build="$2 $own_flags -I. -o $out/$name$6 $file"
+        elif public "$file"; then
+            common_object "$2" "$3" "$6"
+            build="sh tests/run.sh linked $file | \
+$2 $3 -Werror=implicit-function-declaration -I. -o $out/$name$6 -x c - -x none $out/samba$6.o"
         else
             # Functions that macros define are there twice: those of the test are taken.
             common_object "$2" "$3" "$6"
@@ -462,9 +467,8 @@ if wants brief; then
 fi
 wants quick full brief lint && add lint 'sh tools/dev/lint.sh'
 for file in $(tests_of sh); do
-    if wants hidden && quick_script "$file" && grep -q skip "$file" && ! takes_long "$file"; then
+    wants hidden && quick_script "$file" && may_skip "$file" && ! takes_long "$file" &&
         add "$file, bare" "sh $file"
-    fi
 done
 for file in $(tests_of sh); do
     if wants quick full one && quick_script "$file"; then add "$file" "sh $file"; fi

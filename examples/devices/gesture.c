@@ -15,7 +15,7 @@
 #include "board.h"
 #include "gesture_pef.h"
 #else
-#define SAMBA_SMALL                     // a device's block sizes, and so its memory
+#define SAMBA_SMALL // a device's block sizes, and so its memory
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include <stdio.h>
@@ -39,7 +39,8 @@ static void say_number(uint32_t n)
 {
     char digits[12], *at = digits + sizeof digits;
     *--at = 0;
-    do *--at = (char)('0' + n % 10);
+    do
+        *--at = (char)('0' + n % 10);
     while (n /= 10);
     say(at);
 }
@@ -55,7 +56,9 @@ static void say_line(const char *what, uint32_t n, const char *unit)
 
 // ---- Gestures -----------------------------------------------------------------------------------
 
-typedef struct hand { int32_t strength, speed, turn, tilt, noise; } hand;
+typedef struct hand {
+    int32_t strength, speed, turn, tilt, noise;
+} hand;
 
 static const hand other_hand = { 200, 210, 70, -40, 300 };
 
@@ -83,14 +86,22 @@ static void move(int32_t gesture, int32_t angle, int32_t t, int32_t g[AXES])
     g[0] = wave(angle);
     g[1] = g[2] = 0;
     switch (gesture) {
-    case 0: g[1] = wave(angle + 64); break;
-    case 1: g[1] = wave(angle - 64); break;
-    case 2: g[0] = wave(3 * angle); break;
+    case 0:
+        g[1] = wave(angle + 64);
+        break;
+    case 1:
+        g[1] = wave(angle - 64);
+        break;
+    case 2:
+        g[0] = wave(3 * angle);
+        break;
     case 3:
         g[2] = g[0];
         g[0] = 0;
         break;
-    case 4: g[1] = wave(2 * angle); break;
+    case 4:
+        g[1] = wave(2 * angle);
+        break;
     default:
         g[0] = 0;
         g[2] = t % 12 == 5 ? 2 * G : t % 12 == 6 ? -G : 0;
@@ -104,7 +115,7 @@ static void sense(const hand *h, int32_t gesture, float x[INPUTS])
     for (int32_t t = 0; t < SAMPLES; t++) {
         int32_t g[AXES], c = wave(h->turn + 64), s = wave(h->turn);
         move(gesture, begin + t * h->speed * 8 / 256, t, g);
-        g[2] += G / 2;                                              // half of what weight there is
+        g[2] += G / 2; // half of what weight there is
         int32_t turned[AXES] = { (c * g[0] - s * g[1]) / G, (s * g[0] + c * g[1]) / G, g[2] };
         c = wave(h->tilt + 64);
         s = wave(h->tilt);
@@ -120,12 +131,15 @@ static void sense(const hand *h, int32_t gesture, float x[INPUTS])
 
 enum { MEMORY = 64 * 1024, SLOT = 12 * 1024, LESSONS = 30, EXAM = 120 };
 
-static union { uint64_t align; uint8_t bytes[MEMORY]; } memory;
+static union {
+    uint64_t align;
+    uint8_t bytes[MEMORY];
+} memory;
 
 // Flash as memory: a page that has been written must be erased before it is written again, and a
 // power cut leaves what was written so far. On a board these are calls of its flash driver.
 static uint8_t flash[2 * SLOT];
-static int32_t pages_until_cut = -1;    // -1: the power stays on
+static int32_t pages_until_cut = -1; // -1: the power stays on
 
 static bool flash_erase(size_t offset, size_t n, void *user)
 {
@@ -284,9 +298,11 @@ static int make(const char *path)
     samba_tensor *h = samba_relu(samba_linear(motion, "hidden", HIDDEN));
     samba_tensor *gesture = samba_name(samba_linear(h, "scores", GESTURES), "gesture");
     samba_tensor *loss = samba_name(samba_cross_entropy(gesture, label), "loss");
-    samba_compile(s, &(samba_program){ .loss = loss,
-                                       .outputs = { gesture }, .mapping = SAMBA_MAPPING_SPATIAL,
-                                       .optim = { .kind = SAMBA_SGD, .lr = 0.02f } });
+    samba_compile(s,
+                  &(samba_program){ .loss = loss,
+                                    .outputs = { gesture },
+                                    .mapping = SAMBA_MAPPING_SPATIAL,
+                                    .optim = { .kind = SAMBA_SGD, .lr = 0.02f } });
     train(s, motion, label, 6000);
     samba_save(s, path);
     return samba_close(s);
@@ -294,7 +310,11 @@ static int make(const char *path)
 
 int main(void)
 {
-    static union { uint64_t align; uint8_t bytes[1 << 16]; } pef;
+    static union {
+        uint64_t align;
+        uint8_t bytes[1 << 16];
+    } pef;
+
     if (make("gesture.ckpt")) return 1;
     FILE *f = fopen("gesture.ckpt", "rb");
     size_t size = f ? fread(pef.bytes, 1, sizeof pef, f) : 0;

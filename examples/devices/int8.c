@@ -16,9 +16,13 @@
 #include <string.h>
 
 enum { SIDE = 28, CLASSES = 10, BATCH = 50, CALIBRATION = 20 };
+
 static const float LR = 0.003f;
 
-typedef struct model { samba_tensor *image, *label, *logits, *loss; samba_loader *tests; } model;
+typedef struct model {
+    samba_tensor *image, *label, *logits, *loss;
+    samba_loader *tests;
+} model;
 
 // ---- The models ---------------------------------------------------------------------------------
 
@@ -48,7 +52,8 @@ static samba_tensor *conv_norm(samba_tensor *x, const char *name, int32_t channe
 static samba_tensor *block(samba_tensor *x, const char *name, int32_t channels, int32_t stride)
 {
     char part[3][16];
-    for (int i = 0; i < 3; i++) snprintf(part[i], sizeof part[i], "%s%c", name, "abs"[i]);
+    for (int i = 0; i < 3; i++)
+        snprintf(part[i], sizeof part[i], "%s%c", name, "abs"[i]);
     samba_tensor *h = samba_relu(conv_norm(x, part[0], channels, 3, stride));
     h = conv_norm(h, part[1], channels, 3, 1);
     if (stride > 1) x = conv_norm(x, part[2], channels, 1, stride);
@@ -71,8 +76,12 @@ static samba_tensor *resnet8(samba_tensor *x)
 static samba_loader *load(samba_session *s, samba_idx *idx, bool training)
 {
     static const char *const names[] = { "image", "label" };
-    samba_dataset d = { .n = idx->n, .batch = BATCH, .fill = samba_idx_fill, .user = idx,
-                        .writes = idx->row, .shuffle = training,
+    samba_dataset d = { .n = idx->n,
+                        .batch = BATCH,
+                        .fill = samba_idx_fill,
+                        .user = idx,
+                        .writes = idx->row,
+                        .shuffle = training,
                         .drop_last = training };
     return samba_loader_open_dataset(s, &d, names, 2, NULL);
 }
@@ -128,8 +137,10 @@ int main(int argc, char **argv)
     m.logits = !strcmp(net, "lenet") ? lenet(m.image) : resnet8(m.image);
     m.loss = samba_cross_entropy(m.logits, m.label);
     samba_idx images = { .mean = 0.2860f, .deviation = 0.3530f }, tests = images;
-    samba_compile(s, &(samba_program){ .loss = m.loss, .outputs = { m.logits },
-                                       .optim = { .kind = SAMBA_ADAMW, .lr = LR } });
+    samba_compile(s,
+                  &(samba_program){ .loss = m.loss,
+                                    .outputs = { m.logits },
+                                    .optim = { .kind = SAMBA_ADAMW, .lr = LR } });
     samba_idx_open(s, &images, data, "train", SIDE, CLASSES);
     samba_idx_open(s, &tests, data, "t10k", SIDE, CLASSES);
     samba_loader *batches = samba_ok(s) ? load(s, &images, true) : NULL;
@@ -137,12 +148,16 @@ int main(int argc, char **argv)
     if (samba_ok(s)) train(s, &m, batches, images.n / BATCH, epochs);
 
     // Calibrate on images it was trained on, then compile int8.
-    samba_compile(s, &(samba_program){ .inference = true, .quantize = SAMBA_CALIBRATE,
-                                       .outputs = { m.logits } });
+    samba_compile(s,
+                  &(samba_program){
+                      .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { m.logits } });
     for (int i = 0; i < CALIBRATION && samba_ok(s); i += samba_run(s, 0))
-        while (samba_loader_next(batches, NULL) != 1 && samba_ok(s)) {} // once, when an epoch ends
+        while (samba_loader_next(batches, NULL) != 1 && samba_ok(s)) {
+        } // once, when an epoch ends
     static samba_ledger ledger;
-    ledger = (samba_ledger){ .program = { .outputs = { m.logits } }, .score = accuracy, .user = &m,
+    ledger = (samba_ledger){ .program = { .outputs = { m.logits } },
+                             .score = accuracy,
+                             .user = &m,
                              .max_loss = argc > 4 ? atof(argv[4]) : 0.5 };
     if (samba_ledger_run(s, &ledger)) samba_ledger_print(&ledger, stdout);
     samba_save(s, "int8.ckpt");

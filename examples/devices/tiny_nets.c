@@ -10,7 +10,7 @@
 //     autoencoder  synthetic sound: harmonics of a machine; anomalies rattle (score: AUC)
 // Checkpoints are left in the working directory: NAME_UPDATE.ckpt for each row of the table, and
 // NAME_int8.ckpt. tests/device/tiny_nets.sh runs them on an emulated Cortex-M4F.
-#define SAMBA_SMALL                         // plans as for a device
+#define SAMBA_SMALL // plans as for a device
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
 #include "../../samba.h"
@@ -20,7 +20,11 @@
 
 enum { BATCH = 32, TESTS = 400, CALIBRATION = 24, MOST_INPUTS = 3 * 96 * 96, SIDE = 28 };
 
-typedef struct data { samba_idx train, test; uint64_t dice; int n_tests; } data;
+typedef struct data {
+    samba_idx train, test;
+    uint64_t dice;
+    int n_tests;
+} data;
 
 // 0 ... 1, by SplitMix64.
 static float roll(data *d)
@@ -74,9 +78,10 @@ static int32_t show(data *d, const tiny_net *net, float *x, bool testing)
 {
     const samba_idx *set = testing ? &d->test : &d->train;
     int32_t side = net->dim[1], times = side / SIDE, margin = (side - times * SIDE) / 2;
-    if (!set->n) {                          // no data here: something that can be learned
+    if (!set->n) { // no data here: something that can be learned
         int32_t bright = roll(d) < 0.5f;
-        for (int32_t i = 0; i < 3 * side * side; i++) x[i] = noise(d) + (float)bright;
+        for (int32_t i = 0; i < 3 * side * side; i++)
+            x[i] = noise(d) + (float)bright;
         return bright;
     }
     int32_t n = (int32_t)(roll(d) * (float)set->n), label = set->label[n];
@@ -114,8 +119,8 @@ static model trace(const tiny_net *net, int32_t batch, bool norm, bool masks)
     m.x = samba_input(m.session, "x", SAMBA_F32, shape);
     if (net->classes) m.label = samba_input(m.session, "label", SAMBA_I32, SAMBA_SHAPE(batch));
     m.y = samba_name(tiny_build(&m.trace, net, m.x, norm, masks), "y");
-    m.loss = net->classes ? samba_cross_entropy(m.y, m.label)
-                          : samba_mse(m.y, m.x, SAMBA_REDUCE_MEAN);
+    m.loss
+        = net->classes ? samba_cross_entropy(m.y, m.label) : samba_mse(m.y, m.x, SAMBA_REDUCE_MEAN);
     samba_name(m.loss, "loss");
     return m;
 }
@@ -125,7 +130,8 @@ static void feed(const model *m, data *d, bool testing, int32_t *label)
     static float x[BATCH * MOST_INPUTS];
     int32_t batch = m->x->shape.dim[0];
     int64_t each = samba_count(&m->x->shape) / batch;
-    for (int32_t b = 0; b < batch; b++) label[b] = sample(d, m->net, x + b * each, testing);
+    for (int32_t b = 0; b < batch; b++)
+        label[b] = sample(d, m->net, x + b * each, testing);
     samba_write(m->x, x);
     if (m->label && !testing) samba_write(m->label, label);
 }
@@ -188,7 +194,11 @@ static size_t file_size(const char *path)
 // What samba_runtime_open takes of a 32-bit device's RAM; read-only parameters lie in flash.
 static size_t ram_of(const char *path)
 {
-    static union { uint64_t align; uint8_t bytes[4 << 20]; } file;
+    static union {
+        uint64_t align;
+        uint8_t bytes[4 << 20];
+    } file;
+
     samba_device_memory memory = { 0 };
     FILE *f = fopen(path, "rb");
     size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
@@ -201,7 +211,8 @@ static int64_t work_of(samba_session *s)
 {
     samba_section section;
     int64_t flops = 0;
-    for (int32_t i = 0; samba_describe_section(s, i, &section); i++) flops += section.flops;
+    for (int32_t i = 0; samba_describe_section(s, i, &section); i++)
+        flops += section.flops;
     return flops / 2;
 }
 
@@ -210,7 +221,8 @@ static int64_t trained_by(const model *m)
     samba_tensor *list[4 * TINY_LAYERS];
     int32_t count = samba_parameters(m->session, list, 4 * TINY_LAYERS);
     int64_t n = 0;
-    for (int32_t i = 0; i < count; i++) n += list[i]->frozen ? 0 : samba_count(&list[i]->shape);
+    for (int32_t i = 0; i < count; i++)
+        n += list[i]->frozen ? 0 : samba_count(&list[i]->shape);
     return n;
 }
 
@@ -274,11 +286,14 @@ static bool show_net(const tiny_net *net, data *d, int steps)
     double percent[2] = { 0, 0 };
     d->dice = 1;
     model m = trace(net, BATCH, true, false);
-    samba_compile(m.session, &(samba_program){ .loss = m.loss, .outputs = { m.y },
-                                               .optim = { .kind = SAMBA_ADAMW, .lr = 0.002f } });
+    samba_compile(m.session,
+                  &(samba_program){ .loss = m.loss,
+                                    .outputs = { m.y },
+                                    .optim = { .kind = SAMBA_ADAMW, .lr = 0.002f } });
     train(&m, d, steps);
     bool fine = in_int8(&m, d, percent);
-    for (int u = 0; u < TINY_UPDATES && fine; u++) fine = row(&m, (tiny_update)u);
+    for (int u = 0; u < TINY_UPDATES && fine; u++)
+        fine = row(&m, (tiny_update)u);
     return samba_close(m.session) == 0 && fine;
 }
 
@@ -287,14 +302,15 @@ int main(int argc, char **argv)
     int steps = argc > 1 ? atoi(argv[1]) : 100;
     const char *folder = argc > 2 ? argv[2] : "/usr/share/datasets/fashion-mnist";
     static data d;
-    d.n_tests = steps > 0 ? TESTS : 4;         // without training there is little to test
+    d.n_tests = steps > 0 ? TESTS : 4; // without training there is little to test
     samba_session *reader = samba_open(&(samba_desc){ .quiet = true });
     bool fine = true;
     if (!samba_idx_open(reader, &d.train, folder, "train", SIDE, 10)
         || !samba_idx_open(reader, &d.test, folder, "t10k", SIDE, 10))
         printf("no Fashion-MNIST in %s: images are noise, brighter or darker\n", folder);
     printf("net          learns    trained  flops/2/step      RAM     flash (bytes)\n");
-    for (int i = 0; i < TINY_NETS && fine; i++) fine = show_net(&tiny_nets[i], &d, steps);
+    for (int i = 0; i < TINY_NETS && fine; i++)
+        fine = show_net(&tiny_nets[i], &d, steps);
     samba_idx_close(&d.train);
     samba_idx_close(&d.test);
     samba_close(reader);

@@ -37,10 +37,10 @@ static const char *const tiny_update_names[TINY_UPDATES]
 
 typedef struct tiny_net {
     const char *name;
-    int32_t dim[3], classes;                // of the input: channels, height, width; 0: not there
-    int32_t last;                           // k
-    int32_t memory;                         // RAM of the device for TINY_TIGHT
-    int32_t parameters, with_norm, macs;    // as published
+    int32_t dim[3], classes;             // of the input: channels, height, width; 0: not there
+    int32_t last;                        // k
+    int32_t memory;                      // RAM of the device for TINY_TIGHT
+    int32_t parameters, with_norm, macs; // as published
 } tiny_net;
 
 static const tiny_net tiny_nets[] = {
@@ -55,12 +55,12 @@ enum { TINY_NETS = 4 };
 // A net while it is traced: its layers are listed in their order.
 typedef struct tiny_trace {
     samba_session *session;
-    bool norm;                              // batch norm behind layers that have a relu
-    bool masks;                             // see tiny_relu
+    bool norm;  // batch norm behind layers that have a relu
+    bool masks; // see tiny_relu
     int32_t n;
     char layer[TINY_LAYERS][32];
     bool has_norm[TINY_LAYERS];
-    int64_t macs, parameters;               // of one row; with what batch norm has
+    int64_t macs, parameters; // of one row; with what batch norm has
 } tiny_trace;
 
 static inline void tiny_enter(tiny_trace *t, const char *name)
@@ -108,8 +108,8 @@ static inline samba_tensor *tiny_window(tiny_trace *t, samba_tensor *x, const ch
                                         samba_shape w, int32_t stride)
 {
     int32_t groups = x ? x->shape.dim[1] / w.dim[1] : 1, inputs = w.dim[1] * w.dim[2] * w.dim[3];
-    samba_conv_opts opts = { { stride, stride }, { w.dim[2] / 2, (w.dim[3] - 1) / 2 }, { 1, 1 },
-                             groups };
+    samba_conv_opts opts
+        = { { stride, stride }, { w.dim[2] / 2, (w.dim[3] - 1) / 2 }, { 1, 1 }, groups };
     if (w.dim[2] % 2) opts.padding[0] = (w.dim[2] - 1) / 2;
     tiny_enter(t, name);
     samba_tensor *weight = tiny_param(t, "weight", w, inputs);
@@ -155,7 +155,8 @@ static inline samba_tensor *tiny_head(tiny_trace *t, samba_tensor *x, int32_t cl
 static inline samba_tensor *tiny_dscnn(tiny_trace *t, samba_tensor *x, int32_t classes)
 {
     samba_tensor *h = tiny_conv(t, x, "conv", SAMBA_SHAPE(64, 1, 10, 4), 2);
-    for (int32_t i = 1; i <= 4; i++) h = tiny_separable(t, h, i, 64, 1);
+    for (int32_t i = 1; i <= 4; i++)
+        h = tiny_separable(t, h, i, 64, 1);
     return tiny_head(t, h, classes);
 }
 
@@ -164,7 +165,8 @@ static inline samba_tensor *tiny_block(tiny_trace *t, samba_tensor *x, int32_t i
 {
     char name[3][32];
     int32_t from = x ? x->shape.dim[1] : 1, stride = channels / from;
-    for (int k = 0; k < 3; k++) snprintf(name[k], sizeof name[k], "block%d%c", (int)i, "abx"[k]);
+    for (int k = 0; k < 3; k++)
+        snprintf(name[k], sizeof name[k], "block%d%c", (int)i, "abx"[k]);
     samba_tensor *h = tiny_conv(t, x, name[0], SAMBA_SHAPE(channels, from, 3, 3), stride);
     h = tiny_norm(t, tiny_window(t, h, name[1], SAMBA_SHAPE(channels, channels, 3, 3), 1));
     if (stride > 1) x = tiny_window(t, x, name[2], SAMBA_SHAPE(channels, from, 1, 1), stride);
@@ -174,7 +176,8 @@ static inline samba_tensor *tiny_block(tiny_trace *t, samba_tensor *x, int32_t i
 static inline samba_tensor *tiny_resnet8(tiny_trace *t, samba_tensor *x, int32_t classes)
 {
     samba_tensor *h = tiny_conv(t, x, "conv", SAMBA_SHAPE(16, 3, 3, 3), 1);
-    for (int32_t i = 1; i <= 3; i++) h = tiny_block(t, h, i, 8 << i);
+    for (int32_t i = 1; i <= 3; i++)
+        h = tiny_block(t, h, i, 8 << i);
     return tiny_head(t, h, classes);
 }
 
@@ -210,10 +213,14 @@ static inline samba_tensor *tiny_build(tiny_trace *t, const tiny_net *net, samba
     t->norm = norm;
     t->masks = masks;
     switch (net - tiny_nets) {
-    case 0: return tiny_dscnn(t, x, net->classes);
-    case 1: return tiny_resnet8(t, x, net->classes);
-    case 2: return tiny_mobilenet(t, x, net->classes);
-    default: return tiny_autoencoder(t, x);
+    case 0:
+        return tiny_dscnn(t, x, net->classes);
+    case 1:
+        return tiny_resnet8(t, x, net->classes);
+    case 2:
+        return tiny_mobilenet(t, x, net->classes);
+    default:
+        return tiny_autoencoder(t, x);
     }
 }
 
@@ -231,8 +238,8 @@ static inline void tiny_freeze(const tiny_trace *t, const tiny_net *net, tiny_up
     for (int32_t i = 0; i < t->n; i++) {
         bool late = i >= t->n - net->last, head = i == t->n - 1, odd = (t->n - 1 - i) % 2;
         bool all = update == TINY_FULL || update == TINY_TIGHT;
-        bool weight = all || (update == TINY_LAST && late)
-            || (update == TINY_BIAS && head) || (update == TINY_SPARSE && late && (head || odd));
+        bool weight = all || (update == TINY_LAST && late) || (update == TINY_BIAS && head)
+            || (update == TINY_SPARSE && late && (head || odd));
         bool bias = weight || update == TINY_BIAS || (update == TINY_SPARSE && late);
         samba_set_requires_grad(tiny_part(t, i, "weight"), weight);
         samba_set_requires_grad(tiny_part(t, i, "bias"), bias);
@@ -247,8 +254,8 @@ static inline bool tiny_fold(const tiny_trace *from, const tiny_trace *to)
     for (int32_t i = 0; i < from->n && samba_ok(from->session); i++) {
         samba_tensor *weight = tiny_part(from, i, "weight");
         const float *old_w = samba_read(weight), *old_b = samba_read(tiny_part(from, i, "bias"));
-        const char *const parts[4] = { "norm__weight", "norm__bias", "norm__running_mean",
-                                       "norm__running_var" };
+        const char *const parts[4]
+            = { "norm__weight", "norm__bias", "norm__running_mean", "norm__running_var" };
         const float *norm[4] = { NULL, NULL, NULL, NULL };
         for (int k = 0; k < 4 && from->has_norm[i]; k++) {
             char name[64];
@@ -260,7 +267,8 @@ static inline bool tiny_fold(const tiny_trace *from, const tiny_trace *to)
         for (int32_t o = 0; o < outputs; o++) {
             float g = norm[0] ? norm[0][o] / sqrtf(norm[3][o] + 1e-5f) : 1;
             b[o] = norm[0] ? (old_b[o] - norm[2][o]) * g + norm[1][o] : old_b[o];
-            for (int64_t k = o * inputs; k < (o + 1) * inputs; k++) w[k] = old_w[k] * g;
+            for (int64_t k = o * inputs; k < (o + 1) * inputs; k++)
+                w[k] = old_w[k] * g;
         }
         samba_write(tiny_part(to, i, "weight"), w);
         samba_write(tiny_part(to, i, "bias"), b);

@@ -4,16 +4,18 @@
 #define LESSON_DEVICE_H
 #include <string.h>
 #if defined(LESSON_DEVICE)
-#define SAMBA_RUNTIME_ONLY              // the half that runs programs: no malloc, no files
+#define SAMBA_RUNTIME_ONLY // the half that runs programs: no malloc, no files
 #include "samba.h"
-#include "board.h"                      // of the board: board_start, board_print
-#include "lesson21_pef.h"               // the checkpoint as an array, by tools/samba export-c
+#include "board.h"        // of the board: board_start, board_print
+#include "lesson21_pef.h" // the checkpoint as an array, by tools/samba export-c
+
 enum { MEMORY = 8 * 1024 };
 #else
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include <stdio.h>
-enum { MEMORY = 2 * 1024 * 1024 };      // kernels of large machines take more, to be fast
+
+enum { MEMORY = 2 * 1024 * 1024 }; // kernels of large machines take more, to be fast
 
 static inline void board_print(const char *text)
 {
@@ -40,16 +42,18 @@ static inline void say(const char *what, uint32_t n)
 {
     char digits[] = "     ";
     uint32_t bar = n <= 100 ? n / 4 : 0;
-    for (int i = 4; i == 4 || (n && i >= 0); n /= 10) digits[i--] = (char)('0' + n % 10);
+    for (int i = 4; i == 4 || (n && i >= 0); n /= 10)
+        digits[i--] = (char)('0' + n % 10);
     board_print(what);
     board_print(digits);
     board_print(bar ? " " : "");
-    while (bar--) board_print("#");
+    while (bar--)
+        board_print("#");
     board_print("\n");
 }
 
 // A flash of two slots. Here it is RAM; on a board its driver erases and writes.
-enum { SLOT = 9 * 256 };                // pages; of AdamW all are needed
+enum { SLOT = 9 * 256 }; // pages; of AdamW all are needed
 
 static uint8_t flash[2 * SLOT];
 
@@ -66,7 +70,8 @@ static const samba_storage storage = { SLOT, flash, NULL, NULL, write_flash, NUL
 static inline uint32_t checksum(void)
 {
     uint32_t sum = 0;
-    for (size_t i = 0; i < sizeof flash; i++) sum = 31 * sum + flash[i];
+    for (size_t i = 0; i < sizeof flash; i++)
+        sum = 31 * sum + flash[i];
     return sum % 10000;
 }
 

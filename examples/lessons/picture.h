@@ -19,31 +19,34 @@ enum { PANEL_W = 330, PANEL_H = 250, PANEL_LEFT = 66, PANEL_TOP = 80, PANEL_STEP
 
 typedef struct picture {
     FILE *file;
-    int panels, series;                             // begun so far; each series has its own look
-    double x0, x1, y0, y1;                          // what the sides of the panel stand for
+    int panels, series;    // begun so far; each series has its own look
+    double x0, x1, y0, y1; // what the sides of the panel stand for
 } picture;
 
 // In SVG, < begins a tag and & a special character.
 static inline void picture_text(picture *p, const char *text)
 {
     for (; *text; text++) {
-        if (*text == '<') fputs("&lt;", p->file);
-        else if (*text == '&') fputs("&amp;", p->file);
-        else fputc(*text, p->file);
+        if (*text == '<')
+            fputs("&lt;", p->file);
+        else if (*text == '&')
+            fputs("&amp;", p->file);
+        else
+            fputc(*text, p->file);
     }
 }
 
 // How the classes look, on light and dark screens. Series differ by more than their colours.
-static const char picture_style[] =
-    "<style>\nsvg { background: #fff } text { font: 13px sans-serif; fill: #222 }\n"
-    ".frame { fill: none; stroke: #888 } .line, .dot { fill: none; stroke-width: 2 }\n"
-    ".s0 { stroke: #0060b0 } .s1 { stroke: #b84600 } .s2 { stroke: #00785a }\n"
-    ".s3 { stroke: #8a3a8f } .line.s1 { stroke-dasharray: 7 3 }\n"
-    ".line.s2 { stroke-dasharray: 2 3 } .line.s3 { stroke-dasharray: 12 3 3 3 }\n"
-    ".plus { fill: #0060b0 } .minus { fill: #b84600 } @media (prefers-color-scheme: dark) {\n"
-    "svg { background: #16181c } text { fill: #e8e8e8 } .s0 { stroke: #6cb4ff }\n"
-    ".s1 { stroke: #ffa060 } .s2 { stroke: #4fd0a8 } .s3 { stroke: #dc9be0 }\n"
-    ".plus { fill: #6cb4ff } .minus { fill: #ffa060 } }\n</style>\n";
+static const char picture_style[]
+    = "<style>\nsvg { background: #fff } text { font: 13px sans-serif; fill: #222 }\n"
+      ".frame { fill: none; stroke: #888 } .line, .dot { fill: none; stroke-width: 2 }\n"
+      ".s0 { stroke: #0060b0 } .s1 { stroke: #b84600 } .s2 { stroke: #00785a }\n"
+      ".s3 { stroke: #8a3a8f } .line.s1 { stroke-dasharray: 7 3 }\n"
+      ".line.s2 { stroke-dasharray: 2 3 } .line.s3 { stroke-dasharray: 12 3 3 3 }\n"
+      ".plus { fill: #0060b0 } .minus { fill: #b84600 } @media (prefers-color-scheme: dark) {\n"
+      "svg { background: #16181c } text { fill: #e8e8e8 } .s0 { stroke: #6cb4ff }\n"
+      ".s1 { stroke: #ffa060 } .s2 { stroke: #4fd0a8 } .s3 { stroke: #dc9be0 }\n"
+      ".plus { fill: #6cb4ff } .minus { fill: #ffa060 } }\n</style>\n";
 
 static inline picture picture_open(const char *path, int panels, const char *title,
                                    const char *words)
@@ -52,8 +55,10 @@ static inline picture picture_open(const char *path, int panels, const char *tit
     if (path && !p.file) fprintf(stderr, "%s cannot be written\n", path);
     if (!p.file) return p;
     int width = panels * PANEL_STEP, height = PANEL_TOP + PANEL_H + 52;
-    fprintf(p.file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\""
-            " role=\"img\" aria-labelledby=\"t d\">\n<title id=\"t\">", width, height, width);
+    fprintf(p.file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\""
+            " role=\"img\" aria-labelledby=\"t d\">\n<title id=\"t\">",
+            width, height, width);
     picture_text(&p, title);
     fputs("</title>\n<desc id=\"d\">", p.file);
     picture_text(&p, words);
@@ -148,9 +153,11 @@ static inline void picture_dots(picture *p, const float *x, const float *y, int 
     if (!p->file) return;
     int s = picture_series(p, "dot", name);
     for (int i = 0; i < n; i++) {
-        fprintf(p->file, "<path class=\"dot s%d\" d=\"M%.1f,%.1f%s\"><title>%.3g, %.3g</title>"
-                "</path>\n", s, picture_x(p, x[i]), picture_y(p, y[i]), picture_dot[s],
-                (double)x[i], (double)y[i]);
+        fprintf(p->file,
+                "<path class=\"dot s%d\" d=\"M%.1f,%.1f%s\"><title>%.3g, %.3g</title>"
+                "</path>\n",
+                s, picture_x(p, x[i]), picture_y(p, y[i]), picture_dot[s], (double)x[i],
+                (double)y[i]);
     }
 }
 
@@ -162,8 +169,10 @@ static inline void picture_cells(picture *p, const float *v, int rows, int colum
         int row = i / columns, column = i % columns;
         fprintf(p->file, "<rect class=\"%s\" fill-opacity=\"%.2f\" x=\"%.1f\" y=\"%.1f\" ",
                 v[i] < 0 ? "minus" : "plus", fabs((double)v[i]) / most, column * w, row * h);
-        fprintf(p->file, "width=\"%.1f\" height=\"%.1f\"><title>row %d, column %d: %.4g</title>"
-                "</rect>\n", w, h, row, column, (double)v[i]);
+        fprintf(p->file,
+                "width=\"%.1f\" height=\"%.1f\"><title>row %d, column %d: %.4g</title>"
+                "</rect>\n",
+                w, h, row, column, (double)v[i]);
     }
 }
 

@@ -1,6 +1,6 @@
 // The default session, for programs that are ported from SambaFlow.
 //     cc -O1 -o default examples/reference/default_session.c -lm -pthread && ./default
-#define SAMBA_DEFAULT_SESSION           // before samba.h, wherever it is included
+#define SAMBA_DEFAULT_SESSION // before samba.h, wherever it is included
 #include "reference.h"
 
 // samba_default: one session for the process, opened by the first call.

@@ -15,7 +15,7 @@ static file read_file(const char *path)
     FILE *in = fopen(path, "rb");
     if (in && fseek(in, 0, SEEK_END) == 0) {
         f.size = (size_t)ftell(in);
-        f.bytes = malloc(f.size);                           // aligned, as a PEF must be
+        f.bytes = malloc(f.size); // aligned, as a PEF must be
         rewind(in);
         if (!f.bytes || fread(f.bytes, 1, f.size, in) != f.size) f.size = 0;
     }
@@ -34,8 +34,10 @@ static file make_pef(bool graphs)
     samba_tensor *ask = NULL;
     if (graphs) samba_begin_graph(s, "ask");
     if (graphs) ask = samba_name(samba_neg(samba_linear_no_bias(x, "layer", 1)), "answer");
-    samba_compile(s, &(samba_program){ .loss = samba_name(loss, "loss"), .outputs = { ask },
-                                       .optim = { .kind = SAMBA_SGD, .lr = 0.1f } });
+    samba_compile(s,
+                  &(samba_program){ .loss = samba_name(loss, "loss"),
+                                    .outputs = { ask },
+                                    .optim = { .kind = SAMBA_SGD, .lr = 0.1f } });
     samba_write(samba_tensor_by_name(s, "layer__weight"), (float[]){ 1, 2 });
     samba_save(s, "device.ckpt");
     samba_close(s);
@@ -74,9 +76,9 @@ static void read_less(samba_session *unused)
 {
     (void)unused;
     file f = make_pef(false);
-    size_t size = samba_pef_tables_size(f.bytes, f.size);   // from its first 128 bytes
-    holds(size > 128 && size < f.size);                     // the rest are values
-    holds(samba_pef_fingerprint(f.bytes, f.size) != 0);     // for SAMBA_TRUSTED_PEF
+    size_t size = samba_pef_tables_size(f.bytes, f.size); // from its first 128 bytes
+    holds(size > 128 && size < f.size);                   // the rest are values
+    holds(samba_pef_fingerprint(f.bytes, f.size) != 0);   // for SAMBA_TRUSTED_PEF
     free(f.bytes);
 }
 
@@ -101,14 +103,14 @@ static void run(samba_session *unused)
     char why[200] = "";
     file f = make_pef(false);
     size_t size = samba_runtime_bytes(f.bytes, f.size, why, sizeof why);
-    void *memory = malloc(size);                            // a static array, in a firmware
+    void *memory = malloc(size); // a static array, in a firmware
     samba_runtime *rt = samba_runtime_open(f.bytes, f.size, memory, size, why, sizeof why);
     float *x = (float *)samba_runtime_data(rt, "x");
     const float *loss = (const float *)samba_runtime_data(rt, "loss");
     x[0] = 1;
     x[1] = 1;
-    holds(samba_runtime_run(rt, SAMBA_FWD) && loss[0] == 9);            // (1 + 2)^2
-    samba_runtime_run(rt, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);         // and it learns
+    holds(samba_runtime_run(rt, SAMBA_FWD) && loss[0] == 9);    // (1 + 2)^2
+    samba_runtime_run(rt, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT); // and it learns
     samba_runtime_run(rt, SAMBA_FWD);
     holds(loss[0] < 9);
     free(memory);
@@ -120,7 +122,7 @@ static void own_ops(samba_session *unused)
 {
     (void)unused;
     file f = make_pef(false);
-    samba_runtime_desc desc = { .ops = NULL, .n_ops = 0 };  // as samba_register_op takes them
+    samba_runtime_desc desc = { .ops = NULL, .n_ops = 0 }; // as samba_register_op takes them
     size_t size = samba_runtime_bytes_with(f.bytes, f.size, &desc, NULL, 0);
     void *memory = malloc(size);
     holds(samba_runtime_open_with(f.bytes, f.size, memory, size, &desc, NULL, 0) != NULL);
@@ -193,7 +195,7 @@ static void settings(samba_session *unused)
     file f = make_pef(false);
     samba_runtime *rt = open_runtime(f, &memory);
     holds(samba_runtime_set(rt, "lr", 0.5f) && samba_runtime_get(rt, "lr") == 0.5f);
-    holds(samba_runtime_set_train(rt, false));              // no dropout, running statistics
+    holds(samba_runtime_set_train(rt, false)); // no dropout, running statistics
     free(memory);
     free(f.bytes);
 }
@@ -223,13 +225,14 @@ static void keep(samba_session *unused)
     void *memory;
     file f = make_pef(false);
     samba_runtime *rt = open_runtime(f, &memory);
-    samba_storage storage = { .slot_size = sizeof flash[0], .memory = flash,
-                              .erase = flash_erase, .write = flash_write };
+    samba_storage storage = {
+        .slot_size = sizeof flash[0], .memory = flash, .erase = flash_erase, .write = flash_write
+    };
     float *w = (float *)samba_runtime_data(rt, "layer__weight");
     holds(samba_runtime_state_bytes(rt) <= sizeof flash[0]);
-    w[0] = 42;                                              // something was learned
+    w[0] = 42; // something was learned
     holds(samba_runtime_save(rt, &storage));
-    w[0] = 0;                                               // the power fails
+    w[0] = 0; // the power fails
     holds(samba_runtime_restore(rt, &storage) && w[0] == 42);
     free(memory);
     free(f.bytes);

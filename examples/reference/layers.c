@@ -11,7 +11,7 @@ static void linear(samba_session *s)
     samba_tensor *y = samba_linear(x, "layer", 1);
     samba_write(samba_tensor_by_name(s, "layer__weight"), (float[]){ 10, 100 });
     samba_write(samba_tensor_by_name(s, "layer__bias"), (float[]){ 0.5f });
-    is(samba_linear(x, "layer", 1), 430.5);                 // the same name, the same parameters
+    is(samba_linear(x, "layer", 1), 430.5); // the same name, the same parameters
     holds(y->shape.dim[0] == 1 && y->shape.dim[1] == 1);
     samba_linear_no_bias(x, "plain", 1);
     holds(samba_parameters(s, NULL, 0) == 3);
@@ -26,8 +26,8 @@ static void sharing(samba_session *s)
     samba_set_sharing(s, true);
     for (int step = 0; step < 3; step++)
         h = samba_tanh(samba_linear(h, "cell", 4));
-    holds(samba_set_sharing(s, false));                     // it returns what it was
-    holds(samba_parameters(s, NULL, 0) == 2);               // cell__weight and cell__bias
+    holds(samba_set_sharing(s, false));       // it returns what it was
+    holds(samba_parameters(s, NULL, 0) == 2); // cell__weight and cell__bias
 }
 
 // samba_layernorm, samba_rmsnorm, samba_batchnorm: layers that normalize; their scale begins as 1.
@@ -36,9 +36,9 @@ static void norms(samba_session *s)
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 3), 2, 4, 6, 1, 1, 4);
     is(samba_layernorm(x, "layer_norm"), -1.224743, 0, 1.224743, -0.707105, -0.707105, 1.414210);
     is(samba_slice(samba_rmsnorm(x, "rms_norm"), 0, 0, 1, 1), 0.462910, 0.925820, 1.388730);
-    samba_tensor *image = samba_reshape(x, SAMBA_SHAPE(2, 3, 1, 1));        // 3 channels
-    is(samba_batchnorm(image, "batch_norm"), 0.99998, 0.999998, 0.999995,
-       -0.99998, -0.999998, -0.999995);
+    samba_tensor *image = samba_reshape(x, SAMBA_SHAPE(2, 3, 1, 1)); // 3 channels
+    is(samba_batchnorm(image, "batch_norm"), 0.99998, 0.999998, 0.999995, -0.99998, -0.999998,
+       -0.999995);
 }
 
 // samba_conv2d, samba_conv1d: convolutions of o channels with a window of 3.
@@ -47,7 +47,7 @@ static void convolutions(samba_session *s)
     samba_tensor *image = samba_randn(s, "image", SAMBA_SHAPE(1, 3, 28, 28));
     samba_conv_opts same = { .padding = { 1, 1 } };
     samba_tensor *y = samba_conv2d(image, "conv", 8, 3, &same);
-    holds(y->shape.dim[1] == 8 && y->shape.dim[2] == 28);   // (1,8,28,28)
+    holds(y->shape.dim[1] == 8 && y->shape.dim[2] == 28); // (1,8,28,28)
     holds(samba_conv2d(image, "small", 8, 3, NULL)->shape.dim[2] == 26);
     samba_tensor *sound = samba_randn(s, "sound", SAMBA_SHAPE(1, 2, 100));
     holds(samba_conv1d(sound, "filter", 4, 3, NULL)->shape.dim[2] == 98);
@@ -66,7 +66,7 @@ static void embedding(samba_session *s)
 static void dropout(samba_session *s)
 {
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1000));
-    samba_tensor *y = samba_dropout(x, "drop", 0.5f);       // each number is 0 or 2
+    samba_tensor *y = samba_dropout(x, "drop", 0.5f); // each number is 0 or 2
     holds(fabsf(samba_read(samba_mean(y, SAMBA_ALL_AXES, false))[0] - 1) < 0.1f);
     samba_tensor *q = samba_randn(s, "q", SAMBA_SHAPE(4, 8));
     samba_set_train(s, false);
@@ -84,7 +84,7 @@ static void dropout(samba_session *s)
 static void fake_quantize(samba_session *s)
 {
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(3), -1, 0.001f, 1);
-    samba_tensor *y = samba_fake_quantize(x, "steps");      // 2 / 255 from one to the next
+    samba_tensor *y = samba_fake_quantize(x, "steps"); // 2 / 255 from one to the next
     holds(fabsf(samba_read(y)[1]) < 0.008f);
     holds(samba_tensor_by_name(s, "steps__range") != NULL);
 }
@@ -97,8 +97,8 @@ static void gradient(samba_session *s)
     samba_set_tracing(s, true);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(3));
     samba_tensor *loss = samba_sum(samba_mul(x, samba_mul(x, x)), SAMBA_ALL_AXES, false);
-    samba_tensor *dx = samba_grad(loss, x);                 // 3 x^2
-    samba_tensor *ddx = samba_grad(dx, x);                  // of the sum of dx: 6 x
+    samba_tensor *dx = samba_grad(loss, x); // 3 x^2
+    samba_tensor *ddx = samba_grad(dx, x);  // of the sum of dx: 6 x
     samba_compile(s, &(samba_program){ .outputs = { dx, ddx }, .inference = true });
     samba_write(x, (float[]){ 1, 2, 3 });
     samba_run(s, SAMBA_FWD);
@@ -117,7 +117,7 @@ static void program_gradients(samba_session *s)
     is(samba_sn_grad(w), 6, 6);
     samba_tensor *list[4];
     holds(samba_losses(s, list, 4) == 1 && list[0] == loss);
-    samba_write(samba_sn_grad(loss), (float[]){ 100 });     // scaled, as some do for half types
+    samba_write(samba_sn_grad(loss), (float[]){ 100 }); // scaled, as some do for half types
     samba_run(s, SAMBA_FWD | SAMBA_BCKWD);
     is(samba_sn_grad(w), 600, 600);
 }
@@ -151,16 +151,20 @@ static void root_gradient(samba_vjp *g)
     g->din[0] = samba_scale(samba_div(g->dout[0], g->out[0]), 0.5f);
 }
 
-static const samba_op root = { .name = "root", .wire = 0x8001, .signature = "*->*",
-                               .shape = root_shape, .kernel = root_kernel, .vjp = root_gradient };
+static const samba_op root = { .name = "root",
+                               .wire = 0x8001,
+                               .signature = "*->*",
+                               .shape = root_shape,
+                               .kernel = root_kernel,
+                               .vjp = root_gradient };
 
 // samba_register_op, samba_apply, samba_apply_all: an op is called by its name.
 static void own_op(samba_session *s)
 {
-    samba_register_op(s, &root);                            // kernel, shape rule, gradient rule
+    samba_register_op(s, &root); // kernel, shape rule, gradient rule
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(3), 1, 4, 9), *y = NULL;
     is(samba_apply(s, "root", &x, 1, NULL, 0), 1, 2, 3);
-    holds(samba_apply_all(s, "root", &x, 1, NULL, 0, &y, 1) == 1);      // for several outputs
+    holds(samba_apply_all(s, "root", &x, 1, NULL, 0, &y, 1) == 1); // for several outputs
     is(y, 1, 2, 3);
 }
 
@@ -169,7 +173,8 @@ static void list_ops(samba_session *s)
 {
     int n = 0;
     samba_register_op(s, &root);
-    while (samba_op_at(s, n)) n++;
+    while (samba_op_at(s, n))
+        n++;
     holds(strcmp(samba_op_at(s, 0)->name, "add") == 0);
     holds(strcmp(samba_op_at(s, n - 1)->name, "root") == 0);
 }
@@ -190,7 +195,7 @@ static samba_tensor *count_op(const samba_op *op, samba_tensor *const *in, int32
     (void)in;
     (void)n_in;
     ++*(int *)user;
-    return y;                                               // or another tensor in its place
+    return y; // or another tensor in its place
 }
 
 // samba_on_trace: sees each op when it is traced, and may put something else in its place.

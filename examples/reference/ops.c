@@ -17,7 +17,7 @@ static void constants(samba_session *s)
 static void arithmetic(samba_session *s)
 {
     samba_tensor *a = numbers(s, "a", SAMBA_SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
-    samba_tensor *b = numbers(s, "b", SAMBA_SHAPE(3), 1, 2, 2);     // (3), for each row of a
+    samba_tensor *b = numbers(s, "b", SAMBA_SHAPE(3), 1, 2, 2); // (3), for each row of a
     is(samba_add(a, b), 2, 4, 5, 5, 7, 8);
     is(samba_sub(a, b), 0, 0, 1, 3, 3, 4);
     is(samba_mul(a, b), 1, 4, 6, 4, 10, 12);
@@ -107,7 +107,7 @@ static void reductions(samba_session *s)
     is(samba_sum(x, SAMBA_AXES(1), false), 6, 15);          // of each row
     is(samba_mean(x, SAMBA_AXES(0), false), 2.5, 3.5, 4.5); // of each column
     is(samba_max(x, SAMBA_ALL_AXES, false), 6);
-    samba_tensor *mean = samba_mean(x, SAMBA_AXES(-1), true);       // (2,1): fits to x again
+    samba_tensor *mean = samba_mean(x, SAMBA_AXES(-1), true); // (2,1): fits to x again
     is(samba_sub(x, mean), -1, 0, 1, -1, 0, 1);
 }
 
@@ -123,9 +123,9 @@ static void product(samba_session *s)
 {
     samba_tensor *a = numbers(s, "a", SAMBA_SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
     samba_tensor *b = numbers(s, "b", SAMBA_SHAPE(3), 1, 0, 1);
-    is(samba_matmul(a, b), 4, 10);                          // times a vector
+    is(samba_matmul(a, b), 4, 10); // times a vector
     is(samba_matmul(a, samba_transpose(a, 0, 1)), 14, 32, 32, 77);
-    is(samba_matmul_transposed(a, false, a, true), 14, 32, 32, 77);     // and no copy of a
+    is(samba_matmul_transposed(a, false, a, true), 14, 32, 32, 77); // and no copy of a
 }
 
 // samba_affine: a layer without parameters of its own; w has a row for each output.
@@ -146,11 +146,11 @@ static void shapes(samba_session *s)
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
     samba_tensor *y = samba_reshape(x, SAMBA_SHAPE(3, -1)); // -1: what is left
     holds(y->shape.ndim == 2 && y->shape.dim[0] == 3 && y->shape.dim[1] == 2);
-    y = samba_unsqueeze(y, 0);                              // (1,3,2)
+    y = samba_unsqueeze(y, 0); // (1,3,2)
     holds(y->shape.ndim == 3 && y->shape.dim[0] == 1);
-    holds(samba_squeeze(y, 0)->shape.ndim == 2);            // (3,2)
-    holds(samba_flatten(y, 1)->shape.dim[1] == 6);          // (1,6)
-    is(samba_flatten(y, 0), 1, 2, 3, 4, 5, 6);              // in the same order
+    holds(samba_squeeze(y, 0)->shape.ndim == 2);   // (3,2)
+    holds(samba_flatten(y, 1)->shape.dim[1] == 6); // (1,6)
+    is(samba_flatten(y, 0), 1, 2, 3, 4, 5, 6);     // in the same order
 }
 
 // samba_transpose, samba_permute: axes change places, and the numbers move.
@@ -158,23 +158,23 @@ static void axes(samba_session *s)
 {
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
     is(samba_transpose(x, 0, 1), 1, 4, 2, 5, 3, 6);
-    samba_tensor *image = samba_reshape(x, SAMBA_SHAPE(1, 3, 2));       // height, width, channels
-    is(samba_permute(image, SAMBA_AXES(2, 0, 1)), 1, 3, 5, 2, 4, 6);    // channels first
+    samba_tensor *image = samba_reshape(x, SAMBA_SHAPE(1, 3, 2));    // height, width, channels
+    is(samba_permute(image, SAMBA_AXES(2, 0, 1)), 1, 3, 5, 2, 4, 6); // channels first
 }
 
 // samba_expand: repeats what has size 1, as broadcasting does.
 static void repeat(samba_session *s)
 {
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(3, 1), 1, 2, 3);
-    is(samba_expand(x, SAMBA_SHAPE(-1, 2)), 1, 1, 2, 2, 3, 3);         // -1: as it is
+    is(samba_expand(x, SAMBA_SHAPE(-1, 2)), 1, 1, 2, 2, 3, 3); // -1: as it is
 }
 
 // samba_slice, samba_pad: a part, and more around it.
 static void parts(samba_session *s)
 {
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
-    is(samba_slice(x, 1, 0, 3, 2), 1, 3, 4, 6);             // columns 0 and 2
-    is(samba_slice(x, 0, -1, 2, 1), 4, 5, 6);               // the last row
+    is(samba_slice(x, 1, 0, 3, 2), 1, 3, 4, 6); // columns 0 and 2
+    is(samba_slice(x, 0, -1, 2, 1), 4, 5, 6);   // the last row
     samba_tensor *wide = samba_pad(x, SAMBA_SHAPE(0, 1), SAMBA_SHAPE(0, 1), 0);
     is(wide, 0, 1, 2, 3, 0, 0, 4, 5, 6, 0);
 }
@@ -184,13 +184,13 @@ static void together(samba_session *s)
 {
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
     samba_tensor *part[2];
-    holds(samba_split(x, 2, 1, part, 2) == 2);              // 2 columns, and the one that is left
+    holds(samba_split(x, 2, 1, part, 2) == 2); // 2 columns, and the one that is left
     is(part[0], 1, 2, 4, 5);
     is(part[1], 3, 6);
     is(samba_cat(part, 2, 1), 1, 2, 3, 4, 5, 6);
-    samba_tensor *row[2] = { numbers(s, "a", SAMBA_SHAPE(3), 1, 2, 3),
-                             numbers(s, "b", SAMBA_SHAPE(3), 4, 5, 6) };
-    holds(samba_stack(row, 2, 0)->shape.ndim == 2);         // (2,3): a new axis
+    samba_tensor *row[2]
+        = { numbers(s, "a", SAMBA_SHAPE(3), 1, 2, 3), numbers(s, "b", SAMBA_SHAPE(3), 4, 5, 6) };
+    holds(samba_stack(row, 2, 0)->shape.ndim == 2); // (2,3): a new axis
     is(samba_stack(row, 2, 1), 1, 4, 2, 5, 3, 6);
 }
 
@@ -216,10 +216,10 @@ static void write_rows(samba_session *s)
 // samba_softmax, samba_log_softmax: numbers of any size become probabilities.
 static void softmax(samba_session *s)
 {
-    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(3), 1000, 1000, 1000.6931f);    // + ln 2
+    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(3), 1000, 1000, 1000.6931f); // + ln 2
     is(samba_softmax(x, 0), 0.250004, 0.250004, 0.499992);
     samba_tensor *same = numbers(s, "same", SAMBA_SHAPE(3), 7, 7, 7);
-    is(samba_log_softmax(same, -1), -1.098612, -1.098612, -1.098612);       // -ln 3
+    is(samba_log_softmax(same, -1), -1.098612, -1.098612, -1.098612); // -ln 3
 }
 
 // samba_layer_normalize, samba_rms_normalize: each row by its own mean and variance.
@@ -237,12 +237,12 @@ static void normalize(samba_session *s)
 // samba_batch_normalize: each channel over the batch; mean and var are state.
 static void normalize_batch(samba_session *s)
 {
-    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 2), 1, 10, 3, 30);     // 2 samples, 2 channels
+    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 2), 1, 10, 3, 30); // 2 samples, 2 channels
     samba_tensor *mean = samba_buffer(s, "mean", SAMBA_SHAPE(2), 0);
-    samba_tensor *var  = samba_buffer(s, "var", SAMBA_SHAPE(2), 1);
+    samba_tensor *var = samba_buffer(s, "var", SAMBA_SHAPE(2), 1);
     samba_tensor *y = samba_batch_normalize(x, NULL, NULL, mean, var, 0.5f, 0);
     is(y, -1, -1, 1, 1);
-    is(mean, 1, 10);                                        // half way from 0 to 2 and to 20
+    is(mean, 1, 10); // half way from 0 to 2 and to 20
     is(samba_batch_normalize(x, NULL, NULL, mean, var, 0.5f, 0), -1, -1, 1, 1);
 }
 
@@ -290,7 +290,7 @@ static void pooling(samba_session *s)
     samba_pool_opts window = { .kernel = { 2, 2 }, .stride = { 1, 1 } };
     is(samba_max_pool2d(x, &window), 5, 6, 8, 9);
     is(samba_avg_pool2d(x, &window), 3, 4, 6, 7);
-    is(samba_adaptive_avg_pool2d(x, 1, 1), 5);     // whatever size the image has
+    is(samba_adaptive_avg_pool2d(x, 1, 1), 5); // whatever size the image has
 }
 
 // ---- Tables and attention -----------------------------------------------------------------------
@@ -306,7 +306,7 @@ static void lookup(samba_session *s)
 // samba_scaled_dot_product_attention: the second place attends to both, the first to itself alone.
 static void attention(samba_session *s)
 {
-    samba_tensor *q = numbers(s, "q", SAMBA_SHAPE(2, 2), 1, 1, 1, 1);       // all look alike
+    samba_tensor *q = numbers(s, "q", SAMBA_SHAPE(2, 2), 1, 1, 1, 1); // all look alike
     samba_tensor *v = numbers(s, "v", SAMBA_SHAPE(2, 2), 10, 20, 30, 40);
     samba_attention_opts causal = { .causal = true };
     is(samba_scaled_dot_product_attention(q, q, v, NULL, &causal), 10, 20, 20, 30);

@@ -38,14 +38,16 @@ static net compile_net(samba_session *s)
 static void compile_and_run(samba_session *s)
 {
     net n = trace_net(s);
-    samba_compile(s, &(samba_program){ .loss = n.loss,
-                                       .outputs = { n.y },
-                                       .optim = { .kind = SAMBA_ADAMW, .lr = 0.1f } });
+    samba_compile(s,
+                  &(samba_program){ .loss = n.loss,
+                                    .outputs = { n.y },
+                                    .optim = { .kind = SAMBA_ADAMW, .lr = 0.1f } });
     samba_write(n.x, (float[]){ 1, 0, 0, 0, 1, 1 });
     samba_write(n.want, (float[]){ 1, -1 });
     samba_run(s, SAMBA_FWD);
     float before = samba_read(n.loss)[0];
-    for (int step = 0; step < 200; step++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+    for (int step = 0; step < 200; step++)
+        samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
     holds(samba_read(n.loss)[0] < 0.01f * before);
 }
 
@@ -55,10 +57,12 @@ static void load(samba_session *s)
     samba_set_tracing(s, true);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2));
     samba_tensor *y = samba_name(samba_scale(x, 10), "y");
-    samba_compile(s, &(samba_program){ .pef = "times_ten.pef", .outputs = { y },
-                                       .inference = true, .compile_only = true });
+    samba_compile(
+        s,
+        &(samba_program){
+            .pef = "times_ten.pef", .outputs = { y }, .inference = true, .compile_only = true });
     samba_session *other = samba_open(NULL);
-    samba_load(other, "times_ten.pef", NULL);               // without a graph: names find tensors
+    samba_load(other, "times_ten.pef", NULL); // without a graph: names find tensors
     samba_write(samba_tensor_by_name(other, "x"), (float[]){ 1, 2 });
     samba_run(other, SAMBA_FWD);
     is(samba_tensor_by_name(other, "y"), 10, 20);
@@ -80,7 +84,7 @@ static void run_with(samba_session *s)
                            .outputs = &n.y,
                            .n_outputs = 1 };
     holds(samba_run_with(s, &run));
-    holds(samba_get(s, "lr") == (double)0.01f);             // it persists
+    holds(samba_get(s, "lr") == (double)0.01f); // it persists
 }
 
 // samba_eval: a test between the steps of a training, which it leaves as it was.
@@ -93,9 +97,9 @@ static void tests_between_steps(samba_session *s)
     samba_tensor *loss = samba_cross_entropy(samba_linear(dropped, "layer", 2), label);
     samba_compile(s, &(samba_program){ .loss = loss, .outputs = { dropped }, .optim = sgd });
     samba_eval(s);
-    is(dropped, 1, 1, 1, 1);                                // nothing is dropped
+    is(dropped, 1, 1, 1, 1); // nothing is dropped
     samba_run(s, 0);
-    holds(samba_read(dropped)[0] != 1);                     // a step drops: each number is 0 or 2
+    holds(samba_read(dropped)[0] != 1); // a step drops: each number is 0 or 2
 }
 
 // samba_set, samba_get, samba_argin_names: hyperparameters change without compiling.
@@ -104,7 +108,7 @@ static void hyperparameters(samba_session *s)
     const char *names[8];
     compile_net(s);
     holds(samba_argin_names(s, names, 8) > 0 && strstr(names[0], "lr") != NULL);
-    samba_set(s, "lr", 0.5);                                // of every optimizer
+    samba_set(s, "lr", 0.5); // of every optimizer
     holds(samba_get(s, "lr") == 0.5);
 }
 
@@ -115,7 +119,7 @@ static void program_names(samba_session *s)
     const char *names[8];
     net n = compile_net(s);
     holds(samba_input_names(s, names, 8) == 2 && samba_tensor_by_name(s, names[0]) != NULL);
-    holds(samba_output_names(s, names, 8) == 2);            // loss and y
+    holds(samba_output_names(s, names, 8) == 2); // loss and y
     holds(samba_weight_names(s, names, 8) == 2);
     holds(samba_grad_names(s, names, 8) == 2);
     holds(samba_tensor_by_name(s, "layer__weight") == n.w);
@@ -128,8 +132,8 @@ static void dropout_names(samba_session *s)
     samba_set_tracing(s, true);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4));
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(4), (samba_init){ .value = 1 });
-    samba_tensor *loss = samba_sum(samba_dropout(samba_mul(x, w), "drop", 0.5f), SAMBA_ALL_AXES,
-                                   false);
+    samba_tensor *loss
+        = samba_sum(samba_dropout(samba_mul(x, w), "drop", 0.5f), SAMBA_ALL_AXES, false);
     samba_compile(s, &(samba_program){ .loss = loss, .optim = sgd });
     holds(samba_dropout_rate_names(s, &rate, 1) == 1 && strcmp(rate, "drop__p") == 0);
     holds(samba_dropout_seed_names(s, &seed, 1) == 1 && strcmp(seed, "drop__seed") == 0);
@@ -160,9 +164,9 @@ static void section_types(samba_session *s)
 static void running_stats(samba_session *s)
 {
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2, 1), 10, 30);
-    is(samba_batchnorm(x, "norm"), -1, 1);                  // by mean and variance of the batch
+    is(samba_batchnorm(x, "norm"), -1, 1); // by mean and variance of the batch
     samba_use_running_stats(s, true);
-    samba_tensor *y = samba_batchnorm(x, "norm");           // by running values, still near 0 and 1
+    samba_tensor *y = samba_batchnorm(x, "norm"); // by running values, still near 0 and 1
     holds(samba_read(y)[0] > 1);
 }
 
@@ -189,9 +193,9 @@ static void transfer(samba_session *s)
     net n = trace_net(s);
     samba_set_transfer(s, false);
     samba_compile(s, &(samba_program){ .loss = n.loss, .optim = sgd });
-    samba_write(n.x, (float[]){ 1, 0, 0, 0, 1, 1 });        // writing sends
+    samba_write(n.x, (float[]){ 1, 0, 0, 0, 1, 1 }); // writing sends
     samba_write(n.want, (float[]){ 1, -1 });
-    samba_to_device(s);                                     // so does this, all parameters
+    samba_to_device(s); // so does this, all parameters
     holds(samba_run(s, SAMBA_FWD));
 }
 
@@ -217,12 +221,12 @@ static void values(samba_session *s)
     samba_tensor *x = samba_zeros(s, "x", SAMBA_F32, SAMBA_SHAPE(2));
     samba_tensor *ids = samba_zeros(s, "ids", SAMBA_I32, SAMBA_SHAPE(2));
     holds(samba_bytes(x) == sizeof out);
-    samba_write_bytes(x, (float[]){ 1, 2 }, sizeof out);    // refuses another size
-    samba_write(x, (float[]){ 3, 4 });                      // trusts you
-    holds(samba_read(x)[1] == 4);                           // valid until the next run or write
+    samba_write_bytes(x, (float[]){ 1, 2 }, sizeof out); // refuses another size
+    samba_write(x, (float[]){ 3, 4 });                   // trusts you
+    holds(samba_read(x)[1] == 4);                        // valid until the next run or write
     samba_copy_out(x, out, sizeof out);
     holds(out[0] == 3);
-    samba_write_f32(ids, (float[]){ 7, 8 }, 2);             // of any type, as f32
+    samba_write_f32(ids, (float[]){ 7, 8 }, 2); // of any type, as f32
     holds(samba_read_i32(ids)[0] == 7);
     samba_copy_out_f32(ids, out, 2);
     holds(out[1] == 8);
@@ -232,14 +236,14 @@ static void values(samba_session *s)
 static void host_copies(samba_session *s)
 {
     net n = compile_net(s);
-    float *w = (float *)samba_cpu(n.w);                     // from the device
+    float *w = (float *)samba_cpu(n.w); // from the device
     w[0] = 42;
-    samba_rdu(n.w);                                         // and back
+    samba_rdu(n.w); // and back
     holds(samba_read(n.w)[0] == 42);
     samba_cpu(n.y);
     holds(!samba_is_stale(n.y));
     samba_run(s, SAMBA_FWD);
-    holds(samba_is_stale(n.y));                             // the run made another one
+    holds(samba_is_stale(n.y)); // the run made another one
 }
 
 // samba_fetch_state, samba_send_state: the same of all parameters and optimizer state at once.
@@ -247,7 +251,7 @@ static void state(samba_session *s)
 {
     net n = compile_net(s);
     samba_fetch_state(s, SAMBA_KEPT);
-    ((float *)n.w->data)[0] = 1;                            // edit what you like
+    ((float *)n.w->data)[0] = 1; // edit what you like
     samba_send_state(s, SAMBA_KEPT_PARAMETERS);
     holds(samba_read(n.w)[0] == 1);
 }
@@ -284,7 +288,7 @@ static void checkpoint_options(samba_session *s)
     samba_save_with(s, "net.ckpt", &(samba_save_opts){ .allow_nonfinite = true });
     samba_restore_with(s, "net.ckpt", &(samba_restore_opts){ .partial = true }, &found);
     holds(found.n_missing == 0 && found.n_unexpected == 0);
-    samba_set(s, "lr", 0.001);          // to tune what was trained: weights, and another rate
+    samba_set(s, "lr", 0.001); // to tune what was trained: weights, and another rate
     const samba_restore_opts weights = { .kinds = SAMBA_KEPT_PARAMETERS | SAMBA_KEPT_BUFFERS };
     samba_restore_with(s, "net.ckpt", &weights, NULL);
     holds(samba_get(s, "lr") == (double)0.001f);
@@ -314,7 +318,7 @@ static void float_mode(samba_session *s)
     (void)s;
     volatile float one = 1.0f, three = 3.0f;
     uint64_t mode = samba_enter_float_mode();
-    float third = one / three;          // to nearest, whatever this thread is set to
+    float third = one / three; // to nearest, whatever this thread is set to
     samba_leave_float_mode(mode);
     holds(third > 0.33f);
 }
@@ -330,7 +334,7 @@ static void sections(samba_session *s)
         if (section.types & SAMBA_OPT) step = id;
     }
     holds(samba_section_uses(s, step, n.w) == (SAMBA_READS | SAMBA_WRITES));
-    holds(!samba_sections_commute(s, backward, step));      // a step needs its gradient
+    holds(!samba_sections_commute(s, backward, step)); // a step needs its gradient
 }
 
 static void count_events(const char *name, int32_t section, bool begins, void *user)
@@ -351,8 +355,8 @@ static void events(samba_session *s)
     holds(runs == 2);
 }
 
-static void find_loss(int32_t node, const char *name, const samba_op *op,
-                         const samba_args *args, bool begins, void *user)
+static void find_loss(int32_t node, const char *name, const samba_op *op, const samba_args *args,
+                      bool begins, void *user)
 {
     (void)node;
     (void)name;

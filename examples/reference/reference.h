@@ -4,7 +4,7 @@
 //     is(y, 1, 2, 3)                              y holds these numbers
 //     holds(2 > 1)                                this is so
 // Run without arguments, a program says how many of these are true, and which are not.
-#ifndef SAMBA_ELSEWHERE         // the test compiles samba.h once for most files
+#ifndef SAMBA_ELSEWHERE // the test compiles samba.h once for most files
 #define SAMBA_IMPLEMENTATION
 #endif
 #include "../../samba.h"
@@ -17,8 +17,10 @@ static int n_right, n_wrong;
 
 static inline void count_check(bool right, const char *what, const char *file, int line)
 {
-    if (right) n_right++;
-    else n_wrong++;
+    if (right)
+        n_right++;
+    else
+        n_wrong++;
     if (!right) printf("%s:%d: not so: %s\n", file, line, what);
 }
 

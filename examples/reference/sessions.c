@@ -9,20 +9,20 @@ static void open_and_close(samba_session *unused)
 {
     (void)unused;
     samba_desc desc = { .seed = 7, .threads = 1 };
-    samba_session *s = samba_open(&desc);                   // or samba_open(NULL)
-    samba_session *other = samba_open(NULL);                // knows nothing of s
+    samba_session *s = samba_open(&desc);    // or samba_open(NULL)
+    samba_session *other = samba_open(NULL); // knows nothing of s
     holds(samba_close(other) == 0);
-    holds(samba_close(s) == 0);                             // 1: an error was standing
+    holds(samba_close(s) == 0); // 1: an error was standing
 }
 
 // samba_tracing, samba_set_tracing: whether ops are recorded, or computed at once.
 static void tracing(samba_session *s)
 {
-    holds(!samba_tracing(s));                               // said in reference.h
+    holds(!samba_tracing(s)); // said in reference.h
     is(samba_scale(numbers(s, "x", SAMBA_SHAPE(2), 1, 2), 3), 3, 6);
-    samba_set_tracing(s, true);                             // as a session begins
+    samba_set_tracing(s, true); // as a session begins
     samba_tensor *recorded = samba_scale(samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(2)), 3);
-    holds(recorded->shape.dim[0] == 2);                     // it has a shape, but no value yet
+    holds(recorded->shape.dim[0] == 2); // it has a shape, but no value yet
 }
 
 // samba_scope_begin, samba_scope_end: a loop that computes at once frees what each turn made.
@@ -33,7 +33,7 @@ static void scopes(samba_session *s)
         samba_scope_begin(s);
         samba_tensor *square = samba_full(s, SAMBA_SHAPE(1), (float)(turn * turn));
         samba_write(sum, samba_read(samba_add(sum, square)));
-        samba_scope_end(s);                                 // square is gone, sum is not
+        samba_scope_end(s); // square is gone, sum is not
     }
     is(sum, 1 + 4 + 9);
 }
@@ -48,7 +48,8 @@ static void graphamp(samba_session *s)
 
 static void count_lines(const char *text, void *user)
 {
-    for (; *text; text++) *(int *)user += *text == '\n';
+    for (; *text; text++)
+        *(int *)user += *text == '\n';
 }
 
 // samba_begin_graph, samba_set_op_prefix, samba_run_graph: two graphs in one program share a
@@ -86,13 +87,13 @@ static void legacy_names(samba_session *s)
 // stays, later calls do nothing, so that one look at the end is enough.
 static void errors(samba_session *s)
 {
-    samba_set_quiet(s, true);                               // else it is printed when it happens
+    samba_set_quiet(s, true); // else it is printed when it happens
     samba_tensor *a = numbers(s, "a", SAMBA_SHAPE(2), 1, 2);
     samba_tensor *b = numbers(s, "b", SAMBA_SHAPE(3), 1, 2, 3);
-    samba_tensor *y = samba_add(a, b);                      // shapes (2) and (3)
+    samba_tensor *y = samba_add(a, b); // shapes (2) and (3)
     holds(y == NULL && samba_neg(y) == NULL && !samba_ok(s));
     holds(samba_error_code(s) == SAMBA_ESHAPE);
-    holds(strstr(samba_error(s), "(2)") != NULL);           // what, where, what to do
+    holds(strstr(samba_error(s), "(2)") != NULL); // what, where, what to do
     holds(strcmp(samba_code_text(SAMBA_ESHAPE), "shapes do not fit") == 0);
     samba_clear_error(s);
     is(samba_neg(a), -1, -2);
@@ -102,7 +103,7 @@ static void errors(samba_session *s)
 static void quiet(samba_session *s)
 {
     bool before = samba_set_quiet(s, true);
-    if (!samba_tensor_by_name(s, "bias")) samba_clear_error(s);     // it has none: all right
+    if (!samba_tensor_by_name(s, "bias")) samba_clear_error(s); // it has none: all right
     samba_set_quiet(s, before);
     holds(samba_ok(s));
 }
@@ -112,7 +113,7 @@ static void own_errors(samba_session *s)
 {
     samba_set_quiet(s, true);
     const char *before = samba_error_context(s, "net.txt, line 3");
-    samba_warn(s, "%d layers have no name", 2);             // told once, goes on
+    samba_warn(s, "%d layers have no name", 2); // told once, goes on
     samba_fail(s, SAMBA_EARG, "a layer cannot have %d outputs", -1);
     samba_error_context(s, before);
     holds(strstr(samba_error(s), "net.txt, line 3") != NULL);
@@ -127,7 +128,7 @@ static void sizes(samba_session *s)
     (void)s;
     samba_shape image = SAMBA_SHAPE(3, 28, 28), scalar = samba_scalar_shape();
     holds(samba_count(&image) == 2352);
-    holds(samba_count(&scalar) == 1);                       // no dimensions, one number
+    holds(samba_count(&scalar) == 1); // no dimensions, one number
     holds(samba_dtype_size(SAMBA_BF16) == 2);
     holds(strcmp(samba_dtype_name(SAMBA_BF16), "bf16") == 0);
 }
@@ -152,7 +153,7 @@ static void from_data(samba_session *s)
     float mine[2] = { 1, 2 };
     samba_tensor *same = samba_from_data(s, "same", SAMBA_F32, SAMBA_SHAPE(2), mine);
     samba_tensor *copy = samba_from_data_copy(s, "copy", SAMBA_F32, SAMBA_SHAPE(2), mine);
-    mine[0] = 100;                                          // mine must live as long as same
+    mine[0] = 100; // mine must live as long as same
     is(same, 100, 2);
     is(copy, 1, 2);
 }
@@ -167,7 +168,7 @@ static void made_inputs(samba_session *s)
     holds(fabsf(samba_read(samba_mean(normal, SAMBA_ALL_AXES, false))[0]) < 0.1f);
     samba_tensor *uniform = samba_rand(s, "uniform", SAMBA_SHAPE(1000));
     holds(samba_read(samba_max(uniform, SAMBA_ALL_AXES, false))[0] < 1);
-    samba_tensor *dice = samba_randint(s, "dice", 6, SAMBA_SHAPE(1000));        // 0 ... 5
+    samba_tensor *dice = samba_randint(s, "dice", 6, SAMBA_SHAPE(1000)); // 0 ... 5
     holds(samba_read_i32(dice)[0] >= 0 && samba_read_i32(dice)[0] < 6);
 }
 
@@ -176,9 +177,9 @@ static void random_words(samba_session *s)
 {
     (void)s;
     uint32_t a[4], b[4], other[4];
-    samba_random(256, "noise", 0, a);                       // numbers 0 ... 3 of "noise"
+    samba_random(256, "noise", 0, a); // numbers 0 ... 3 of "noise"
     samba_random(256, "noise", 0, b);
-    samba_random(256, "noise", 1, other);                   // numbers 4 ... 7
+    samba_random(256, "noise", 1, other); // numbers 4 ... 7
     holds(memcmp(a, b, sizeof a) == 0 && memcmp(a, other, sizeof a) != 0);
 }
 
@@ -188,7 +189,7 @@ static void names(samba_session *s)
     samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2), 1, 2);
     samba_tensor *y = samba_name(samba_neg(x), "minus_x");
     holds(samba_tensor_by_name(s, "minus_x") == y);
-    samba_forget_name(y);                                   // y lives on, without being found
+    samba_forget_name(y); // y lives on, without being found
     samba_set_quiet(s, true);
     holds(samba_tensor_by_name(s, "minus_x") == NULL);
     samba_clear_error(s);
@@ -200,9 +201,9 @@ static void batch_dim(samba_session *s)
 {
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(10, 32));
     holds(x->batch_dim == 0);
-    samba_set_batch_dim(x, 1);                              // time first, then the batch
+    samba_set_batch_dim(x, 1); // time first, then the batch
     holds(samba_set_batch_dim(samba_input(s, "table", SAMBA_F32, SAMBA_SHAPE(5)), -1)->batch_dim
-          == -1);                                           // not of the batch
+          == -1); // not of the batch
 }
 
 // ---- Parameters and buffers ---------------------------------------------------------------------
@@ -239,15 +240,16 @@ static void frozen(samba_session *s)
 {
     samba_set_tracing(s, true);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 2));
-    samba_set_frozen(s, true);                              // all that are made from here on
+    samba_set_frozen(s, true); // all that are made from here on
     samba_tensor *h = samba_linear_no_bias(x, "pretrained", 3);
     samba_set_frozen(s, false);
     samba_tensor *y = samba_linear_no_bias(h, "head", 1);
     samba_tensor *head = samba_tensor_by_name(s, "head__weight");
-    samba_set_requires_grad(head, true);                    // one by one
-    samba_compile(s, &(samba_program){ .loss = samba_mean(y, SAMBA_ALL_AXES, false),
-                                       .optim = { .kind = SAMBA_SGD, .lr = 0.1f } });
-    holds(samba_grad_names(s, NULL, 0) == 1);               // of head__weight alone
+    samba_set_requires_grad(head, true); // one by one
+    samba_compile(s,
+                  &(samba_program){ .loss = samba_mean(y, SAMBA_ALL_AXES, false),
+                                    .optim = { .kind = SAMBA_SGD, .lr = 0.1f } });
+    holds(samba_grad_names(s, NULL, 0) == 1); // of head__weight alone
 }
 
 // samba_enable_lazy_param, samba_use_lazy_param, samba_disable_lazy_param: parameters get memory
@@ -258,9 +260,9 @@ static void lazy(samba_session *s)
     holds(samba_use_lazy_param(s));
     samba_tensor *huge = samba_param(s, "huge", SAMBA_SHAPE(1 << 20, 1 << 10),
                                      (samba_init){ .kind = SAMBA_INIT_NORMAL, .scale = 1 });
-    holds(samba_bytes(huge) == (size_t)4 << 30);            // which nobody has to have yet
+    holds(samba_bytes(huge) == (size_t)4 << 30); // which nobody has to have yet
     samba_session *eager = samba_open(NULL);
-    samba_disable_lazy_param(eager);                        // each is drawn as it is made
+    samba_disable_lazy_param(eager); // each is drawn as it is made
     holds(!samba_use_lazy_param(eager));
     samba_close(eager);
 }
@@ -283,7 +285,7 @@ static void print(samba_session *s)
     samba_set_tracing(s, true);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2));
     samba_relu(samba_scale(x, 2));
-    samba_print_graph(s, count_lines, &graph);              // a line for each op, and more
+    samba_print_graph(s, count_lines, &graph); // a line for each op, and more
     samba_print_ops(count_lines, &ops);
     holds(graph >= 2 && ops > 100);
 }

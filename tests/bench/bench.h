@@ -6,7 +6,7 @@
 // Nothing is asserted about time. What is timed is also compared: agree() counts differences.
 #ifndef BENCH_H
 #define BENCH_H
-#define _GNU_SOURCE                     // clock, glob, madvise, vfork
+#define _GNU_SOURCE // clock, glob, madvise, vfork
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include <dlfcn.h>
@@ -20,10 +20,11 @@
 #include <unistd.h>
 
 enum { MOST_ROUNDS = 21, MOST_PEERS = 6 };
+
 static struct {
     bool small;
     int rounds, threads;
-    int done;                           // rounds of the last race: small ones stop early
+    int done; // rounds of the last race: small ones stop early
     const char *area, *only;
     FILE *json;
     char **argv;
@@ -57,17 +58,20 @@ static inline double peak_memory(void)
     char line[128];
     double kib = 0;
     FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f)) if (sscanf(line, "VmHWM: %lf", &kib) == 1) break;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %lf", &kib) == 1) break;
     if (f) fclose(f);
     return kib / 1024;
 }
 
-// ---- Data: the same numbers here and in torch_peer.py ----------------------------------------------
+// ---- Data: the same numbers here and in torch_peer.py -------------------------------------------
 
 static uint32_t number(uint32_t i, uint32_t seed)
 {
     uint32_t x = (i + seed * 7919u) * 2654435761u;
-    x ^= x >> 15, x *= 2246822519u, x ^= x >> 13;
+    x ^= x >> 15;
+    x *= 2246822519u;
+    x ^= x >> 13;
     return x;
 }
 
@@ -88,20 +92,22 @@ static inline float *numbers(size_t n, uint32_t seed, double scale)
 static inline int32_t *choices(size_t n, uint32_t seed, uint32_t most)
 {
     int32_t *x = (int32_t *)must(malloc(4 * n));
-    for (size_t i = 0; i < n; i++) x[i] = (int32_t)(number((uint32_t)i, seed) % most);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (int32_t)(number((uint32_t)i, seed) % most);
     return x;
 }
 
 // Two results of the same computation; says so if they differ by more than tolerance.
-static inline void agree(const char *what, const char *peer, double mine, double theirs, double tolerance)
+static inline void agree(const char *what, const char *peer, double mine, double theirs,
+                         double tolerance)
 {
     double size = fmax(fabs(mine), fabs(theirs));
-    if (fabs(mine - theirs) <= tolerance * size) return;    // false for NaN, too
+    if (fabs(mine - theirs) <= tolerance * size) return; // false for NaN, too
     printf("DIFFERS: %s: samba %.9g, %s %.9g\n", what, mine, peer, theirs);
     bench.disagreements++;
 }
 
-// ---- Ceilings --------------------------------------------------------------------------------------
+// ---- Ceilings -----------------------------------------------------------------------------------
 
 // The kernels once per set of vectors, V floats wide: chains of fma; reading along several streams
 // with or without prefetch; x = a x + b in place; y = x; and the traffic of AdamW, 4 in and 3 out.
@@ -112,12 +118,13 @@ static inline void agree(const char *what, const char *peer, double mine, double
         enum { CHAINS = V == 16 ? 16 : 12 }; \
         v##SUFFIX acc[CHAINS], one = (v##SUFFIX){ 0 } + 0.999f; \
         float sum = 0; \
-        for (int i = 0; i < CHAINS; i++) acc[i] = (v##SUFFIX){ 0 } + (start + (float)i); \
+        for (int i = 0; i < CHAINS; i++) \
+            acc[i] = (v##SUFFIX){ 0 } + (start + (float)i); \
         for (int64_t k = 0; k < n; k++) { \
-            _Pragma("GCC unroll 16") \
-            for (int i = 0; i < CHAINS; i++) acc[i] = acc[i] * one + one; \
+            _Pragma("GCC unroll 16") for (int i = 0; i < CHAINS; i++) acc[i] = acc[i] * one + one; \
         } \
-        for (int i = 0; i < CHAINS; i++) sum += acc[i][0]; \
+        for (int i = 0; i < CHAINS; i++) \
+            sum += acc[i][0]; \
         return sum; \
     } \
     ATTRIBUTE static float read_##SUFFIX(const float *x, size_t bytes, int streams, int ahead) \
@@ -140,13 +147,15 @@ static inline void agree(const char *what, const char *peer, double mine, double
     ATTRIBUTE static void modify_##SUFFIX(float *x, size_t bytes) \
     { \
         v##SUFFIX *p = (v##SUFFIX *)x; \
-        for (size_t i = 0; i < bytes / sizeof *p; i++) p[i] = p[i] * 0.999f + 0.001f; \
+        for (size_t i = 0; i < bytes / sizeof *p; i++) \
+            p[i] = p[i] * 0.999f + 0.001f; \
     } \
     ATTRIBUTE static void copy_##SUFFIX(float *y, const float *x, size_t bytes) \
     { \
         v##SUFFIX *to = (v##SUFFIX *)y; \
         const v##SUFFIX *from = (const v##SUFFIX *)x; \
-        for (size_t i = 0; i < bytes / sizeof *to; i++) to[i] = from[i]; \
+        for (size_t i = 0; i < bytes / sizeof *to; i++) \
+            to[i] = from[i]; \
     } \
     ATTRIBUTE static void adam_##SUFFIX(float *x, size_t bytes) \
     { \
@@ -163,26 +172,39 @@ KERNELS(plain, , 4)
 #if SAMBA__X86
 KERNELS(avx2, __attribute__((target("avx2,fma"))), 8)
 KERNELS(avx512, __attribute__((target("avx512f"))), 16)
+
 __attribute__((target("avx"))) static void stream(float *y, const float *x, size_t bytes)
 {
-    for (size_t i = 0; i < bytes / 4; i += 8) _mm256_stream_ps(y + i, _mm256_load_ps(x + i));
+    for (size_t i = 0; i < bytes / 4; i += 8)
+        _mm256_stream_ps(y + i, _mm256_load_ps(x + i));
 }
 #else
-static void stream(float *y, const float *x, size_t bytes) { memcpy(y, x, bytes); }
+static void stream(float *y, const float *x, size_t bytes)
+{
+    memcpy(y, x, bytes);
+}
 #endif
 
 static struct {
-    int isa;                            // 0 plain, 1 AVX2, 2 AVX-512
+    int isa; // 0 plain, 1 AVX2, 2 AVX-512
     const char *name;
-    float *pool;                        // POOL bytes, in huge pages if there are some
-    samba__pool threads;                // bench.threads of them
-    struct { double fma, read, copy, modify, adam; } best[2];       // 1 thread; all
+    float *pool;         // POOL bytes, in huge pages if there are some
+    samba__pool threads; // bench.threads of them
+
+    struct {
+        double fma, read, copy, modify, adam;
+    } best[2]; // 1 thread; all
 } machine;
+
 enum { FMA_ROUNDS = 60000 };
+
 #define POOL ((size_t)512 << 20)
 #define PIECE ((size_t)4 << 20)
 
-typedef struct traffic { int kind, streams, ahead; } traffic;
+typedef struct traffic {
+    int kind, streams, ahead;
+} traffic;
+
 enum { READ, COPY, COPY_STREAM, COPY_LIBC, MODIFY, ADAM };
 
 static void fma_job(void *context, int64_t begin, int64_t end, int32_t thread)
@@ -191,8 +213,14 @@ static void fma_job(void *context, int64_t begin, int64_t end, int32_t thread)
     for (int64_t i = begin; i < end; i++) {
         float *out = (float *)context + 16 * i, start = (float)i;
 #if SAMBA__X86
-        if (machine.isa == 2) { *out = fma_avx512(FMA_ROUNDS, start); continue; }
-        if (machine.isa == 1) { *out = fma_avx2(FMA_ROUNDS, start); continue; }
+        if (machine.isa == 2) {
+            *out = fma_avx512(FMA_ROUNDS, start);
+            continue;
+        }
+        if (machine.isa == 1) {
+            *out = fma_avx2(FMA_ROUNDS, start);
+            continue;
+        }
 #endif
         *out = fma_plain(FMA_ROUNDS, start);
     }
@@ -200,8 +228,10 @@ static void fma_job(void *context, int64_t begin, int64_t end, int32_t thread)
 
 static volatile float sink;
 #if SAMBA__X86
-#define KERNEL(name, ...) (machine.isa == 2 ? name##_avx512(__VA_ARGS__) : \
-                           machine.isa == 1 ? name##_avx2(__VA_ARGS__) : name##_plain(__VA_ARGS__))
+#define KERNEL(name, ...) \
+    (machine.isa == 2       ? name##_avx512(__VA_ARGS__) \
+         : machine.isa == 1 ? name##_avx2(__VA_ARGS__) \
+                            : name##_plain(__VA_ARGS__))
 #else
 #define KERNEL(name, ...) name##_plain(__VA_ARGS__)
 #endif
@@ -213,12 +243,24 @@ static void traffic_job(void *context, int64_t begin, int64_t end, int32_t threa
     for (int64_t i = begin; i < end; i++) {
         float *x = machine.pool + (size_t)i * (PIECE / 4), *y = x + PIECE / 8;
         switch (t->kind) {
-        case READ: sink = KERNEL(read, x, PIECE, t->streams, t->ahead); break;
-        case COPY: KERNEL(copy, y, x, PIECE / 2); break;
-        case COPY_STREAM: stream(y, x, PIECE / 2); break;
-        case COPY_LIBC: memcpy(y, x, PIECE / 2); break;
-        case MODIFY: KERNEL(modify, x, PIECE); break;
-        case ADAM: KERNEL(adam, x, PIECE); break;
+        case READ:
+            sink = KERNEL(read, x, PIECE, t->streams, t->ahead);
+            break;
+        case COPY:
+            KERNEL(copy, y, x, PIECE / 2);
+            break;
+        case COPY_STREAM:
+            stream(y, x, PIECE / 2);
+            break;
+        case COPY_LIBC:
+            memcpy(y, x, PIECE / 2);
+            break;
+        case MODIFY:
+            KERNEL(modify, x, PIECE);
+            break;
+        case ADAM:
+            KERNEL(adam, x, PIECE);
+            break;
         }
     }
 }
@@ -234,19 +276,23 @@ static double measure_fma(samba__pool *threads)
     return (double)pieces * FMA_ROUNDS * width * 2 / (samba_seconds() - start);
 }
 
-// Threads of other libraries spin after their work, 20 ms where a pause is long: they fall asleep here.
-// Processors that rest meanwhile would start the next measurement at half their speed.
+// Threads of other libraries spin after their work, 20 ms where a pause is long: they fall asleep
+// here. Processors that rest meanwhile would start the next measurement at half their speed.
 static void settle(samba__pool *threads)
 {
     double start = samba_seconds();
-    while (samba_seconds() - start < 0.03) measure_fma(threads);
+    while (samba_seconds() - start < 0.03)
+        measure_fma(threads);
 }
 
 // Bytes/s; what is read and written counts twice, what is fetched because it is written does not.
 static double measure_traffic(samba__pool *threads, traffic t, size_t bytes)
 {
-    double start = samba_seconds(), times = t.kind == READ || t.kind == COPY
-        || t.kind == COPY_STREAM || t.kind == COPY_LIBC ? 1 : t.kind == MODIFY ? 2 : 7.0 / 4;
+    double start = samba_seconds(),
+           times = t.kind == READ || t.kind == COPY || t.kind == COPY_STREAM || t.kind == COPY_LIBC
+        ? 1
+        : t.kind == MODIFY ? 2
+                           : 7.0 / 4;
     samba__pool_run(threads, traffic_job, &t, (int64_t)(bytes / PIECE), 1);
     return (double)bytes * times / (samba_seconds() - start);
 }
@@ -254,13 +300,20 @@ static double measure_traffic(samba__pool *threads, traffic t, size_t bytes)
 static traffic best_read = { READ, 1, 0 };
 
 // A ceiling as of now: fma in FLOP/s, or the best bytes/s that was ever seen in this process.
-typedef enum ceiling_kind { NO_CEILING, CEILING_FMA, CEILING_READ, CEILING_MODIFY, CEILING_ADAM }
-    ceiling_kind;
+typedef enum ceiling_kind {
+    NO_CEILING,
+    CEILING_FMA,
+    CEILING_READ,
+    CEILING_MODIFY,
+    CEILING_ADAM
+} ceiling_kind;
+
 static double ceiling_now(ceiling_kind kind, bool all)
 {
     samba__pool *threads = all ? &machine.threads : NULL;
     double *best = kind == CEILING_READ ? &machine.best[all].read
-        : kind == CEILING_MODIFY ? &machine.best[all].modify : &machine.best[all].adam;
+        : kind == CEILING_MODIFY        ? &machine.best[all].modify
+                                        : &machine.best[all].adam;
     traffic t = best_read;
     if (kind == NO_CEILING) return 0;
     if (kind == CEILING_FMA) return measure_fma(threads);
@@ -273,14 +326,18 @@ static double ceiling_now(ceiling_kind kind, bool all)
 static double best_traffic(samba__pool *threads, traffic t)
 {
     double best = 0;
-    for (int i = 0; i < (bench.small ? 2 : 5); i++) best = fmax(best, measure_traffic(threads, t, POOL / 2));
+    for (int i = 0; i < (bench.small ? 2 : 5); i++)
+        best = fmax(best, measure_traffic(threads, t, POOL / 2));
     return best;
 }
 
 static void json_ceiling(const char *what, const char *unit, int threads, double value)
 {
-    if (bench.json) fprintf(bench.json, "{\"area\": \"%s\", \"what\": \"ceiling %s\", \"unit\": \"%s\", "
-                            "\"threads\": %d, \"samba\": 0, \"ceiling\": %.6g}\n", bench.area, what, unit, threads, value);
+    if (bench.json)
+        fprintf(bench.json,
+                "{\"area\": \"%s\", \"what\": \"ceiling %s\", \"unit\": \"%s\", "
+                "\"threads\": %d, \"samba\": 0, \"ceiling\": %.6g}\n",
+                bench.area, what, unit, threads, value);
 }
 
 static void measure_ceilings(void)
@@ -295,31 +352,39 @@ static void measure_ceilings(void)
     machine.pool = (float *)must(aligned_alloc(2 << 20, POOL));
     madvise(machine.pool, POOL, MADV_HUGEPAGE);
     fill(machine.pool, PIECE / 4, 1, 1);
-    for (size_t at = PIECE; at < POOL; at += PIECE) memcpy((char *)machine.pool + at, machine.pool, PIECE);
+    for (size_t at = PIECE; at < POOL; at += PIECE)
+        memcpy((char *)machine.pool + at, machine.pool, PIECE);
     for (int all = 0; all < (bench.threads > 1 ? 2 : 1); all++) {
         samba__pool *threads = all ? &machine.threads : NULL;
         double fma[MOST_ROUNDS], most = 0;
         traffic best = best_read;
-        for (int i = 0; i < MOST_ROUNDS; i++) fma[i] = measure_fma(threads);
+        for (int i = 0; i < MOST_ROUNDS; i++)
+            fma[i] = measure_fma(threads);
         machine.best[all].fma = median(fma, MOST_ROUNDS);
         for (int streams = 1; streams <= (bench.small ? 2 : 8); streams *= 2) {
             for (int ahead = 0; ahead <= 2048; ahead += bench.small ? 2048 : 1024) {
                 traffic t = { READ, streams, ahead };
                 double now = best_traffic(threads, t);
-                if (now > most) most = now, best = t;
+                if (now > most) {
+                    most = now;
+                    best = t;
+                }
             }
         }
         best_read = best;
         machine.best[all].read = most;
         for (int kind = COPY; kind <= COPY_LIBC; kind++)
-            machine.best[all].copy = fmax(machine.best[all].copy, best_traffic(threads, (traffic){ kind, 1, 0 }));
+            machine.best[all].copy
+                = fmax(machine.best[all].copy, best_traffic(threads, (traffic){ kind, 1, 0 }));
         machine.best[all].modify = best_traffic(threads, (traffic){ MODIFY, 1, 0 });
         machine.best[all].adam = best_traffic(threads, (traffic){ ADAM, 1, 0 });
         int n = all ? bench.threads : 1;
-        printf("ceilings, %d thread%s: fma (%s) %.1f GFLOP/s, read %.1f GB/s (%d streams, prefetch %d), copy %.1f, "
-               "in place %.1f, 4 in 3 out %.1f\n", n, n > 1 ? "s" : "", machine.name, machine.best[all].fma * 1e-9, most * 1e-9,
-               best.streams, best.ahead, machine.best[all].copy * 1e-9, machine.best[all].modify * 1e-9,
-               machine.best[all].adam * 1e-9);
+        printf(
+            "ceilings, %d thread%s: fma (%s) %.1f GFLOP/s, read %.1f GB/s (%d streams, prefetch %d), copy %.1f, "
+            "in place %.1f, 4 in 3 out %.1f\n",
+            n, n > 1 ? "s" : "", machine.name, machine.best[all].fma * 1e-9, most * 1e-9,
+            best.streams, best.ahead, machine.best[all].copy * 1e-9,
+            machine.best[all].modify * 1e-9, machine.best[all].adam * 1e-9);
         json_ceiling("fma", "GFLOP/s", n, machine.best[all].fma * 1e-9);
         json_ceiling("read", "GB/s", n, most * 1e-9);
         json_ceiling("copy", "GB/s", n, machine.best[all].copy * 1e-9);
@@ -328,13 +393,14 @@ static void measure_ceilings(void)
     if (bench.threads == 1) machine.best[1] = machine.best[0];
     double share = machine.best[1].fma / machine.best[0].fma / bench.threads;
     if (share < 0.8) {
-        printf("BUSY: %d threads together reach %.0f %% of their peak. Other programs, or one core, run here; what\n"
-               "      waits for all threads, as OpenMP does, suffers most. Compare with \"threads 1\".\n",
-               bench.threads, 100 * share);
+        printf(
+            "BUSY: %d threads together reach %.0f %% of their peak. Other programs, or one core, run here; what\n"
+            "      waits for all threads, as OpenMP does, suffers most. Compare with \"threads 1\".\n",
+            bench.threads, 100 * share);
     }
 }
 
-// ---- Races and the report ---------------------------------------------------------------------------
+// ---- Races and the report -----------------------------------------------------------------------
 
 // The first contender is samba. run answers seconds for one piece of the work; <= 0: absent.
 typedef struct contender {
@@ -342,7 +408,7 @@ typedef struct contender {
     double (*run)(void *context);
     void *context;
     double round[MOST_ROUNDS];
-    double value;                       // seconds; a caller may put another quantity here
+    double value; // seconds; a caller may put another quantity here
 } contender;
 
 static const double small_seconds = 0.5; // of a race in a small run, unless 2 rounds take longer
@@ -362,31 +428,43 @@ static double race(contender *c, int n, ceiling_kind kind, bool all)
             if (r >= 0) c[i].round[r] = t;
         }
         settle(all ? &machine.threads : NULL);
-        if (r >= 0) limit[r] = ceiling_now(kind, all), bench.done = r + 1;
+        if (r >= 0) {
+            limit[r] = ceiling_now(kind, all);
+            bench.done = r + 1;
+        }
     }
-    for (int i = 0; i < n; i++) c[i].value = c[i].run ? median(c[i].round, bench.done) : 0;
-    return kind == CEILING_FMA || kind == NO_CEILING ? median(limit, bench.done) : limit[bench.done - 1];
+    for (int i = 0; i < n; i++)
+        c[i].value = c[i].run ? median(c[i].round, bench.done) : 0;
+    return kind == CEILING_FMA || kind == NO_CEILING ? median(limit, bench.done)
+                                                     : limit[bench.done - 1];
 }
 
 static bool less_is_better(const char *unit)
 {
-    return !strcmp(unit, "ms") || !strcmp(unit, "s") || !strcmp(unit, "MiB") || !strcmp(unit, "KiB");
+    return !strcmp(unit, "ms") || !strcmp(unit, "s") || !strcmp(unit, "MiB")
+        || !strcmp(unit, "KiB");
 }
 
-static inline bool wanted(const char *what) { return !bench.only || strstr(what, bench.only); }
+static inline bool wanted(const char *what)
+{
+    return !bench.only || strstr(what, bench.only);
+}
 
 // The best of the peers' values; NULL if none is there.
 static const contender *best_peer(const contender *c, int n, bool less)
 {
     const contender *best = NULL;
     for (int i = 1; i < n; i++)
-        if (c[i].value > 0 && (!best || (less ? c[i].value < best->value : c[i].value > best->value))) best = &c[i];
+        if (c[i].value > 0
+            && (!best || (less ? c[i].value < best->value : c[i].value > best->value)))
+            best = &c[i];
     return best;
 }
 
 // One line of the table, and of the JSON file. Values are in the unit, the ceiling too (0: none).
 // ratio > 1: samba is ahead of the best peer. share: of the ceiling that samba reaches.
-static double report(const char *what, const char *unit, const contender *c, int n, double ceiling, int threads)
+static double report(const char *what, const char *unit, const contender *c, int n, double ceiling,
+                     int threads)
 {
     static char header[256];
     char names[256] = "";
@@ -394,70 +472,105 @@ static double report(const char *what, const char *unit, const contender *c, int
     const contender *best = best_peer(c, n, less);
     double mine = c[0].value, ratio = best ? (less ? best->value / mine : mine / best->value) : 0;
     double share = ceiling > 0 ? (less ? ceiling / mine : mine / ceiling) : 0;
-    for (int i = 1; i < n; i++) snprintf(names + strlen(names), sizeof names - strlen(names), " %12s", c[i].name);
+    for (int i = 1; i < n; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %12s", c[i].name);
     if (n > 1 && strcmp(names, header)) {
-        printf("\n%-34s %2s %-9s %9s %8s %6s%s\n", "", "th", "unit", "samba", "ceiling", "ratio", names);
+        printf("\n%-34s %2s %-9s %9s %8s %6s%s\n", "", "th", "unit", "samba", "ceiling", "ratio",
+               names);
         memcpy(header, names, sizeof names);
     }
-    printf("%-34s %2d %-9s %9.*f ", what, threads, unit, mine < 100 ? 2 : mine < 1000 ? 1 : 0, mine);
-    if (share > 0) printf("%6.0f %% ", 100 * share); else printf("%8s ", "-");
-    if (best) printf("%6.2f", ratio); else printf("%6s", "-");
+    printf("%-34s %2d %-9s %9.*f ", what, threads, unit,
+           mine < 100        ? 2
+               : mine < 1000 ? 1
+                             : 0,
+           mine);
+    if (share > 0)
+        printf("%6.0f %% ", 100 * share);
+    else
+        printf("%8s ", "-");
+    if (best)
+        printf("%6.2f", ratio);
+    else
+        printf("%6s", "-");
     for (int i = 1; i < n; i++) {
         double x = c[i].value;
-        if (x > 0) printf(" %12.*f", x < 100 ? 2 : x < 1000 ? 1 : 0, x); else printf(" %12s", "-");
+        if (x > 0)
+            printf(" %12.*f", x < 100 ? 2 : x < 1000 ? 1 : 0, x);
+        else
+            printf(" %12s", "-");
     }
     printf("\n");
     fflush(stdout);
     if (!bench.json) return ratio;
-    fprintf(bench.json, "{\"area\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"threads\": %d, \"samba\": %.6g, \"ceiling\": %.6g, "
-            "\"share\": %.4f, \"peer\": \"%s\", \"best\": %.6g, \"ratio\": %.4f", bench.area, what, unit, threads, mine, ceiling, share,
-            best ? best->name : "", best ? best->value : 0.0, ratio);
-    for (int i = 1; i < n; i++) if (c[i].value > 0) fprintf(bench.json, ", \"%s\": %.6g", c[i].name, c[i].value);
+    fprintf(
+        bench.json,
+        "{\"area\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"threads\": %d, \"samba\": %.6g, \"ceiling\": %.6g, "
+        "\"share\": %.4f, \"peer\": \"%s\", \"best\": %.6g, \"ratio\": %.4f",
+        bench.area, what, unit, threads, mine, ceiling, share, best ? best->name : "",
+        best ? best->value : 0.0, ratio);
+    for (int i = 1; i < n; i++)
+        if (c[i].value > 0) fprintf(bench.json, ", \"%s\": %.6g", c[i].name, c[i].value);
     fprintf(bench.json, "}\n");
     fflush(bench.json);
     return ratio;
 }
 
 // The same for work / seconds, in 1e9 per second; or for seconds, as ms.
-static inline double report_rate(const char *what, const char *unit, contender *c, int n, double work, double ceiling, int threads)
+static inline double report_rate(const char *what, const char *unit, contender *c, int n,
+                                 double work, double ceiling, int threads)
 {
-    for (int i = 0; i < n; i++) c[i].value = c[i].value > 0 ? work / c[i].value : 0;
+    for (int i = 0; i < n; i++)
+        c[i].value = c[i].value > 0 ? work / c[i].value : 0;
     return report(what, unit, c, n, ceiling, threads);
 }
 
-static inline double report_ms(const char *what, contender *c, int n, double ceiling_seconds, int threads)
+static inline double report_ms(const char *what, contender *c, int n, double ceiling_seconds,
+                               int threads)
 {
-    for (int i = 0; i < n; i++) c[i].value *= 1e3;
+    for (int i = 0; i < n; i++)
+        c[i].value *= 1e3;
     return report(what, "ms", c, n, ceiling_seconds * 1e3, threads);
 }
 
 // One value without peers.
-static inline void report_one(const char *what, const char *unit, double value, double ceiling, int threads)
+static inline void report_one(const char *what, const char *unit, double value, double ceiling,
+                              int threads)
 {
     contender c = { .name = "samba", .value = value };
     report(what, unit, &c, 1, ceiling, threads);
 }
 
-// ---- Peers: programs that answer one line per line ----------------------------------------------------
+// ---- Peers: programs that answer one line per line ----------------------------------------------
 
-typedef struct peer { FILE *to, *from; pid_t pid; } peer;
+typedef struct peer {
+    FILE *to, *from;
+    pid_t pid;
+} peer;
 
 static bool peer_start(peer *p, char *const *argv, char *hello, int size)
 {
     int in[2], out[2];
     *p = (peer){ 0 };
     if (pipe(in)) return false;
-    if (pipe(out)) { close(in[0]), close(in[1]); return false; }
+    if (pipe(out)) {
+        close(in[0]);
+        close(in[1]);
+        return false;
+    }
     fflush(NULL);
     p->pid = fork();
     if (p->pid == 0) {
-        dup2(in[0], 0), dup2(out[1], 1);
-        for (int fd = 3; fd < 64; fd++) close(fd);
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        for (int fd = 3; fd < 64; fd++)
+            close(fd);
         execvp(argv[0], argv);
         _exit(127);
     }
-    close(in[0]), close(out[1]);
-    p->to = fdopen(in[1], "w"), p->from = fdopen(out[0], "r");
+    close(in[0]);
+    close(out[1]);
+    p->to = fdopen(in[1], "w");
+    p->from = fdopen(out[0], "r");
     if (p->pid > 0 && p->to && p->from && fgets(hello, size, p->from)) {
         hello[strcspn(hello, "\n")] = 0;
         return true;
@@ -478,7 +591,8 @@ static int peer_ask(peer *p, double *answer, int n, const char *request)
         char *end;
         double x = strtod(at, &end);
         if (end == at) break;
-        answer[got++] = x, at = end;
+        answer[got++] = x;
+        at = end;
     }
     return got;
 }
@@ -497,7 +611,7 @@ static void peer_stop(peer *p)
     *p = (peer){ 0 };
 }
 
-// ---- The peers that may be installed ------------------------------------------------------------------
+// ---- The peers that may be installed ------------------------------------------------------------
 
 // Debian's OpenBLAS 0.3.21 and BLIS 0.9.0 do not know processors that are younger than they are.
 static const char *openblas_core(void)
@@ -520,60 +634,77 @@ static void tune_environment(bool tuned, int threads)
     char n[16], path[256];
     snprintf(n, sizeof n, "%d", threads);
     setenv("OMP_NUM_THREADS", n, 1);
-    unsetenv("OPENBLAS_L2_SIZE"), unsetenv("OPENBLAS_CORETYPE");
-    unsetenv("GLIBC_TUNABLES"), unsetenv("MALLOC_MMAP_THRESHOLD_"), unsetenv("MALLOC_TRIM_THRESHOLD_");
+    unsetenv("OPENBLAS_L2_SIZE");
+    unsetenv("OPENBLAS_CORETYPE");
+    unsetenv("GLIBC_TUNABLES");
+    unsetenv("MALLOC_MMAP_THRESHOLD_");
+    unsetenv("MALLOC_TRIM_THRESHOLD_");
     if (!tuned) return;
     if (openblas_core()) setenv("OPENBLAS_CORETYPE", openblas_core(), 1);
     setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);
     setenv("MALLOC_MMAP_THRESHOLD_", "8589934592", 1);
     setenv("MALLOC_TRIM_THRESHOLD_", "8589934592", 1);
-    if (find_file("/usr/lib/*/openblas-openmp", path, sizeof path)) setenv("LD_LIBRARY_PATH", path, 1);
+    if (find_file("/usr/lib/*/openblas-openmp", path, sizeof path))
+        setenv("LD_LIBRARY_PATH", path, 1);
 }
 
 // Starts tests/bench/torch_peer.py; says by name what is not there.
 static inline bool torch_start(peer *p, bool tuned, int threads)
 {
     static int there = -1;
-    char n[16], hello[128] = "", python[] = "/usr/bin/python3", script[] = "tests/bench/torch_peer.py";
+    char n[16], hello[128] = "", python[] = "/usr/bin/python3",
+                script[] = "tests/bench/torch_peer.py";
     char *argv[] = { python, script, n, NULL };
     snprintf(n, sizeof n, "%d", threads);
     *p = (peer){ 0 };
     if (there == 0) return false;
     tune_environment(tuned, threads);
     bool fine = peer_start(p, argv, hello, sizeof hello);
-    tune_environment(true, bench.threads);          // for libraries that are loaded here
+    tune_environment(true, bench.threads); // for libraries that are loaded here
     if (!fine) peer_stop(p);
     if (there < 0) printf("PyTorch: %s\n", fine ? hello : "not here (Debian: python3-torch)");
     there = fine;
     return fine;
 }
 
-// ---- Options -------------------------------------------------------------------------------------------
+// ---- Options ------------------------------------------------------------------------------------
 
 static void bench_begin(int argc, char **argv, const char *area)
 {
-    bench.area = area, bench.argv = argv, bench.threads = samba__processors();
+    bench.area = area;
+    bench.argv = argv;
+    bench.threads = samba__processors();
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
-        if (!strcmp(argv[i], "small")) bench.small = true;
-        else if (!strcmp(argv[i], "threads") && more) bench.threads = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "rounds") && more) bench.rounds = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "only") && more) bench.only = argv[++i];
+        if (!strcmp(argv[i], "small"))
+            bench.small = true;
+        else if (!strcmp(argv[i], "threads") && more)
+            bench.threads = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "rounds") && more)
+            bench.rounds = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "only") && more)
+            bench.only = argv[++i];
         else if (!strcmp(argv[i], "json") && more) {
             bench.json = fopen(argv[++i], "w");
-            if (!bench.json) { perror(argv[i]); exit(2); }
+            if (!bench.json) {
+                perror(argv[i]);
+                exit(2);
+            }
         } else {
-            fprintf(stderr, "usage: %s [small] [threads N] [rounds N] [only TEXT] [json FILE]\n", argv[0]);
+            fprintf(stderr, "usage: %s [small] [threads N] [rounds N] [only TEXT] [json FILE]\n",
+                    argv[0]);
             exit(2);
         }
     }
-    if (bench.threads < 1 || bench.threads > SAMBA__MAX_THREADS || bench.rounds < 1 || bench.rounds > MOST_ROUNDS) {
+    if (bench.threads < 1 || bench.threads > SAMBA__MAX_THREADS || bench.rounds < 1
+        || bench.rounds > MOST_ROUNDS) {
         fprintf(stderr, "threads: 1 to %d, rounds: 1 to %d\n", SAMBA__MAX_THREADS, MOST_ROUNDS);
         exit(2);
     }
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("---- %s, %d threads, medians of %s%d rounds ----\n", area, bench.threads, bench.small ? "up to " : "", bench.rounds);
+    printf("---- %s, %d threads, medians of %s%d rounds ----\n", area, bench.threads,
+           bench.small ? "up to " : "", bench.rounds);
     if (!samba__pool_open(&machine.threads, bench.threads)) exit(1);
     measure_ceilings();
     tune_environment(true, bench.threads);

@@ -3,9 +3,10 @@
 #include "bench.h"
 
 enum { B = 64 };
-static int steps;              // of a turn: a training goes on and on, so a tenth of a second at least
 
-// ---- The nets; torch_nets.py has the same ----------------------------------------------------------
+static int steps; // of a turn: a training goes on and on, so a tenth of a second at least
+
+// ---- The nets; torch_nets.py has the same -------------------------------------------------------
 
 static samba_tensor *mlp(samba_tensor *x)
 {
@@ -24,8 +25,11 @@ static samba_tensor *res_ffn(samba_tensor *x)
 static samba_tensor *lenet(samba_tensor *x)
 {
     const samba_pool_opts by_2 = { .kernel = { 2, 2 } };
-    x = samba_max_pool2d(samba_relu(samba_conv2d(x, "conv1", 6, 5, &(samba_conv_opts){ .padding = { 2, 2 } })), &by_2);
-    x = samba_flatten(samba_max_pool2d(samba_relu(samba_conv2d(x, "conv2", 16, 5, NULL)), &by_2), 1);
+    x = samba_max_pool2d(
+        samba_relu(samba_conv2d(x, "conv1", 6, 5, &(samba_conv_opts){ .padding = { 2, 2 } })),
+        &by_2);
+    x = samba_flatten(samba_max_pool2d(samba_relu(samba_conv2d(x, "conv2", 16, 5, NULL)), &by_2),
+                      1);
     x = samba_relu(samba_linear(samba_relu(samba_linear(x, "fc1", 120)), "fc2", 84));
     return samba_linear(x, "fc3", 10);
 }
@@ -34,11 +38,12 @@ static samba_tensor *lenet(samba_tensor *x)
 static samba_tensor *resnet8(samba_tensor *x)
 {
     char name[32];
-    x = samba_relu(samba_batchnorm(samba_conv2d(x, "conv", 16, 3, &(samba_conv_opts){ .padding = { 1, 1 } }), "norm"));
+    x = samba_relu(samba_batchnorm(
+        samba_conv2d(x, "conv", 16, 3, &(samba_conv_opts){ .padding = { 1, 1 } }), "norm"));
     for (int i = 0; i < 3; i++) {
         int channels = 16 << i, stride = i ? 2 : 1;
-        samba_conv_opts down = { .stride = { stride, stride }, .padding = { 1, 1 } }, same = { .padding = { 1, 1 } },
-                        skip = { .stride = { stride, stride } };
+        samba_conv_opts down = { .stride = { stride, stride }, .padding = { 1, 1 } },
+                        same = { .padding = { 1, 1 } }, skip = { .stride = { stride, stride } };
 #define NAME(part) (snprintf(name, sizeof name, part "%d", i + 1), name)
         samba_tensor *h = samba_conv2d(x, NAME("conv_a"), channels, 3, &down);
         h = samba_relu(samba_batchnorm(h, NAME("norm_a")));
@@ -60,19 +65,27 @@ static const struct net {
     double flops;
     bool jit;
 } nets[] = {
-    { "MLP 784-256-128-10", "MLP", mlp, 1, 28, 0, 4.0 * 784 * 256 + 6.0 * (256 * 128 + 128 * 10), false },
-    { "ResFFNLogReg 512", "ResFFN", res_ffn, 1, 28, 0.9f, 4.0 * 784 * 512 + 6.0 * (512 * 512 + 512 * 10), true },
-    { "LeNet-5", "LeNet", lenet, 1, 28, 0, 4.0 * 784 * 6 * 25 + 6.0 * (100 * 16 * 150 + 400 * 120 + 120 * 84 + 840), false },
+    { "MLP 784-256-128-10", "MLP", mlp, 1, 28, 0, 4.0 * 784 * 256 + 6.0 * (256 * 128 + 128 * 10),
+      false },
+    { "ResFFNLogReg 512", "ResFFN", res_ffn, 1, 28, 0.9f,
+      4.0 * 784 * 512 + 6.0 * (512 * 512 + 512 * 10), true },
+    { "LeNet-5", "LeNet", lenet, 1, 28, 0,
+      4.0 * 784 * 6 * 25 + 6.0 * (100 * 16 * 150 + 400 * 120 + 120 * 84 + 840), false },
     { "ResNet8, 3x32x32", "ResNet8", resnet8, 3, 32, 0.9f,
-      4.0 * 1024 * 27 * 16 + 6.0 * (1024 * 16 * 144 * 2 + 256 * 32 * (144 + 288 + 16) + 64 * 64 * (288 + 576 + 32) + 640), false },
+      4.0 * 1024 * 27 * 16
+          + 6.0
+              * (1024 * 16 * 144 * 2 + 256 * 32 * (144 + 288 + 16) + 64 * 64 * (288 + 576 + 32)
+                 + 640),
+      false },
 };
 
-// ---- The race --------------------------------------------------------------------------------------------
+// ---- The race -----------------------------------------------------------------------------------
 
 static double run_samba(void *context)
 {
     double start = samba_seconds();
-    for (int i = 0; i < steps; i++) samba_run((samba_session *)context, 0);
+    for (int i = 0; i < steps; i++)
+        samba_run((samba_session *)context, 0);
     return (samba_seconds() - start) / steps;
 }
 
@@ -83,8 +96,12 @@ static double run_torch(void *context)
     return peer_number((peer *)context, request);
 }
 
-// Weights by formula, the k-th parameter in alphabetical order from seed 100 + k: so PyTorch has them too.
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+// Weights by formula, the k-th parameter in alphabetical order from seed 100 + k: so PyTorch has
+// them too.
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static void set_weights(samba_session *s)
 {
@@ -93,7 +110,8 @@ static void set_weights(samba_session *s)
     qsort(names, (size_t)n, sizeof *names, by_text);
     for (int32_t i = 0, k = 0; i < n; i++) {
         samba_tensor *t = samba_tensor_by_name(s, names[i]);
-        if (strstr(names[i], "running") || strstr(names[i], "norm")) continue;     // ones and zeros, as PyTorch's
+        if (strstr(names[i], "running") || strstr(names[i], "norm"))
+            continue; // ones and zeros, as PyTorch's
         size_t count = (size_t)samba_count(&t->shape);
         double inputs = t->shape.ndim > 1 ? (double)count / t->shape.dim[0] : 100;
         float *x = numbers(count, 100 + (uint32_t)k++, 1 / sqrt(inputs));
@@ -105,7 +123,10 @@ static void set_weights(samba_session *s)
 static void race_net(const struct net *n)
 {
     enum { SAMBA, TUNED, DEFAULT, TRACED, ALL };
-    contender c[ALL] = { { .name = "samba" }, { .name = "torch tuned" }, { .name = "torch" }, { .name = "torch.jit" } };
+
+    contender c[ALL] = {
+        { .name = "samba" }, { .name = "torch tuned" }, { .name = "torch" }, { .name = "torch.jit" }
+    };
     peer torch[ALL] = { { 0 } };
     char request[64];
     if (!wanted(n->name)) return;
@@ -113,29 +134,41 @@ static void race_net(const struct net *n)
     size_t pixels = (size_t)n->channels * (size_t)n->side * (size_t)n->side;
     float *x = numbers(B * pixels, 1, 1);
     int32_t *y = choices(B, 2, 10);
-    samba_tensor *image = samba_from_data_copy(s, "image", SAMBA_F32, SAMBA_SHAPE(B, n->channels, n->side, n->side), x);
+    samba_tensor *image = samba_from_data_copy(s, "image", SAMBA_F32,
+                                               SAMBA_SHAPE(B, n->channels, n->side, n->side), x);
     samba_tensor *label = samba_from_data_copy(s, "label", SAMBA_I32, SAMBA_SHAPE(B), y);
     samba_tensor *loss = samba_cross_entropy(n->trace(image), label);
-    samba_compile(s, &(samba_program){ .loss = loss, .optim = { .kind = SAMBA_SGD, .lr = 0.01f, .momentum = n->momentum } });
+    samba_compile(
+        s,
+        &(samba_program){ .loss = loss,
+                          .optim = { .kind = SAMBA_SGD, .lr = 0.01f, .momentum = n->momentum } });
     set_weights(s);
-    c[SAMBA].run = run_samba, c[SAMBA].context = s;
+    c[SAMBA].run = run_samba;
+    c[SAMBA].context = s;
     for (int i = TUNED; i < ALL; i++) {
         if ((i == TRACED && !n->jit) || (i != TUNED && bench.small)) continue;
         if (!torch_start(&torch[i], i != DEFAULT, bench.threads)) break;
         snprintf(request, sizeof request, "make nets.Train %s %d", n->torch, i == TRACED);
-        if (peer_ask(&torch[i], NULL, 0, request) >= 0) c[i].run = run_torch, c[i].context = &torch[i];
+        if (peer_ask(&torch[i], NULL, 0, request) >= 0) {
+            c[i].run = run_torch;
+            c[i].context = &torch[i];
+        }
     }
-    samba_run(s, 0);                                // the loss before the first update
+    samba_run(s, 0); // the loss before the first update
     double first = (double)samba_read(loss)[0];
     for (int i = TUNED; i < ALL; i++)
         if (c[i].run) agree(n->name, c[i].name, first, peer_number(&torch[i], "value"), 1e-4);
     steps = 10;
-    while (run_samba(s) * steps < 0.1) steps *= 2;
+    while (run_samba(s) * steps < 0.1)
+        steps *= 2;
     double fma = race(c, ALL, CEILING_FMA, bench.threads > 1);
-    for (int i = 0; i < ALL; i++) c[i].value = c[i].value > 0 ? B / c[i].value : 0;
+    for (int i = 0; i < ALL; i++)
+        c[i].value = c[i].value > 0 ? B / c[i].value : 0;
     report(n->name, "samples/s", c, n->jit ? ALL : TRACED, fma / n->flops, bench.threads);
-    for (int i = TUNED; i < ALL; i++) peer_stop(&torch[i]);
-    free(x), free(y);
+    for (int i = TUNED; i < ALL; i++)
+        peer_stop(&torch[i]);
+    free(x);
+    free(y);
     if (!samba_ok(s)) bench.disagreements++;
     samba_close(s);
 }
@@ -143,6 +176,7 @@ static void race_net(const struct net *n)
 int main(int argc, char **argv)
 {
     bench_begin(argc, argv, "nets");
-    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) race_net(&nets[i]);
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+        race_net(&nets[i]);
     return bench_end();
 }

@@ -8,12 +8,13 @@
 #include "../../tools/include/samba/gpt2.h"
 #include <sys/stat.h>
 
-// ---- A process of its own, from start to first trained step ------------------------------------------
+// ---- A process of its own, from start to first trained step -------------------------------------
 
 // The program of the README, one step of it.
 static int hero(void)
 {
     enum { B = 64, F = 784, H = 128, C = 10 };
+
     static float x[B][F];
     static int32_t y[B];
     samba_session *s = samba_open(&(samba_desc){ .seed = 256 });
@@ -22,16 +23,23 @@ static int hero(void)
     samba_tensor *h = samba_tanh(samba_layernorm(samba_linear(image, "gemm1", H), "norm1"));
     h = samba_sigmoid(samba_add(samba_layernorm(samba_linear(h, "gemm2", H), "norm2"), h));
     samba_tensor *loss = samba_cross_entropy(samba_linear(h, "gemm3", C), label);
-    samba_compile(s, &(samba_program){ .loss = loss, .optim = { .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f } });
+    samba_compile(s,
+                  &(samba_program){ .loss = loss,
+                                    .optim = { .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f } });
     fill(&x[0][0], B * F, 1, 1);
-    for (int b = 0; b < B; b++) y[b] = b % C;
-    samba_write(image, x), samba_write(label, y);
+    for (int b = 0; b < B; b++)
+        y[b] = b % C;
+    samba_write(image, x);
+    samba_write(label, y);
     samba_run(s, 0);
     printf("%.6f %.1f\n", (double)samba_read(loss)[0], peak_memory());
     return samba_close(s);
 }
 
-typedef struct program { char *argv[4]; double mib; } program;
+typedef struct program {
+    char *argv[4];
+    double mib;
+} program;
 
 // Seconds from start to end; its last word is its peak memory. Less than 0: it failed.
 static double run_program(void *context)
@@ -43,13 +51,16 @@ static double run_program(void *context)
     if (pipe(out)) return -1;
     pid_t pid = vfork();
     if (pid == 0) {
-        dup2(out[1], 1), close(out[0]), close(out[1]);
+        dup2(out[1], 1);
+        close(out[0]);
+        close(out[1]);
         execvp(p->argv[0], p->argv);
         _exit(127);
     }
     close(out[1]);
     FILE *f = fdopen(out[0], "r");
-    while (f && fgets(text, sizeof text, f)) sscanf(text, "%*f %lf", &p->mib);
+    while (f && fgets(text, sizeof text, f))
+        sscanf(text, "%*f %lf", &p->mib);
     if (f) fclose(f);
     return pid > 0 && waitpid(pid, &status, 0) == pid && !status ? samba_seconds() - start : -1;
 }
@@ -57,7 +68,8 @@ static double run_program(void *context)
 static void first_step(void)
 {
     char python[] = "/usr/bin/python3", script[] = "tests/bench/torch_start.py", word[] = "hero";
-    program mine = { .argv = { bench.argv[0], word, NULL } }, theirs = { .argv = { python, script, NULL } };
+    program mine = { .argv = { bench.argv[0], word, NULL } },
+            theirs = { .argv = { python, script, NULL } };
     contender c[2] = { { .name = "samba", .run = run_program, .context = &mine },
                        { .name = "torch", .run = run_program, .context = &theirs } };
     if (!wanted("first step")) return;
@@ -68,11 +80,12 @@ static void first_step(void)
     }
     race(c, 2, NO_CEILING, false);
     report_ms("process to first step", c, 2, 0, bench.threads);
-    c[0].value = mine.mib, c[1].value = c[1].run ? theirs.mib : 0;
+    c[0].value = mine.mib;
+    c[1].value = c[1].run ? theirs.mib : 0;
     report("process to first step, memory", "MiB", c, 2, 0, bench.threads);
 }
 
-// ---- GPT-2 124M: tracing, compiling, loading ---------------------------------------------------------------
+// ---- GPT-2 124M: tracing, compiling, loading ----------------------------------------------------
 
 static const char file[] = "build/bench_start.ckpt";
 
@@ -93,7 +106,10 @@ static samba_tensor *trace(samba_session *s, const gpt2_config *c, int32_t B, in
 }
 
 // Two times in one contender's context: the second is the value of the call.
-typedef struct two { double first[MOST_ROUNDS + 1]; int n; } two;
+typedef struct two {
+    double first[MOST_ROUNDS + 1];
+    int n;
+} two;
 
 static double compile_training(void *context)
 {
@@ -131,7 +147,8 @@ static void gpt2(void)
     contender c = { .name = "samba", .run = compile_training, .context = &times };
     if (!wanted("GPT-2")) return;
     race(&c, 1, NO_CEILING, false);
-    report_one("GPT-2 training, trace", "ms", 1e3 * median(times.first + 1, bench.done), 0, bench.threads);
+    report_one("GPT-2 training, trace", "ms", 1e3 * median(times.first + 1, bench.done), 0,
+               bench.threads);
     report_ms("GPT-2 training, compile", &c, 1, 0, bench.threads);
     gpt2_config config = configuration();
     samba_session *s = samba_open(NULL);
@@ -140,11 +157,16 @@ static void gpt2(void)
     samba_save(s, file);
     samba_close(s);
     struct stat about;
-    if (stat(file, &about)) { perror(file); bench.disagreements++; return; }
+    if (stat(file, &about)) {
+        perror(file);
+        bench.disagreements++;
+        return;
+    }
     char what[64];
     double bytes = (double)about.st_size;
-    times.n = 0, c = (contender){ .name = "samba", .run = load, .context = &times };
-    race(&c, 1, NO_CEILING, false);             // it is mapped: its parameters are not read
+    times.n = 0;
+    c = (contender){ .name = "samba", .run = load, .context = &times };
+    race(&c, 1, NO_CEILING, false); // it is mapped: its parameters are not read
     snprintf(what, sizeof what, "load of a checkpoint of %.0f MB", bytes * 1e-6);
     report_ms(what, &c, 1, 0, bench.threads);
     report_one("  restore of the same", "ms", 1e3 * median(times.first + 1, bench.done),
@@ -152,10 +174,13 @@ static void gpt2(void)
     remove(file);
 }
 
-// ---- The compiler: long graphs; and samba.h as a C program ----------------------------------------------------
+// ---- The compiler: long graphs; and samba.h as a C program --------------------------------------
 
 // n ops, half of them with two inputs, one of which is eight ops older.
-typedef struct chain { int n; bool trains; } chain;
+typedef struct chain {
+    int n;
+    bool trains;
+} chain;
 
 static double compile_chain(void *context)
 {
@@ -163,7 +188,8 @@ static double compile_chain(void *context)
     samba_session *s = samba_open(&(samba_desc){ .threads = bench.threads });
     samba_tensor *past[8], *x = samba_rand(s, "x", SAMBA_SHAPE(8, 8));
     double start = samba_seconds();
-    for (int i = 0; i < 8; i++) past[i] = x;
+    for (int i = 0; i < 8; i++)
+        past[i] = x;
     for (int i = 0; i < n; i++) {
         x = i % 2 ? samba_tanh(x) : samba_add(x, past[i % 8]);
         past[i % 8] = x;
@@ -187,7 +213,8 @@ static double compile_deep(void *context)
         x = samba_tanh(samba_linear(x, name, i % 2 ? 16 : 32));
     }
     samba_tensor *loss = samba_sum(x, SAMBA_ALL_AXES, false);
-    samba_compile(s, &(samba_program){ .loss = loss, .optim = { .kind = SAMBA_ADAMW, .max_grad_norm = 1 } });
+    samba_compile(
+        s, &(samba_program){ .loss = loss, .optim = { .kind = SAMBA_ADAMW, .max_grad_norm = 1 } });
     double seconds = samba_seconds() - start;
     if (samba_close(s)) bench.disagreements++;
     return seconds;
@@ -196,6 +223,7 @@ static double compile_deep(void *context)
 static void long_graphs(void)
 {
     enum { SIZES = 3 };
+
     int part = bench.small ? 5 : 1;
     static chain chains[2][SIZES] = { { { 5000, false }, { 10000, false }, { 20000, false } },
                                       { { 5000, true }, { 10000, true }, { 20000, true } } };
@@ -206,13 +234,17 @@ static void long_graphs(void)
         for (int i = 0; i < SIZES; i++) {
             chain *chain = &chains[kind][i];
             chain->n /= part;
-            c[i] = (contender){ .name = "samba", .run = chain->trains ? compile_deep : compile_chain, .context = chain };
+            c[i] = (contender){ .name = "samba",
+                                .run = chain->trains ? compile_deep : compile_chain,
+                                .context = chain };
             race(&c[i], 1, NO_CEILING, false);
             contender one = c[i];
-            snprintf(what, sizeof what, "graph of %d ops%s", chain->n, chain->trains ? " that trains" : "");
+            snprintf(what, sizeof what, "graph of %d ops%s", chain->n,
+                     chain->trains ? " that trains" : "");
             report_ms(what, &one, 1, 0, bench.threads);
         }
-        report_one("graph: linear / measured growth", "x", 4 * c[0].value / c[SIZES - 1].value, 1, bench.threads);
+        report_one("graph: linear / measured growth", "x", 4 * c[0].value / c[SIZES - 1].value, 1,
+                   bench.threads);
     }
 }
 
@@ -227,7 +259,8 @@ static void header(void)
     const char *cc = getenv("CC");
     char command[512];
     int rounds = bench.rounds;
-    snprintf(command, sizeof command, "%s -O2 -DSAMBA_IMPLEMENTATION -x c -c -o /dev/null samba.h", cc && *cc ? cc : "cc");
+    snprintf(command, sizeof command, "%s -O2 -DSAMBA_IMPLEMENTATION -x c -c -o /dev/null samba.h",
+             cc && *cc ? cc : "cc");
     contender c = { .name = "samba", .run = compile_header, .context = command };
     if (bench.small || !wanted("samba.h")) return;
     bench.rounds = 3;

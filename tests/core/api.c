@@ -16,7 +16,8 @@
 #include <pthread.h>
 
 enum { B = 8, F = 5, H = 6, C = 3, PATH = 600 };
-enum { WIDE_B = 96, WIDE_H = 300 };      // enough work for several threads
+
+enum { WIDE_B = 96, WIDE_H = 300 }; // enough work for several threads
 
 static char pef_path[PATH], checkpoint_path[PATH], folder[PATH];
 
@@ -29,13 +30,17 @@ typedef struct model {
 
 static void silence(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)text, (void)user;
+    (void)level;
+    (void)text;
+    (void)user;
 }
 
 static samba_session *quiet(uint64_t seed, int32_t threads)
 {
     samba_desc d = { 0 };
-    d.seed = seed, d.threads = threads, d.log = silence;
+    d.seed = seed;
+    d.threads = threads;
+    d.log = silence;
     return samba_open(&d);
 }
 
@@ -49,23 +54,32 @@ static void trace_sized(model *m, samba_session *s, int32_t batch, int32_t hidde
     m->logits = samba_linear(m->hidden, "two", C);
     m->loss = samba_cross_entropy(m->logits, m->label);
 }
-static void trace(model *m, samba_session *s) { trace_sized(m, s, B, H, 0.5f); }
+
+static void trace(model *m, samba_session *s)
+{
+    trace_sized(m, s, B, H, 0.5f);
+}
 
 static samba_program training(const model *m)
 {
     samba_program p = { 0 };
-    p.loss = m->loss, p.outputs[0] = m->logits, p.outputs[1] = m->hidden;
-    p.optim.kind = SAMBA_ADAMW, p.optim.lr = 0.01f, p.optim.weight_decay = 0.1f;
+    p.loss = m->loss;
+    p.outputs[0] = m->logits;
+    p.outputs[1] = m->hidden;
+    p.optim.kind = SAMBA_ADAMW;
+    p.optim.lr = 0.01f;
+    p.optim.weight_decay = 0.1f;
     return p;
 }
 
 static void batch_of(float *x, int32_t *label, int n, int step)
 {
-    for (int i = 0; i < n * F; i++) {           // two statements: nothing may be contracted
+    for (int i = 0; i < n * F; i++) { // two statements: nothing may be contracted
         x[i] = (float)((i * 7 + step * 3) % 11) * 0.2f;
         x[i] -= 1.0f;
     }
-    for (int i = 0; i < n; i++) label[i] = (i + step) % C;
+    for (int i = 0; i < n; i++)
+        label[i] = (i + step) % C;
 }
 
 static void write_batch(const model *m, int step)
@@ -104,7 +118,8 @@ static void run_by_words(model *m)
 {
     static const char *const words[3] = { "Fwd", "BCKWD", "opt" };
     samba_session_run_desc d = { 0 };
-    d.section_types = words, d.n_section_types = 3;
+    d.section_types = words;
+    d.n_section_types = 3;
     CHECK(samba_session_run(m->s, &d));
 }
 
@@ -112,8 +127,10 @@ static void run_by_ids(model *m)
 {
     samba_run_desc d = { 0 };
     int32_t ids[16], n = (int32_t)m->s->rt->pef.n_sections;
-    for (int32_t i = 0; i < n && i < 16; i++) ids[i] = i;
-    d.section_ids = ids, d.n_section_ids = n;
+    for (int32_t i = 0; i < n && i < 16; i++)
+        ids[i] = i;
+    d.section_ids = ids;
+    d.n_section_ids = n;
     CHECK(n <= 16 && samba_run_with(m->s, &d));
 }
 
@@ -130,8 +147,9 @@ static void test_ways_to_run(void)
             write_batch(&m, step);
             if (way == 0) CHECK(samba_run(m.s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
             if (way == 1) CHECK(samba_run(m.s, 0));
-            if (way == 2) CHECK(samba_run(m.s, SAMBA_FWD) && samba_run(m.s, SAMBA_BCKWD)
-                                && samba_run(m.s, SAMBA_OPT));
+            if (way == 2)
+                CHECK(samba_run(m.s, SAMBA_FWD) && samba_run(m.s, SAMBA_BCKWD)
+                      && samba_run(m.s, SAMBA_OPT));
             if (way == 3) run_by_words(&m);
             if (way == 4) run_by_ids(&m);
             if (way == 5) CHECK(step % 2 ? samba_run_with(m.s, &all) : samba_run_with(m.s, NULL));
@@ -174,9 +192,11 @@ static void test_backward_needs_forward(void)
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 4)), *h = x;
     samba_set_sharing(s, true);
-    for (int i = 0; i < 4; i++) h = samba_tanh(samba_linear(h, i % 2 ? "odd" : "even", 4));
-    samba_compile(s, &(samba_program){ .loss = samba_mean(h, SAMBA_ALL_AXES, false),
-                                       .optim = { .kind = SAMBA_SGD, .lr = 0.1f } });
+    for (int i = 0; i < 4; i++)
+        h = samba_tanh(samba_linear(h, i % 2 ? "odd" : "even", 4));
+    samba_compile(s,
+                  &(samba_program){ .loss = samba_mean(h, SAMBA_ALL_AXES, false),
+                                    .optim = { .kind = SAMBA_SGD, .lr = 0.1f } });
     samba_write(x, (float[]){ 1, 2, 3, 4, 5, 6, 7, 8 });
     samba_tensor *dw = samba_sn_grad(samba_tensor_by_name(s, "odd__weight"));
     CHECK(refused(s, samba_run(s, SAMBA_BCKWD), "has not run"));
@@ -203,7 +223,9 @@ static void test_threads_agree(void)
     for (int32_t n = 1; n <= 5; n++) {
         model m;
         samba_desc d = { 0 };
-        d.threads = n, d.portable = n == 4, d.seed = 7;
+        d.threads = n;
+        d.portable = n == 4;
+        d.seed = 7;
         trace_sized(&m, samba_open(&d), WIDE_B, WIDE_H, 0.5f);
         samba_program p = training(&m);
         CHECK(samba_compile(m.s, &p));
@@ -242,7 +264,7 @@ static void test_inputs_of_the_next_program(void)
     CHECK(!samba_run(s, 0) && strstr(samba_error(s), "borrowed"));
     samba_clear_error(s);
     CHECK(samba_write(borrowed, newer) && samba_run(s, 0) && samba_read(y)[0] == 15);
-    mine[0] = 7;                                            // an edit is newer than a write
+    mine[0] = 7; // an edit is newer than a write
     CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(y)[0] == 17);
     end(s);
 }
@@ -255,7 +277,7 @@ static void test_hyperparameters(void)
     int32_t n = samba_argin_names(m.s, names, 20), found = 0;
     for (int32_t i = 0; i < n && i < 20; i++) {
         found += !strcmp(names[i], "lr") || !strcmp(names[i], "drop__p")
-              || !strcmp(names[i], "beta2");
+            || !strcmp(names[i], "beta2");
     }
     CHECK(n >= 6 && found == 3 && samba_argin_names(m.s, NULL, 0) == n);
     CHECK(samba_get(m.s, "lr") == (double)0.01f && samba_get(m.s, "weight_decay") == (double)0.1f);
@@ -267,11 +289,13 @@ static void test_hyperparameters(void)
     CHECK(samba_get(m.s, "drop__seed") == 4000000000.0);
     CHECK(samba_set(m.s, "lr", 0.0) && samba_set(m.s, "weight_decay", 0.0));
     uint64_t before = hash_of(&m);
-    for (int i = 0; i < 3; i++) CHECK(samba_run(m.s, 0));
-    CHECK(hash_of(&m) == before && samba_get(m.s, "lr") == 0.0);         // it lasts
+    for (int i = 0; i < 3; i++)
+        CHECK(samba_run(m.s, 0));
+    CHECK(hash_of(&m) == before && samba_get(m.s, "lr") == 0.0); // it lasts
     samba_value values[2] = { { "lr", 0.5 }, { "weight_decay", 0.125 } };
     samba_run_desc d = { 0 };
-    d.hyperparams = values, d.n_hyperparams = 2;
+    d.hyperparams = values;
+    d.n_hyperparams = 2;
     CHECK(samba_run_with(m.s, &d) && hash_of(&m) != before);
     CHECK(samba_get(m.s, "lr") == 0.5 && samba_get(m.s, "weight_decay") == 0.125);
     end(m.s);
@@ -281,7 +305,11 @@ static samba_optim optim_of(samba_optim_kind kind, samba_tensor *const *params, 
                             const char *region)
 {
     samba_optim o = { 0 };
-    o.kind = kind, o.lr = 0.1f, o.params = params, o.n_params = n, o.argin_region_name = region;
+    o.kind = kind;
+    o.lr = 0.1f;
+    o.params = params;
+    o.n_params = n;
+    o.argin_region_name = region;
     return o;
 }
 
@@ -310,7 +338,8 @@ static void test_regions(void)
     samba_optim optims[2];
     optims[0] = optim_of(SAMBA_SGD, body, 2, "body_");
     optims[1] = optim_of(SAMBA_ADAM, head, 2, "head_");
-    p.optims = optims, p.n_optims = 2;
+    p.optims = optims;
+    p.n_optims = 2;
     CHECK(samba_compile(s, &p));
     CHECK(moves(s, "body__weight") && moves(s, "head__weight") && !moves(s, "free__weight"));
     CHECK(samba_set(s, "head_lr", 0.0) && samba_get(s, "head_lr") == 0.0);
@@ -329,7 +358,8 @@ static bool drops(const model *m)
 {
     const float *h = samba_read(m->hidden);
     int zeros = 0;
-    for (int i = 0; i < B * H; i++) zeros += h[i] == 0.0f;
+    for (int i = 0; i < B * H; i++)
+        zeros += h[i] == 0.0f;
     return zeros > 5;
 }
 
@@ -348,8 +378,9 @@ static void test_eval(void)
     open_trained(&m, 1);
     CHECK(samba_run(m.s, SAMBA_FWD) && drops(&m) && samba_copy_out(m.hidden, a, sizeof a));
     CHECK(samba_run(m.s, SAMBA_FWD) && drops(&m) && samba_copy_out(m.hidden, b, sizeof b));
-    CHECK(memcmp(a, b, sizeof a) != 0);                         // each run draws anew
-    eval.eval = true, eval.types[0] = SAMBA_FWD;
+    CHECK(memcmp(a, b, sizeof a) != 0); // each run draws anew
+    eval.eval = true;
+    eval.types[0] = SAMBA_FWD;
     float mean = samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0];
     CHECK(in_modes(m.s, true, false));
     CHECK(samba_use_running_stats(m.s, true) && in_modes(m.s, true, true));
@@ -358,12 +389,12 @@ static void test_eval(void)
     CHECK(memcmp(a, b, sizeof a) == 0);
     CHECK(samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0] == mean);
     CHECK(samba_use_running_stats(m.s, false));
-    CHECK(samba_run(m.s, SAMBA_FWD) && drops(&m));              // as before
+    CHECK(samba_run(m.s, SAMBA_FWD) && drops(&m)); // as before
     CHECK(samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0] != mean);
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.hidden, a, sizeof a));
     CHECK(samba_set_train(m.s, false) && in_modes(m.s, false, false) && samba_run(m.s, SAMBA_FWD));
     CHECK(samba_copy_out(m.hidden, b, sizeof b));
-    CHECK(memcmp(a, b, sizeof a) == 0);                         // two words for one thing
+    CHECK(memcmp(a, b, sizeof a) == 0); // two words for one thing
     CHECK(samba_set_train(m.s, true) && samba_run(m.s, SAMBA_FWD) && drops(&m));
     CHECK(samba_set(m.s, "p", 0.0) && samba_run(m.s, SAMBA_FWD) && !drops(&m));
     end(m.s);
@@ -396,7 +427,8 @@ static void test_recompile_for_inference(void)
     int32_t label[B];
     samba_run_desc eval = { 0 };
     open_trained(&m, 1);
-    for (int i = 0; i < 10; i++) CHECK(samba_run(m.s, 0));
+    for (int i = 0; i < 10; i++)
+        CHECK(samba_run(m.s, 0));
     uint64_t weights = hash_of(&m);
     eval.eval = true;
     CHECK(samba_set(m.s, "lr", 0.0));
@@ -404,13 +436,14 @@ static void test_recompile_for_inference(void)
     eval.types[0] = SAMBA_FWD;
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.logits, want, sizeof want));
     samba_program infer = { 0 }, train = training(&m);
-    infer.inference = true, infer.outputs[0] = m.logits;
+    infer.inference = true;
+    infer.outputs[0] = m.logits;
     CHECK(samba_compile(m.s, &infer) && samba_section_types(m.s) == SAMBA_FWD);
     CHECK(hash_of(&m) == weights);
     batch_of(x, label, B, 0);
     CHECK(samba_write(m.x, x) && samba_run(m.s, 0));
     CHECK_CLOSE(samba_read(m.logits), want, B * C, 1e-5, 1e-6);
-    CHECK(samba_compile(m.s, &train) && hash_of(&m) == weights);        // and back to training
+    CHECK(samba_compile(m.s, &train) && hash_of(&m) == weights); // and back to training
     CHECK(samba_get(m.s, "lr") == (double)0.01f);
     write_batch(&m, 0);
     CHECK(samba_run(m.s, 0) && hash_of(&m) != weights);
@@ -441,7 +474,8 @@ static void test_values_by_name(void)
     float w[H * F], back[H * F];
     int32_t labels[B];
     open_trained(&m, 1);
-    for (int i = 0; i < H * F; i++) w[i] = (float)i;
+    for (int i = 0; i < H * F; i++)
+        w[i] = (float)i;
     samba_tensor *t = samba_tensor_by_name(m.s, "one__weight");
     CHECK(t && t->shape.ndim == 2 && t->shape.dim[0] == H && t->shape.dim[1] == F);
     CHECK(samba_bytes(t) == sizeof w);
@@ -460,7 +494,8 @@ static void test_values_by_name(void)
     float want[C] = { 0 };
     for (int b = 0; b < B; b++) {
         float sum = 0.0f;
-        for (int c = 0; c < C; c++) sum += expf(logits[b * C + c]);
+        for (int c = 0; c < C; c++)
+            sum += expf(logits[b * C + c]);
         for (int c = 0; c < C; c++) {
             want[c] += (expf(logits[b * C + c]) / sum - (b % C == c ? 1.0f : 0.0f)) / B;
         }
@@ -486,11 +521,12 @@ static void test_host_copies(void)
     samba_clear_error(m.s);
     CHECK(!samba_send_state(m.s, 16) && samba_error_code(m.s) == SAMBA_EARG);
     samba_clear_error(m.s);
-    CHECK(samba_send_state(m.s, SAMBA_KEPT) && hash_of(&m) == after);   // nothing was edited: the device is newer
+    CHECK(samba_send_state(m.s, SAMBA_KEPT)
+          && hash_of(&m) == after); // nothing was edited: the device is newer
     const char *names[32];
     for (int i = 0, n = samba_weight_names(m.s, names, 32); i < n; i++)
         CHECK(samba_rdu(samba_tensor_by_name(m.s, names[i])));
-    CHECK(hash_of(&m) == before);                       // asked for
+    CHECK(hash_of(&m) == before); // asked for
     end(m.s);
 }
 
@@ -503,14 +539,17 @@ static void test_borrowed_data(void)
     samba_tensor *a = samba_from_data(s, "a", SAMBA_F32, SAMBA_SHAPE(4), data);
     samba_tensor *b = samba_from_data_copy(s, "b", SAMBA_F32, SAMBA_SHAPE(4), data);
     samba_program p = { 0 };
-    p.inference = true, p.outputs[0] = samba_scale(a, 2.0f), p.outputs[1] = samba_scale(b, 2.0f);
+    p.inference = true;
+    p.outputs[0] = samba_scale(a, 2.0f);
+    p.outputs[1] = samba_scale(b, 2.0f);
     data[0] = 10.0f;
     CHECK(samba_compile(s, &p) && samba_run(s, 0));
     CHECK(samba_read(p.outputs[0])[0] == 20.0f && samba_read(p.outputs[1])[0] == 2.0f);
     data[0] = 100.0f;
     CHECK(samba_run(s, 0) && samba_read(p.outputs[0])[0] == 20.0f);
     samba_session_run_desc d = { 0 };
-    d.inputs = &a, d.n_inputs = 1;
+    d.inputs = &a;
+    d.n_inputs = 1;
     CHECK(samba_session_run(s, &d) && samba_read(p.outputs[0])[0] == 200.0f);
     CHECK(samba_read(p.outputs[1])[0] == 2.0f);
     end(s);
@@ -520,13 +559,15 @@ static void test_borrowed_data(void)
 static double moment(const float *x, int n, int power)
 {
     double sum = 0.0;
-    for (int i = 0; i < n; i++) sum += power == 1 ? (double)x[i] : (double)x[i] * (double)x[i];
+    for (int i = 0; i < n; i++)
+        sum += power == 1 ? (double)x[i] : (double)x[i] * (double)x[i];
     return sum / n;
 }
 
 static void test_random_values(void)
 {
     enum { N = 10000 };
+
     samba_session *s = quiet(5, 1), *t = quiet(5, 1), *u = quiet(6, 1);
     samba_tensor *a = samba_randn(s, "a", SAMBA_SHAPE(N)), *b = samba_rand(s, "b", SAMBA_SHAPE(N));
     samba_tensor *c = samba_randint(s, "c", 10, SAMBA_SHAPE(N));
@@ -539,7 +580,8 @@ static void test_random_values(void)
     CHECK(w && w2 && memcmp(samba_read(a), samba_read(a2), N * 4) == 0);
     CHECK(memcmp(samba_read_i32(c), samba_read_i32(c2), N * 4) == 0);
     CHECK(memcmp(samba_read(samba_tensor_by_name(s, "fc__weight")),
-                 samba_read(samba_tensor_by_name(t, "fc__weight")), 8 * N) == 0);
+                 samba_read(samba_tensor_by_name(t, "fc__weight")), 8 * N)
+          == 0);
     CHECK(memcmp(samba_read(a), samba_read(other), N * 4) != 0);
     CHECK(memcmp(samba_read(a), samba_read(samba_randn(u, "a", SAMBA_SHAPE(N))), N * 4) != 0);
     CHECK(fabs(moment(samba_read(a), N, 1)) < 0.04);
@@ -553,7 +595,8 @@ static void test_random_values(void)
         CHECK((k >= 0 && k < 10 && v >= 0.0f && v < 1.0f) || test_bad);
         if (k >= 0 && k < 10) count[k]++;
     }
-    for (int k = 0; k < 10; k++) CHECK(count[k] > 850 && count[k] < 1150);
+    for (int k = 0; k < 10; k++)
+        CHECK(count[k] > 850 && count[k] < 1150);
     CHECK(samba_read(samba_zeros(s, "z", SAMBA_F32, SAMBA_SHAPE(3)))[2] == 0.0f);
     CHECK(samba_read_i32(samba_ones(s, "o", SAMBA_I32, SAMBA_SHAPE(3)))[2] == 1);
     end(s);
@@ -568,9 +611,9 @@ static void test_weight_sharing(void)
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
     samba_program p = { 0 };
     samba_set_sharing(s, true);
-    p.loss = samba_add(samba_sum(samba_linear(x, "fc", 3), SAMBA_ALL_AXES, false),
-                       samba_sum(samba_linear(samba_scale(x, 2.0f), "fc", 3), SAMBA_ALL_AXES,
-                                 false));
+    p.loss
+        = samba_add(samba_sum(samba_linear(x, "fc", 3), SAMBA_ALL_AXES, false),
+                    samba_sum(samba_linear(samba_scale(x, 2.0f), "fc", 3), SAMBA_ALL_AXES, false));
     p.optim.kind = SAMBA_SGD;
     CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_weight_names(s, NULL, 0) == 2);
     CHECK(samba_read(samba_sn_grad(samba_tensor_by_name(s, "fc__weight")))[0] == 6.0f);
@@ -589,7 +632,10 @@ static void test_loss_indices(void)
         p.outputs[0] = samba_sum(samba_linear_no_bias(x, "a", 1), SAMBA_ALL_AXES, false);
         samba_tensor *again = samba_linear_no_bias(x, "a", 1);
         p.outputs[1] = samba_scale(samba_sum(again, SAMBA_ALL_AXES, false), 10.0f);
-        if (way == 1) p.n_loss_indices = 1, p.loss_indices[0] = 1;
+        if (way == 1) {
+            p.n_loss_indices = 1;
+            p.loss_indices[0] = 1;
+        }
         if (way == 2) p.loss = p.outputs[0];
         p.optim.kind = SAMBA_SGD;
         CHECK(samba_compile(s, &p) && samba_run(s, 0));
@@ -613,7 +659,9 @@ static void test_microbatches(void)
         samba_program p = { 0 };
         p.outputs[0] = samba_linear(samba_tanh(samba_linear(in, "one", H)), "two", C);
         p.loss = samba_cross_entropy(p.outputs[0], target);
-        p.optim.kind = SAMBA_SGD, p.optim.momentum = 0.9f, p.optim.lr = 0.5f;
+        p.optim.kind = SAMBA_SGD;
+        p.optim.momentum = 0.9f;
+        p.optim.lr = 0.5f;
         p.microbatches = way ? 4 : 1;
         CHECK(samba_compile(s, &p));
         CHECK(samba_bytes(in) == sizeof x && samba_bytes(p.outputs[0]) == B * C * 4);
@@ -629,7 +677,7 @@ static void test_microbatches(void)
         }
         CHECK(samba_copy_out(samba_tensor_by_name(s, "one__weight"), weights[way],
                              sizeof weights[way]));
-        CHECK(samba_read(p.outputs[0])[B * C - 1] != 0.0f);     // of the last sample
+        CHECK(samba_read(p.outputs[0])[B * C - 1] != 0.0f); // of the last sample
         end(s);
     }
     CHECK_CLOSE(losses[1], losses[0], 4, 1e-5, 1e-6);
@@ -655,10 +703,12 @@ static void test_load(void)
         model m;
         trace(&m, quiet(7, 1));
         samba_program p = training(&m);
-        p.pef = pef_path, p.compile_only = way == 0;
+        p.pef = pef_path;
+        p.compile_only = way == 0;
         if (way == 0) {
             CHECK(samba_compile(m.s, &p) && samba_tracing(m.s) && samba_section_types(m.s) == 0);
-            p.compile_only = false, p.pef = NULL;
+            p.compile_only = false;
+            p.pef = NULL;
             CHECK(samba_compile(m.s, &p));
             want = steps(&m, 0, 3);
         } else if (way < 3) {
@@ -670,7 +720,8 @@ static void test_load(void)
             samba_close(m.s);
             m.s = quiet(99, 1);
             CHECK(samba_load(m.s, pef_path, NULL) && samba_restore(m.s, checkpoint_path));
-            m.x = samba_tensor_by_name(m.s, "x"), m.label = samba_tensor_by_name(m.s, "label");
+            m.x = samba_tensor_by_name(m.s, "x");
+            m.label = samba_tensor_by_name(m.s, "label");
             m.logits = samba_tensor_by_name(m.s, "two");
             m.loss = samba_tensor_by_name(m.s, loss_name);
             CHECK(hash_of(&m) == want && samba_get(m.s, "lr") == (double)0.01f);
@@ -697,13 +748,14 @@ static void test_resume(void)
         end(m.s);
         open_trained(&m, 2);
         CHECK(samba_set(m.s, "lr", 0.9));
-        if (stop % 2) steps(&m, 0, 2);      // every value comes from the file
+        if (stop % 2) steps(&m, 0, 2); // every value comes from the file
         CHECK(samba_restore(m.s, checkpoint_path) && samba_get(m.s, "lr") == (double)0.01f);
         CHECK(steps(&m, stop, 6) == want);
         end(m.s);
-        m.s = quiet(1, 1);                  // a checkpoint is a PEF: it can be run as it is
+        m.s = quiet(1, 1); // a checkpoint is a PEF: it can be run as it is
         CHECK(samba_load(m.s, checkpoint_path, NULL));
-        m.x = samba_tensor_by_name(m.s, "x"), m.label = samba_tensor_by_name(m.s, "label");
+        m.x = samba_tensor_by_name(m.s, "x");
+        m.label = samba_tensor_by_name(m.s, "label");
         CHECK(steps(&m, stop, 6) == want);
         end(m.s);
     }
@@ -719,12 +771,14 @@ static void test_restore_for_inference(void)
     open_trained(&m, 1);
     steps(&m, 0, 5);
     CHECK(samba_save(m.s, checkpoint_path));
-    eval.eval = eval.running_stats = true, eval.types[0] = SAMBA_FWD;
+    eval.eval = eval.running_stats = true;
+    eval.types[0] = SAMBA_FWD;
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.logits, want, sizeof want));
     end(m.s);
-    trace_sized(&m, quiet(50, 1), 1, H, 0.5f);                     // one sample at a time
+    trace_sized(&m, quiet(50, 1), 1, H, 0.5f); // one sample at a time
     samba_program p = { 0 };
-    p.inference = true, p.outputs[0] = m.logits;
+    p.inference = true;
+    p.outputs[0] = m.logits;
     CHECK(samba_compile(m.s, &p) && samba_restore(m.s, checkpoint_path));
     batch_of(x, label, B, 4);
     for (int b = 0; b < B; b++) {
@@ -756,7 +810,8 @@ static void test_eager(void)
     // A tensor computed at once is a constant of what is traced later.
     CHECK(samba_set_tracing(s, true));
     samba_program p = { 0 };
-    p.inference = true, p.outputs[0] = samba_add(d1, x);
+    p.inference = true;
+    p.outputs[0] = samba_add(d1, x);
     CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(p.outputs[0])[1] == 14.0f);
     // After a compilation ops compute at once, on what the program left.
     samba_tensor *sum = samba_sum(p.outputs[0], SAMBA_ALL_AXES, false);
@@ -767,12 +822,13 @@ static void test_eager(void)
 static int zeros_of(samba_tensor *t)
 {
     int n = 0;
-    for (int64_t i = 0; i < samba_count(&t->shape); i++) n += samba_read(t)[i] == 0.0f;
+    for (int64_t i = 0; i < samba_count(&t->shape); i++)
+        n += samba_read(t)[i] == 0.0f;
     return n;
 }
 
-// Layers that keep state work eagerly, too: dropout draws anew each time, batch norm keeps its mean;
-// a program that is traced afterwards goes on with both.
+// Layers that keep state work eagerly, too: dropout draws anew each time, batch norm keeps its
+// mean; a program that is traced afterwards goes on with both.
 static void test_eager_state(void)
 {
     samba_session *s = quiet(1, 1);
@@ -789,7 +845,8 @@ static void test_eager_state(void)
     CHECK(samba_set_tracing(s, true));
     samba_program p = { 0 };
     samba_tensor *h = samba_dropout(samba_batchnorm(x, "norm"), "drop2", 0.5f);
-    p.loss = samba_sum(samba_linear(h, "fc", 2), SAMBA_ALL_AXES, false), p.outputs[0] = h;
+    p.loss = samba_sum(samba_linear(h, "fc", 2), SAMBA_ALL_AXES, false);
+    p.outputs[0] = h;
     p.optim.kind = SAMBA_SGD;
     CHECK(samba_compile(s, &p));
     CHECK(samba_read(samba_tensor_by_name(s, "norm__running_mean"))[0] == mean);
@@ -798,10 +855,11 @@ static void test_eager_state(void)
         CHECK(samba_run(s, 0) && samba_copy_out(h, masks[i], sizeof masks[i]));
     }
     int differ = 0;
-    for (int i = 0; i < 8 * 16; i++) differ += (masks[0][i] == 0.0f) != (masks[1][i] == 0.0f);
-    CHECK(differ > 20);                                         // the program draws anew, too
+    for (int i = 0; i < 8 * 16; i++)
+        differ += (masks[0][i] == 0.0f) != (masks[1][i] == 0.0f);
+    CHECK(differ > 20); // the program draws anew, too
     CHECK(samba_read(samba_tensor_by_name(s, "norm__running_mean"))[0] > mean);
-    CHECK(zeros_of(samba_dropout(x, "drop", 0.5f)) > 30);       // and eagerly after that
+    CHECK(zeros_of(samba_dropout(x, "drop", 0.5f)) > 30); // and eagerly after that
     // the state itself, under another name
     samba_read(samba_tensor_by_name(s, "norm__outputs__1"));
     end(s);
@@ -809,7 +867,11 @@ static void test_eager_state(void)
 
 // ---- Two sessions in two threads ----
 
-typedef struct worker { int step_count; uint64_t seed, hash; int bad; } worker;
+typedef struct worker {
+    int step_count;
+    uint64_t seed, hash;
+    int bad;
+} worker;
 
 static void *work(void *argument)
 {
@@ -824,7 +886,7 @@ static void *work(void *argument)
         batch_of(x, label, WIDE_B, step);
         w->bad += !samba_write(m.x, x) || !samba_write(m.label, label) || !samba_run(m.s, 0);
     }
-    w->bad += samba_tanh(m.x) == NULL;                          // an eager op, on the way
+    w->bad += samba_tanh(m.x) == NULL; // an eager op, on the way
     w->hash = hash_weights(m.s, 0);
     w->bad += samba_close(m.s);
     return NULL;
@@ -835,9 +897,12 @@ static void test_two_threads(void)
     worker alone[2] = { { 30, 11, 0, 0 }, { 30, 12, 0, 0 } };
     worker together[2] = { { 30, 11, 0, 0 }, { 30, 12, 0, 0 } };
     pthread_t thread[2];
-    for (int i = 0; i < 2; i++) work(&alone[i]);
-    for (int i = 0; i < 2; i++) CHECK(!pthread_create(&thread[i], NULL, work, &together[i]));
-    for (int i = 0; i < 2; i++) CHECK(!pthread_join(thread[i], NULL));
+    for (int i = 0; i < 2; i++)
+        work(&alone[i]);
+    for (int i = 0; i < 2; i++)
+        CHECK(!pthread_create(&thread[i], NULL, work, &together[i]));
+    for (int i = 0; i < 2; i++)
+        CHECK(!pthread_join(thread[i], NULL));
     for (int i = 0; i < 2; i++) {
         CHECK(alone[i].hash == together[i].hash && !alone[i].bad && !together[i].bad);
     }
@@ -855,6 +920,7 @@ static void square_kernel(const samba_args *a)
         a->out[0][i] = a->in[0][i] * a->in[0][i] + c;
     }
 }
+
 static void square_gradient(samba_vjp *g)
 {
     g->din[0] = samba_mul(g->dout[0], samba_scale(g->in[0], 2.0f));
@@ -869,11 +935,17 @@ static bool head_shape(samba_call *c)
     if (c->attr[0] < 1 || c->attr[0] > c->in[0].shape.dim[0]) {
         return samba_refuse(c, SAMBA_ERANGE, "%d rows of %S", c->attr[0], &c->in[0].shape);
     }
-    c->out[0] = c->in[0], c->n_out = 1;
+    c->out[0] = c->in[0];
+    c->n_out = 1;
     c->out[0].shape.dim[0] = c->attr[0];
     return true;
 }
-static void head_work(samba_work *w, const samba_call *c) { w->units[0] = c->attr[0]; }
+
+static void head_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = c->attr[0];
+}
+
 static void head_kernel(const samba_args *a)
 {
     int64_t n = samba_count(&a->out_spec[0].shape) / a->out_spec[0].shape.dim[0];
@@ -886,10 +958,17 @@ static void head_kernel(const samba_args *a)
 static void register_ops(samba_session *s)
 {
     samba_op square = { 0 }, head = { 0 };
-    square.name = "square_plus", square.wire = 0x9001, square.signature = "*n->*n", square.cost = 2;
-    square.kernel = square_kernel, square.vjp = square_gradient;
-    head.name = "head", head.wire = 0x8000;        // the first that is free
-    head.shape = head_shape, head.work = head_work, head.kernel = head_kernel;
+    square.name = "square_plus";
+    square.wire = 0x9001;
+    square.signature = "*n->*n";
+    square.cost = 2;
+    square.kernel = square_kernel;
+    square.vjp = square_gradient;
+    head.name = "head";
+    head.wire = 0x8000; // the first that is free
+    head.shape = head_shape;
+    head.work = head_work;
+    head.kernel = head_kernel;
     CHECK(samba_register_op(s, &square) && samba_register_op(s, &head));
 }
 
@@ -911,18 +990,21 @@ static void test_own_ops(void)
         samba_program p = { 0 };
         register_ops(s);
         if (way < 2) p.loss = own_loss(s, &p.outputs[0]);
-        p.optim.kind = SAMBA_SGD, p.optim.lr = 0.01f, p.pef = pef_path;
+        p.optim.kind = SAMBA_SGD;
+        p.optim.lr = 0.01f;
+        p.pef = pef_path;
         CHECK(way == 0 ? samba_compile(s, &p) : samba_load(s, pef_path, way == 1 ? &p : NULL));
         samba_tensor *w = samba_tensor_by_name(s, "fc__weight");
-        if (way == 2) {                     // by names: values come from nowhere else
+        if (way == 2) { // by names: values come from nowhere else
             float ones[12];
-            for (int i = 0; i < 12; i++) ones[i] = 1.0f;
+            for (int i = 0; i < 12; i++)
+                ones[i] = 1.0f;
             CHECK(samba_write(samba_tensor_by_name(s, "x"), ones) && samba_write(w, ones));
         }
         float sum = samba_read(w)[0] + samba_read(w)[1] + samba_read(w)[2];
         CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
         float slope = samba_read(samba_sn_grad(w))[0];
-        CHECK(fabsf(slope - 8.0f * sum) < 1e-4f && slope != 0.0f);      // 4 rows, each 2 sum
+        CHECK(fabsf(slope - 8.0f * sum) < 1e-4f && slope != 0.0f); // 4 rows, each 2 sum
         CHECK(samba_run(s, SAMBA_OPT));
         if (way == 0) trained = samba_read(w)[0];
         if (way == 1) CHECK(samba_read(w)[0] == trained);
@@ -960,7 +1042,11 @@ static void test_own_op_refuses(void)
 
 // ---- Looking inside ----
 
-typedef struct collected { char text[20000]; size_t n; } collected;
+typedef struct collected {
+    char text[20000];
+    size_t n;
+} collected;
+
 static void collect(const char *text, void *user)
 {
     collected *c = (collected *)user;
@@ -978,8 +1064,8 @@ static void test_printing(void)
     samba_print_graph(m.s, collect, &graph);
     samba_dot_graph(m.s, collect, &dot);
     samba_print_ops(collect, &ops);
-    CHECK(strstr(graph.text,
-                 "one = affine(x f32 (8,5), one__weight f32 (6,5), one__bias f32 (6))"));
+    CHECK(
+        strstr(graph.text, "one = affine(x f32 (8,5), one__weight f32 (6,5), one__bias f32 (6))"));
     CHECK(strstr(graph.text, "-> f32 (8,6)"));
     CHECK(strncmp(dot.text, "digraph", 7) == 0 && strstr(dot.text, "\"x\" -> \"one\""));
     CHECK(strstr(dot.text, "\"one\" [label=\"one\\naffine (8,6)\"]"));
@@ -992,11 +1078,21 @@ static void test_printing(void)
 // Of an op with several outputs all lines begin at the op, whatever number an output has.
 static void test_outputs_in_a_drawing(void)
 {
-    static const struct { const char *name; size_t op; } cases[] = {
-        { "a__outputs__1", 1 }, { "a__outputs__9", 1 }, { "a__outputs__10", 1 },
-        { "a__outputs__909", 1 }, { "layer9", 6 }, { "a__outputs__", 12 }, { "__outputs__9", 12 },
-        { "99", 2 }, { "", 0 },
+    static const struct {
+        const char *name;
+        size_t op;
+    } cases[] = {
+        { "a__outputs__1", 1 },
+        { "a__outputs__9", 1 },
+        { "a__outputs__10", 1 },
+        { "a__outputs__909", 1 },
+        { "layer9", 6 },
+        { "a__outputs__", 12 },
+        { "__outputs__9", 12 },
+        { "99", 2 },
+        { "", 0 },
     };
+
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t n = samba_dot_graph__op_of(cases[i].name, strlen(cases[i].name));
         CHECK(n == cases[i].op);
@@ -1004,6 +1100,7 @@ static void test_outputs_in_a_drawing(void)
 }
 
 static int n_logged;
+
 static void count_log(samba_log_level level, const char *text, void *user)
 {
     (void)user;
@@ -1017,7 +1114,7 @@ static void test_log_hook(void)
     samba_session *s = samba_open(&d);
     samba_run(s, 0);
     samba_run(s, 0);
-    CHECK(n_logged == 1);                   // the first error only
+    CHECK(n_logged == 1); // the first error only
     CHECK(samba_close(s) == 1);
 }
 
@@ -1030,9 +1127,14 @@ static bool parse(samba_app_args *args, const samba_flag *flags, int32_t n, cons
     char *argv[7] = { text[0], text[1], text[2], text[3], text[4], text[5], NULL };
     const char *given[5];
     int argc = 1;
-    given[0] = a, given[1] = b, given[2] = c, given[3] = d, given[4] = NULL;
+    given[0] = a;
+    given[1] = b;
+    given[2] = c;
+    given[3] = d;
+    given[4] = NULL;
     snprintf(text[0], sizeof text[0], "program");
-    for (int i = 0; given[i]; i++) snprintf(text[argc++], sizeof text[0], "%s", given[i]);
+    for (int i = 0; given[i]; i++)
+        snprintf(text[argc++], sizeof text[0], "%s", given[i]);
     argv[argc] = NULL;
     return samba_parse_app_args(argc, argv, args, flags, n);
 }
@@ -1062,7 +1164,8 @@ static void test_command_line(void)
     CHECK(parse(&a, NULL, 0, "measure-performance", "-n=7", "--run-graph-only", "--threads=2"));
     CHECK(a.num_iterations == 7 && a.run_graph_only && a.threads == 2);
     CHECK(parse(&a, NULL, 0, "measure-sections", NULL, NULL, NULL));
-    CHECK(parse(&a, NULL, 0, "compile", "--graphamp-preset", "mp4", NULL) && a.graphamp == SAMBA_MP4);
+    CHECK(parse(&a, NULL, 0, "compile", "--graphamp-preset", "mp4", NULL)
+          && a.graphamp == SAMBA_MP4);
     CHECK(!parse(&a, NULL, 0, "compile", "--graphamp-preset", "mp3", NULL));
 }
 
@@ -1070,26 +1173,29 @@ static void test_command_line(void)
 static samba_tensor *long_named_net(samba_session *s)
 {
     static char a[3001], b[3001];
-    memset(a, 'n', 3000), memset(b, 'n', 3000);
-    a[2999] = 'a', b[2999] = 'b';
+    memset(a, 'n', 3000);
+    memset(b, 'n', 3000);
+    a[2999] = 'a';
+    b[2999] = 'b';
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 32));
     samba_tensor *h = samba_tanh(samba_dropout(samba_linear(x, a, 32), a, 0.25f));
     return samba_linear(samba_tanh(samba_dropout(h, b, 0.75f)), b, 32);
 }
 
-// Weights, gradients, optimizer states, packed weights, rates of dropout: none of the names that are
-// made of a long one is cut, so that none is that of another.
+// Weights, gradients, optimizer states, packed weights, rates of dropout: none of the names that
+// are made of a long one is cut, so that none is that of another.
 static void test_long_names(void)
 {
     static const char *const path = "build/long_names.ckpt";
     char rate[3010];
     float x[128], y[2][128] = { { 0 } };
-    for (int i = 0; i < 128; i++) x[i] = (float)(i % 7) / 7.0f;
+    for (int i = 0; i < 128; i++)
+        x[i] = (float)(i % 7) / 7.0f;
     samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
     samba_tensor *out = long_named_net(s);
     samba_tensor *loss = samba_mse(out, samba_full(s, SAMBA_SHAPE(4, 32), 1.0f), SAMBA_REDUCE_MEAN);
-    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .outputs = { out },
-                                             .optim = { .kind = SAMBA_ADAMW } }));
+    CHECK(samba_compile(
+        s, &(samba_program){ .loss = loss, .outputs = { out }, .optim = { .kind = SAMBA_ADAMW } }));
     samba_write(samba_tensor_by_name(s, "x"), x);
     CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT) && samba_save(s, path));
     memset(rate, 'n', 3000);
@@ -1131,7 +1237,7 @@ static void test_flags_of_run(void)
     CHECK(a.exit_code == 2);
     CHECK(!parse(&a, common, 1, "compile", "-n", "3", NULL));
     CHECK(!parse(&a, common, 1, "compile", "--trace=x", NULL, NULL));
-    CHECK(parse(&a, common, 1, "compile", "-p", "app.pef", NULL));     // as the deck has it
+    CHECK(parse(&a, common, 1, "compile", "-p", "app.pef", NULL)); // as the deck has it
     CHECK(!parse(&a, common, 1, "run", "--help", NULL, NULL) && a.exit_code == 0);
     CHECK(!parse(&a, common, 1, "--help", NULL, NULL, NULL) && a.exit_code == 0);
     CHECK(!parse(&a, common, 1, "nonsense", NULL, NULL, NULL) && a.exit_code == 2);
@@ -1151,7 +1257,8 @@ static void test_file_dir(void)
 static void test_foreign_settings(void)
 {
     samba_app_args a = { 0 }, b = { 0 }, c = { 0 };
-    CHECK(parse(&a, NULL, 0, "compile", "--arch", "sn40", "--debug") && parse(&a, NULL, 0, "compile", "--mac-v2", "-b=3", NULL));
+    CHECK(parse(&a, NULL, 0, "compile", "--arch", "sn40", "--debug")
+          && parse(&a, NULL, 0, "compile", "--mac-v2", "-b=3", NULL));
     CHECK(a.batch_size == 3 && a.threads == 0 && a.seed == 0);
     CHECK(!setenv("OMP_NUM_THREADS", "5", 1) && !setenv("SAMBA_SEED", "17", 1));
     CHECK(parse(&b, NULL, 0, "compile", NULL, NULL, NULL) && b.threads == 5 && b.seed == 17);
@@ -1167,12 +1274,10 @@ static void test_own_flags(void)
     int32_t epochs = 3;
     float rate = 0.5f;
     const char *data = "none";
-    const samba_flag flags[4] = {
-        { "fast", SAMBA_FLAG_BOOL, &fast, "no waiting" },
-        { "epochs", SAMBA_FLAG_INT, &epochs, "how many" },
-        { "rate", SAMBA_FLAG_FLOAT, &rate, "how fast" },
-        { "data", SAMBA_FLAG_TEXT, &data, "where from" }
-    };
+    const samba_flag flags[4] = { { "fast", SAMBA_FLAG_BOOL, &fast, "no waiting" },
+                                  { "epochs", SAMBA_FLAG_INT, &epochs, "how many" },
+                                  { "rate", SAMBA_FLAG_FLOAT, &rate, "how fast" },
+                                  { "data", SAMBA_FLAG_TEXT, &data, "where from" } };
     samba_app_args a = { 0 };
     CHECK(parse(&a, flags, 4, "run", "--fast", "--epochs", "5") && fast && epochs == 5);
     CHECK(parse(&a, flags, 4, "run", "--rate=1e-3", "--data=x=y", NULL) && rate == 1e-3f);
@@ -1203,7 +1308,7 @@ static void test_wrong_command_lines(void)
     a.batch_size = 0;
     CHECK(!parse(&a, NULL, 0, "compile", "--mapping=nowhere", NULL, NULL));
     CHECK(!parse(&a, NULL, 0, "compile", "stray", NULL, NULL));
-    CHECK(!parse(&a, NULL, 0, "compile", "-b=10", "-mb=4", NULL));      // 4 does not divide 10
+    CHECK(!parse(&a, NULL, 0, "compile", "-b=10", "-mb=4", NULL)); // 4 does not divide 10
 }
 
 // Do the values of a parameter fill -most ... most?
@@ -1222,7 +1327,7 @@ static void test_layer_numbers(void)
     samba_session *s = quiet(1, 1);
     CHECK(samba_set_tracing(s, false));
     float column[4] = { 0, 5, 0.002f, 5 }, row[2] = { 0, 0.002f }, same[2] = { 0.001f, 0.001f };
-    const float small = 0.001f / sqrtf(1e-6f + 1e-5f);      // what eps leaves of a deviation of 0.001
+    const float small = 0.001f / sqrtf(1e-6f + 1e-5f); // what eps leaves of a deviation of 0.001
     samba_tensor *x = samba_from_data(s, "column", SAMBA_F32, SAMBA_SHAPE(2, 2), column);
     samba_tensor *y = samba_batchnorm(x, "norm");
     CHECK_CLOSE(&samba_read(y)[2], &small, 1, 1e-4, 0);
@@ -1252,7 +1357,7 @@ static void test_sections(void)
     samba_section q;
     samba_tensor *a = samba_randn(s, "a", SAMBA_SHAPE(4, 5));
     samba_tensor *y = samba_matmul(a, samba_input(s, "b", SAMBA_F32, SAMBA_SHAPE(5, 3)));
-    CHECK(!samba_describe_section(s, 0, &q));               // no program yet
+    CHECK(!samba_describe_section(s, 0, &q)); // no program yet
     CHECK(!samba_zero_inputs(s));
     samba_clear_error(s);
     CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
@@ -1261,7 +1366,7 @@ static void test_sections(void)
     CHECK(q.flops == 2 * 4 * 5 * 3 && q.bytes == 4 * (4 * 5 + 5 * 3 + 4 * 3));
     CHECK(!samba_describe_section(s, 1, &q) && !samba_describe_section(s, -1, &q));
     CHECK(!samba_describe_section(s, 0, NULL) && !samba_describe_section(NULL, 0, &q));
-    CHECK(!samba_run(s, 0));                                // b has no value
+    CHECK(!samba_run(s, 0)); // b has no value
     samba_clear_error(s);
     CHECK(samba_zero_inputs(s) && samba_run(s, 0) && samba_read(y)[11] == 0.0f);
     end(s);
@@ -1277,13 +1382,19 @@ static void test_driver(void)
         samba_app_args a = { 0 };
         trace_sized(&m, quiet(1, 1), 2, H, 0.0f);
         samba_program p = training(&m);
-        a.command = commands[i], a.output_folder = folder, a.pef_name = "net";
-        a.batch_size = 8, a.microbatch_size = 2, a.num_iterations = 3, a.pef = path;
+        a.command = commands[i];
+        a.output_folder = folder;
+        a.pef_name = "net";
+        a.batch_size = 8;
+        a.microbatch_size = 2;
+        a.num_iterations = 3;
+        a.pef = path;
         if (i) p.microbatches = 4;
         CHECK(samba_app_driver(m.s, &a, &p));
-        if (i == 2) {                   // a run with another batch, or other parts, is told so
+        if (i == 2) { // a run with another batch, or other parts, is told so
             a.microbatch_size = 4;
-            CHECK(!samba_app_load(m.s, &a, &p) && strstr(samba_error(m.s), "-b 8 -mb 2; the command line says -b 8 -mb 4"));
+            CHECK(!samba_app_load(m.s, &a, &p)
+                  && strstr(samba_error(m.s), "-b 8 -mb 2; the command line says -b 8 -mb 4"));
             samba_clear_error(m.s);
         }
         if (i) CHECK(samba_bytes(m.x) == 8 * F * 4);
@@ -1310,9 +1421,21 @@ static bool upper_halves_in_use(void)
 }
 
 static samba_tensor *x_96, *w_96, *ids_96;
-static void run_entropy(void) { samba_cross_entropy(x_96, ids_96); }
-static void run_product(void) { samba_affine(x_96, w_96, NULL); }
-static void run_map(void) { samba_softmax(samba_gelu(x_96), -1); }
+
+static void run_entropy(void)
+{
+    samba_cross_entropy(x_96, ids_96);
+}
+
+static void run_product(void)
+{
+    samba_affine(x_96, w_96, NULL);
+}
+
+static void run_map(void)
+{
+    samba_softmax(samba_gelu(x_96), -1);
+}
 
 // Once clean is clean: an interrupt may leave them in use, code that forgets always does.
 static bool leaves_them_clean(void (*run)(void))

@@ -7,8 +7,11 @@
 #include <string.h>
 
 enum { B = 2, H = 2, D = 8 };
-// What a row sees: some keys here and there; those up to its own; 40 of them, up to its own; 64 more each 40 rows.
+
+// What a row sees: some keys here and there; those up to its own; 40 of them, up to its own; 64
+// more each 40 rows.
 typedef enum sight { SCATTERED, CAUSAL, NEAR, STAIRS } sight;
+
 static bool sees(sight kind, int t, int key)
 {
     if (kind == SCATTERED) return (t * 7 + key * 3) % 5 != 0;
@@ -42,7 +45,8 @@ static void run(bool fused, sight kind, int T, int S, int threads, float p, resu
     samba_session *s = samba_open(&(samba_desc){ .threads = threads });
     samba_tensor *qkv[3] = { weights(s, "q", T), weights(s, "k", S), weights(s, "v", S) };
     for (int t = 0; t < T; t++)
-        for (int i = 0; i < S; i++) may[t * S + i] = sees(kind, t, i);
+        for (int i = 0; i < S; i++)
+            may[t * S + i] = sees(kind, t, i);
     samba_tensor *mask = samba_from_data_copy(s, "mask", SAMBA_BOOL, SAMBA_SHAPE(T, S), may);
     samba_tensor *target = samba_randn(s, "target", SAMBA_SHAPE(B, H, T, D));
     samba_set_batch_dim(mask, -1);
@@ -81,14 +85,16 @@ static void test_causal(void)
     compare(CAUSAL, 7, 7, 0.3f);
     compare(CAUSAL, 100, 100, 0.1f);
 }
+
 static void test_mask(void)
 {
     compare(SCATTERED, 5, 9, 0.5f);
     compare(SCATTERED, 70, 149, 0.25f);
-    compare(NEAR, 100, 150, 0);             // whole blocks of keys are hidden
+    compare(NEAR, 100, 150, 0); // whole blocks of keys are hidden
     compare(NEAR, 100, 100, 0.25f);
-    compare(STAIRS, 100, 150, 0.25f);       // a row sees all keys of a block, or none
+    compare(STAIRS, 100, 150, 0.25f); // a row sees all keys of a block, or none
 }
+
 static void test_all_or_nothing(void)
 {
     compare(SCATTERED, 6, 6, 0);
@@ -125,6 +131,7 @@ static void test_eval(void)
 static void test_whole_and_parts(void)
 {
     enum { N = 8, T = 150, SIZE = T * D };
+
     static float x[3][N * SIZE], whole[3][N * SIZE], part[3][SIZE];
     const samba_attention_opts opts = { .causal = true };
     for (int i = -1; i < N; i++) {
@@ -134,14 +141,16 @@ static void test_whole_and_parts(void)
         int n = i < 0 ? N : 1;
         for (int j = 0; j < 3; j++) {
             if (i < 0)
-                for (int k = 0; k < N * SIZE; k++) x[j][k] = sinf((float)(k + 1) * (0.7f + (float)j));
+                for (int k = 0; k < N * SIZE; k++)
+                    x[j][k] = sinf((float)(k + 1) * (0.7f + (float)j));
             qkv[j] = samba_param(s, name[j], SAMBA_SHAPE(n, T, D),
                                  (samba_init){ SAMBA_INIT_CONSTANT, 0, 0 });
         }
         y = samba_scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], NULL, &opts);
         samba_program program = { .loss = samba_sum(samba_mul(y, y), SAMBA_ALL_AXES, false) };
         CHECK(samba_compile(s, &program));
-        for (int j = 0; j < 3; j++) CHECK(samba_write(qkv[j], x[j] + (i < 0 ? 0 : i * SIZE)));
+        for (int j = 0; j < 3; j++)
+            CHECK(samba_write(qkv[j], x[j] + (i < 0 ? 0 : i * SIZE)));
         CHECK(samba_run(s, 0));
         for (int j = 0; j < 3; j++)
             CHECK(samba_copy_out(samba_sn_grad(qkv[j]), i < 0 ? whole[j] : part[j],

@@ -41,15 +41,15 @@ static void test_bias_of_convolution(void)
 static void test_convolution_of_rows(void)
 {
     samba_session *s = quiet();
-    samba_tensor *in[2] = { samba_rand(s, "x", SAMBA_SHAPE(1, 2, 9)),
-                            samba_rand(s, "w", SAMBA_SHAPE(4, 2, 3)) };
+    samba_tensor *in[2]
+        = { samba_rand(s, "x", SAMBA_SHAPE(1, 2, 9)), samba_rand(s, "w", SAMBA_SHAPE(4, 2, 3)) };
     const int32_t plain[7] = { 1, 2, 0, 1, 1, 1, 1 };
     CHECK(samba_apply(s, "convolution", in, 2, plain, 7) != NULL);
 
     for (int k = 0; k < 3; k++) {
         int32_t attr[7];
         memcpy(attr, plain, sizeof attr);
-        attr[2 * k]++;                  // stride, padding, dilation of rows
+        attr[2 * k]++; // stride, padding, dilation of rows
         CHECK(refuses(s, samba_apply(s, "convolution", in, 2, attr, 7), "(N,C,L)"));
     }
     CHECK(samba_close(s) == 0);
@@ -74,7 +74,8 @@ static void test_int8_of_a_scalar(void)
 
 static void test_size_of_no_type(void)
 {
-    CHECK(samba_dtype_size(SAMBA_F32) == 4 && samba_dtype_size((samba_dtype)(SAMBA_N_DTYPES - 1)) > 0);
+    CHECK(samba_dtype_size(SAMBA_F32) == 4
+          && samba_dtype_size((samba_dtype)(SAMBA_N_DTYPES - 1)) > 0);
     CHECK(samba_dtype_size(SAMBA_N_DTYPES) == 0 && samba_dtype_size((samba_dtype)-1) == 0);
 }
 
@@ -134,11 +135,13 @@ static void test_first_op_steps(void)
 static void test_range_of_what_is_overwritten(void)
 {
     enum { N = 300 };
+
     for (int turned = 0; turned < 2; turned++) {
         samba_session *s = samba_open(&(samba_desc){ .quiet = true, .check_finite = true });
         samba_culprit culprit;
         float data[N];
-        for (int i = 0; i < N; i++) data[i] = 1 + (float)(i % 7);
+        for (int i = 0; i < N; i++)
+            data[i] = 1 + (float)(i % 7);
         data[turned ? N - 1 : 0] = -5;
         data[turned ? 0 : N - 1] = 9;
 

@@ -2,6 +2,7 @@
 // neither the level, nor the mapping, nor what else is an output changes a bit.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 
@@ -9,7 +10,9 @@ enum { MOST_OUT = 16, MOST_BYTES = 4096 };
 
 static void hear_nothing(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)text, (void)user;
+    (void)level;
+    (void)text;
+    (void)user;
 }
 
 // ---- Outputs that are equal, named twice, leaves, or views of each other ----
@@ -71,10 +74,15 @@ static void outputs_have_values(const samba_program *form, int first, int stride
 {
     net want = traced(true), got = traced(false);
     samba_program p = *form;
-    for (int i = 0; i < MOST_OUT; i++) p.outputs[i] = got.out[(first + i * stride) % MOST_OUT];
-    if (!p.inference) p.loss = got.loss, p.optim.kind = SAMBA_SGD;
+    for (int i = 0; i < MOST_OUT; i++)
+        p.outputs[i] = got.out[(first + i * stride) % MOST_OUT];
+    if (!p.inference) {
+        p.loss = got.loss;
+        p.optim.kind = SAMBA_SGD;
+    }
     CHECK(samba_compile(got.s, &p) && samba_run(got.s, SAMBA_FWD));
-    for (int i = 0; i < MOST_OUT && !test_bad; i++) CHECK(has_value_of(got.out[i], want.out[i]));
+    for (int i = 0; i < MOST_OUT && !test_bad; i++)
+        CHECK(has_value_of(got.out[i], want.out[i]));
     if (!p.inference) CHECK(has_value_of(got.loss, want.loss));
     if (!samba_ok(got.s)) printf("%s\n", samba_error(got.s));
     if (test_bad) printf("level %d, from output %d by %d\n", (int)p.level, first, stride);
@@ -83,12 +91,13 @@ static void outputs_have_values(const samba_program *form, int first, int stride
 
 static void test_outputs_have_values(void)
 {
-    static const int strides[4] = { 1, 3, 5, 15 };          // 15: from the last to the first
+    static const int strides[4] = { 1, 3, 5, 15 }; // 15: from the last to the first
     for (int level = SAMBA_O_DEFAULT; level <= SAMBA_O3; level++) {
         for (int infers = 0; infers < 2; infers++) {
             samba_program p = { .level = (samba_opt_level)level, .inference = infers == 1 };
             p.mapping = level == SAMBA_O1 ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
-            for (int i = 0; i < 4; i++) outputs_have_values(&p, 5 * i, strides[i]);
+            for (int i = 0; i < 4; i++)
+                outputs_have_values(&p, 5 * i, strides[i]);
         }
     }
 }
@@ -103,8 +112,10 @@ static void test_equal_in_two_graphs(void)
         y[i] = samba_tanh(x);
     }
     samba_program p = { .inference = true, .outputs = { y[3], y[0], y[1], y[2] } };
-    CHECK(samba_compile(s, &p) && samba_run_graph(s, "first", 0) && samba_run_graph(s, "second", 0));
-    for (int i = 1; i < 4; i++) CHECK(has_value_of(y[i], y[0]) && samba_read(y[0])[0] != 0);
+    CHECK(samba_compile(s, &p) && samba_run_graph(s, "first", 0)
+          && samba_run_graph(s, "second", 0));
+    for (int i = 1; i < 4; i++)
+        CHECK(has_value_of(y[i], y[0]) && samba_read(y[0])[0] != 0);
     CHECK(samba_close(s) == 0);
 }
 
@@ -117,21 +128,23 @@ static void test_equal_losses(void)
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 2 });
         samba_tensor *a = samba_sum(samba_mul(w, w), SAMBA_ALL_AXES, false);
         samba_tensor *b = samba_sum(samba_mul(w, w), SAMBA_ALL_AXES, false);
-        samba_program p = { .outputs = { b, a }, .loss_indices = { 1, 0 }, .n_loss_indices = 1 + twice };
+        samba_program p
+            = { .outputs = { b, a }, .loss_indices = { 1, 0 }, .n_loss_indices = 1 + twice };
         p.optim.kind = SAMBA_SGD;
         CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
         CHECK(samba_read(a)[0] == 12 && samba_read(b)[0] == 12);
         CHECK(samba_copy_out(samba_sn_grad(w), grad[twice], sizeof grad[twice]));
         CHECK(samba_close(s) == 0);
     }
-    for (int i = 0; i < 3; i++) CHECK(grad[0][i] == 4 && grad[1][i] == 8);
+    for (int i = 0; i < 3; i++)
+        CHECK(grad[0][i] == 4 && grad[1][i] == 8);
 }
 
 // A gradient that was traced equals part of the compiler's own: both have it, in any order.
 static void test_traced_gradient(void)
 {
     float bits[2][64];
-    for (int also = 0; also < 2; also++) {                  // is the traced gradient an output?
+    for (int also = 0; also < 2; also++) { // is the traced gradient an output?
         samba_session *s = samba_open(NULL);
         samba_init normal = { .kind = SAMBA_INIT_NORMAL, .scale = 1 };
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, 5), normal);
@@ -139,7 +152,8 @@ static void test_traced_gradient(void)
         samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(5, 6), normal);
         samba_tensor *a = samba_sum(samba_tanh(samba_matmul(w, v)), SAMBA_ALL_AXES, false);
         samba_tensor *b = samba_sum(samba_tanh(samba_matmul(w, u)), SAMBA_ALL_AXES, false);
-        samba_program p = { .loss = samba_add(a, b), .outputs = { samba_grad(a, w), samba_grad(p.loss, v) } };
+        samba_program p
+            = { .loss = samba_add(a, b), .outputs = { samba_grad(a, w), samba_grad(p.loss, v) } };
         if (!also) p.outputs[0] = NULL;
         p.optim.kind = SAMBA_SGD;
         CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
@@ -160,7 +174,8 @@ static void test_scalar_of_a_loss(void)
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(1, 1), (samba_init){ .value = 2 });
         samba_tensor *t = samba_mean(samba_matmul(x, w), SAMBA_ALL_AXES, false);
         samba_program p = { .loss = samba_mul(t, t), .outputs = { t }, .microbatches = 2 };
-        p.optim.kind = SAMBA_SGD, p.level = (samba_opt_level)level;
+        p.optim.kind = SAMBA_SGD;
+        p.level = (samba_opt_level)level;
         CHECK(samba_compile(s, &p) && samba_write(x, batch) && samba_run(s, 0));
         CHECK(samba_read(t)[0] == 9 && samba_read(p.loss)[0] == (25 + 169) / 2.0f);
         CHECK(samba_read(samba_sn_grad(w))[0] == (5 * 2.5f + 13 * 6.5f));
@@ -208,7 +223,8 @@ static void test_levels_sum_alike(void)
 {
     float grad[3][15];
     for (int form = 0; form < 4; form++) {
-        for (int i = 0; i < 3; i++) gradient_of_level(form, (samba_opt_level)(SAMBA_O0 + i), grad[i]);
+        for (int i = 0; i < 3; i++)
+            gradient_of_level(form, (samba_opt_level)(SAMBA_O0 + i), grad[i]);
         CHECK(!memcmp(grad[0], grad[1], 60) && !memcmp(grad[0], grad[2], 60));
     }
 }
@@ -231,7 +247,11 @@ static void test_levels_read_packed(void)
 // ---- State that a program overwrites ----
 
 // y = a before, c = a after the rows of a buffer were written; nothing reads the result of writing.
-typedef struct written { samba_session *s; samba_tensor *before, *after, *twice; } written;
+typedef struct written {
+    samba_session *s;
+    samba_tensor *before, *after, *twice;
+} written;
+
 static written trace_written(bool eager)
 {
     written w = { .s = samba_open(NULL) };
@@ -277,7 +297,7 @@ static void test_state_written_with_itself(void)
     samba_program p = { .outputs = { y[0] }, .inference = true };
     CHECK(samba_compile(s[0], &p) && samba_run(s[0], 0) && has_value_of(y[0], y[1]));
     const float *got = samba_read(y[0]), *x = samba_read(samba_tensor_by_name(s[0], "x"));
-    CHECK(got[0] == x[4] && got[2] == x[0] && got[4] == x[2]);     // turned twice
+    CHECK(got[0] == x[4] && got[2] == x[0] && got[4] == x[2]); // turned twice
     CHECK(samba_close(s[0]) == 0 && samba_close(s[1]) == 0);
 }
 
@@ -329,14 +349,16 @@ static void test_in_place_of_two(void)
         s[eager] = samba_open(NULL);
         if (eager) samba_set_tracing(s[eager], false);
         samba_tensor *x = samba_randn(s[eager], "x", SAMBA_SHAPE(300)), *t[4];
-        for (int i = 0; i < 4; i++) t[i] = samba_shift(samba_tanh(x), 1.5f + (float)i);
+        for (int i = 0; i < 4; i++)
+            t[i] = samba_shift(samba_tanh(x), 1.5f + (float)i);
         y[eager][0] = samba_rms_normalize(t[0], t[0], 1e-5f);
         y[eager][1] = samba_layer_normalize(t[1], t[1], t[1], 1e-5f);
         y[eager][2] = samba_layer_normalize(t[2], NULL, t[2], 1e-5f);
         y[eager][3] = samba_mul(t[3], t[3]);
     }
     samba_program p = { .outputs = { y[0][0], y[0][1], y[0][2], y[0][3] }, .inference = true };
-    for (int i = 0; i < 4; i++) p.outputs[i] = samba_shift(y[0][i], 0);     // t dies in the norm
+    for (int i = 0; i < 4; i++)
+        p.outputs[i] = samba_shift(y[0][i], 0); // t dies in the norm
     CHECK(samba_compile(s[0], &p) && samba_run(s[0], 0));
     for (int i = 0; i < 4; i++) {
         samba_tensor *want = samba_shift(y[1][i], 0);
@@ -356,13 +378,15 @@ static void test_gradient_is_a_parameter(void)
         samba_tensor *a = samba_param(s, "a", SAMBA_SCALAR, (samba_init){ .value = 2 });
         samba_tensor *b = samba_param(s, "b", SAMBA_SCALAR, (samba_init){ .value = 3 });
         samba_program p = { .loss = samba_mul(a, b), .optim = { .kind = SAMBA_SGD, .lr = 1 } };
-        p.mapping = (samba_mapping)mapping, p.optim.max_grad_norm = 100;
+        p.mapping = (samba_mapping)mapping;
+        p.optim.max_grad_norm = 100;
         CHECK(samba_compile(s, &p) && samba_run(s, 0));
         samba_copy_out(a, &steps[mapping][0], 4);
         samba_copy_out(b, &steps[mapping][1], 4);
         CHECK(samba_close(s) == 0);
     }
-    for (int i = 0; i < 2; i++) CHECK(steps[i][0] == -1 && steps[i][1] == 1);
+    for (int i = 0; i < 2; i++)
+        CHECK(steps[i][0] == -1 && steps[i][1] == 1);
 }
 
 // d e^w / dw = e^w: there is nothing to compute in BCKWD, and the norm is all that OPT joins.
@@ -373,7 +397,8 @@ static void test_gradient_without_ops(void)
         samba_session *s = samba_open(NULL);
         samba_tensor *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
         samba_program p = { .loss = samba_exp(w), .optim = { .kind = SAMBA_SGD, .lr = 1 } };
-        p.mapping = (samba_mapping)mapping, p.optim.max_grad_norm = 0.5f;
+        p.mapping = (samba_mapping)mapping;
+        p.optim.max_grad_norm = 0.5f;
         CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
         CHECK(samba_copy_out(w, &step[mapping], 4));
         CHECK(samba_close(s) == 0);
@@ -395,7 +420,7 @@ static void test_type_of_gradients(void)
     dx = samba_grad(samba_sum(y, SAMBA_ALL_AXES, false), x);
     CHECK(dx && dx->dtype == SAMBA_F32);
     samba_tensor *half = samba_cast(samba_randn(s, "halves", SAMBA_SHAPE(1, 3)), SAMBA_BF16);
-    y = samba_mul(half, samba_cast(x, SAMBA_BF16));         // stretched: its gradient is a sum
+    y = samba_mul(half, samba_cast(x, SAMBA_BF16)); // stretched: its gradient is a sum
     y = samba_sum(samba_cast(y, SAMBA_F32), SAMBA_ALL_AXES, false);
     dx = samba_grad(y, half);
     CHECK(dx && dx->dtype == SAMBA_BF16);
@@ -415,32 +440,44 @@ static void test_limit_without_ops(void)
     CHECK(samba_close(s) == 0);
 }
 
-// What the compiler makes has the name of its tensor and an ending. A tensor of the user's that is called so
-// is never taken for it: compiling is refused, and goes on when it has another name.
+// What the compiler makes has the name of its tensor and an ending. A tensor of the user's that is
+// called so is never taken for it: compiling is refused, and goes on when it has another name.
 static void test_names_of_the_compiler(void)
 {
     enum { N = 6 };
-    static const char *const names[N] = { "w__grad", "w__momentum", "total__grad", "total__mean", "total__targets", "each__grad" };
+
+    static const char *const names[N] = { "w__grad",     "w__momentum",    "total__grad",
+                                          "total__mean", "total__targets", "each__grad" };
     static const float values[24];
     static const int32_t labels[8];
     const samba_shape shape = SAMBA_SHAPE(4, 3);
     for (int k = 0; k < N; k++) {
         samba_session *s = samba_open(&(samba_desc){ .log = hear_nothing });
-        samba_tensor *x = samba_randn(s, "x", shape), *label = samba_randint(s, "label", 3, SAMBA_SHAPE(4));
-        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 }), *mine = NULL;
-        samba_tensor *y = samba_mul(x, w), *loss = samba_name(samba_cross_entropy(y, label), "total");
+        samba_tensor *x = samba_randn(s, "x", shape),
+                     *label = samba_randint(s, "label", 3, SAMBA_SHAPE(4));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 }),
+                     *mine = NULL;
+        samba_tensor *y = samba_mul(x, w),
+                     *loss = samba_name(samba_cross_entropy(y, label), "total");
         samba_tensor *each = samba_name(samba_sum(y, SAMBA_AXES(1), false), "each");
         samba_program p = { .loss = k == 5 ? each : loss, .microbatches = k < 5 ? 2 : 1 };
-        p.optim.kind = SAMBA_SGD, p.optim.momentum = 0.5f;
-        if (k == 0 || k == 2) mine = samba_name(samba_tanh(w), names[k]), p.outputs[0] = mine;
-        else if (k == 5) mine = samba_ones(s, names[k], SAMBA_F32, SAMBA_SHAPE(4));     // as the compiler would make it
-        else mine = samba_buffer(s, names[k], k == 1 ? SAMBA_SHAPE(3) : SAMBA_SCALAR, 7);
+        p.optim.kind = SAMBA_SGD;
+        p.optim.momentum = 0.5f;
+        if (k == 0 || k == 2) {
+            mine = samba_name(samba_tanh(w), names[k]);
+            p.outputs[0] = mine;
+        } else if (k == 5)
+            mine = samba_ones(s, names[k], SAMBA_F32,
+                              SAMBA_SHAPE(4)); // as the compiler would make it
+        else
+            mine = samba_buffer(s, names[k], k == 1 ? SAMBA_SHAPE(3) : SAMBA_SCALAR, 7);
         CHECK(mine && !samba_compile(s, &p) && samba_error_code(s) == SAMBA_ENAME);
         CHECK(said(s, names[k]));
         CHECK(samba_name(mine, "mine") && samba_compile(s, &p));
         CHECK(samba_write(x, values) && (k == 5 || samba_write(label, labels)) && samba_run(s, 0));
         CHECK(samba_tensor_by_name(s, names[k]) != mine);
-        CHECK(!samba_buffer(s, "w__momentum", SAMBA_SHAPE(3), 0) && said(s, "used twice"));     // nor the other way round
+        CHECK(!samba_buffer(s, "w__momentum", SAMBA_SHAPE(3), 0)
+              && said(s, "used twice")); // nor the other way round
         CHECK(samba_compile(s, &p) && samba_close(s) == 0);
     }
 }
@@ -472,10 +509,14 @@ static void test_gradients_of_long_names(void)
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 }), *loss[2];
     for (int i = 0; i < 2; i++) {
         memset(name[i], 'a', sizeof name[i] - 1);
-        name[i][sizeof name[i] - 2] = (char)('b' + i), name[i][sizeof name[i] - 1] = 0;
+        name[i][sizeof name[i] - 2] = (char)('b' + i);
+        name[i][sizeof name[i] - 1] = 0;
         loss[i] = samba_name(samba_sum(i ? w : samba_mul(w, w), SAMBA_ALL_AXES, false), name[i]);
     }
-    samba_program p = { .outputs = { loss[0], loss[1] }, .n_loss_indices = 2, .loss_indices = { 0, 1 }, .optim.kind = SAMBA_SGD };
+    samba_program p = { .outputs = { loss[0], loss[1] },
+                        .n_loss_indices = 2,
+                        .loss_indices = { 0, 1 },
+                        .optim.kind = SAMBA_SGD };
     const float none = 0;
     CHECK(samba_compile(s, &p) && samba_sn_grad(loss[0]) != samba_sn_grad(loss[1]));
     CHECK(samba_write(samba_sn_grad(loss[0]), &none) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
@@ -494,12 +535,12 @@ static void keep_graph(const char *text, void *user)
 static uint64_t hash_of_file(const char *path)
 {
     uint64_t hash = 14695981039346656037u;
-    FILE *f = fopen(path, "rb");
-    if (!f) return 0;
-    for (int byte; (byte = fgetc(f)) != EOF;)
-        hash = (hash ^ (uint64_t)byte) * 1099511628211u;
-    fclose(f);
-    return hash;
+    size_t size;
+    uint8_t *bytes = (uint8_t *)read_whole(path, &size);
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 1099511628211u;
+    free(bytes);
+    return size ? hash : 0;
 }
 
 static bool no_parameter(const samba_tensor *w, void *user)
@@ -554,14 +595,16 @@ static void test_compiles_leave_no_trace(void)
 
         bool compiled = true;
         int times = kind == TRAINS ? 199 : 5;
-        for (int i = 0; i < times; i++) compiled = samba_compile(s, &p) && compiled;
+        for (int i = 0; i < times; i++)
+            compiled = samba_compile(s, &p) && compiled;
         CHECK(compiled && samba_held_bytes(s) == held && hash_of_file(p.pef) == hash);
 
-        samba_program refused = p;                  // after gradients were recorded
+        samba_program refused = p; // after gradients were recorded
         refused.inference = false;
         refused.quantize = SAMBA_NO_QUANTIZE;
         refused.loss = p.outputs[0];
-        refused.optims = (samba_optim[]){ { .kind = SAMBA_SGD }, { .kind = SAMBA_SGD, .select = no_parameter } };
+        refused.optims = (samba_optim[]){ { .kind = SAMBA_SGD },
+                                          { .kind = SAMBA_SGD, .select = no_parameter } };
         refused.n_optims = 2;
         refused.optim = (samba_optim){ .kind = SAMBA_NO_OPTIM };
         CHECK(!samba_compile(s, &refused) && said(s, "has no parameter that influences a loss"));

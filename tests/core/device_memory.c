@@ -1,23 +1,26 @@
-// What the compiler says of a 32-bit device: budgets that are kept or refused, the peak that refusals
-// name, against the PEF's own records. tests/device/memory.sh has the device's word for the sizes.
+// What the compiler says of a 32-bit device: budgets that are kept or refused, the peak that
+// refusals name, against the PEF's own records. tests/device/memory.sh has the device's word for
+// the sizes.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/device_nets.h"
 #include "tests/lib/session.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdlib.h>
 
 enum { BUDGETS = 40, MOST = 1 << 20 };
 
 static const char *const path = "build/device_memory_test.pef";
-static union { uint64_t align; uint8_t bytes[MOST]; } file;
+
+static union {
+    uint64_t align;
+    uint8_t bytes[MOST];
+} file;
 
 static size_t read_pef(void)
 {
-    FILE *f = fopen(path, "rb");
-    size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
-    if (f) fclose(f);
-    return size;
+    return read_into(path, file.bytes, sizeof file.bytes);
 }
 
 static samba_device_memory measured(void)
@@ -59,7 +62,8 @@ static uint64_t taken_at(const samba_pef *pef, int32_t node, uint8_t *taken)
         samba_pef_symbol s = samba_pef_symbol_at(pef, i);
         if (is_alive(&s, node)) memset(taken + s.offset, 1, s.size);
     }
-    for (uint64_t i = 0; i < pef->arena_bytes; i++) n += taken[i];
+    for (uint64_t i = 0; i < pef->arena_bytes; i++)
+        n += taken[i];
     return n;
 }
 
@@ -86,8 +90,8 @@ static int64_t number_behind(const char *text, const char *words)
 }
 
 // The numbers of "Most is alive at NODE: a 100, b 50 and 3 more with 12 bytes, 4 between them" that
-// belong to tensors; *between is the last one. Each tensor is one of the PEF, of this size, alive at
-// the PEF's peak.
+// belong to tensors; *between is the last one. Each tensor is one of the PEF, of this size, alive
+// at the PEF's peak.
 static uint64_t listed_bytes(const samba_pef *pef, int32_t peak, const char *why, uint64_t *between)
 {
     char list[800], *save = list, *at;
@@ -135,7 +139,8 @@ static void check_refusal(int i, int64_t memory, const char *why)
     uint64_t most, between, peak = (uint64_t)peak_of(&pef, &most);
     uint64_t sum = listed_bytes(&pef, (int32_t)peak, why, &between);
     CHECK(sum == most && sum + between == m.arena && most > 0);
-    snprintf(node, sizeof node, "Most is alive at %s: ", samba_pef_node_at(&pef, (int32_t)peak).name);
+    snprintf(node, sizeof node,
+             "Most is alive at %s: ", samba_pef_node_at(&pef, (int32_t)peak).name);
     CHECK(strstr(why, node) != NULL);
     if (test_bad) printf("  %s\n", why);
 }
@@ -170,7 +175,8 @@ static void try_budgets(int i)
 
 static void test_budgets(void)
 {
-    for (int i = 0; i < BUDGET_NETS; i++) try_budgets(i);
+    for (int i = 0; i < BUDGET_NETS; i++)
+        try_budgets(i);
 }
 
 // What a layout could get wrong: the exact size is kept, a byte less is refused or found elsewhere.
@@ -181,8 +187,10 @@ static void test_others(void)
         CHECK(compile_within(i, 0, why, sizeof why));
         int64_t all = (int64_t)measured().bytes;
         CHECK(compile_within(i, all, why, sizeof why) && (int64_t)measured().bytes == all);
-        if (compile_within(i, all - 1, why, sizeof why)) CHECK((int64_t)measured().bytes < all);
-        else check_refusal(i, all - 1, why);
+        if (compile_within(i, all - 1, why, sizeof why))
+            CHECK((int64_t)measured().bytes < all);
+        else
+            check_refusal(i, all - 1, why);
         CHECK(!compile_within(i, 1, why, sizeof why));
         check_refusal(i, 1, why);
     }
@@ -200,7 +208,8 @@ static void test_bits(void)
         samba_session *s = samba_open(&(samba_desc){ .seed = 3 });
         CHECK(device_net_compile(s, 5, &p));
         device_net_fill(s, &p);
-        for (int step = 0; step < 5; step++) CHECK(samba_run(s, 0));
+        for (int step = 0; step < 5; step++)
+            CHECK(samba_run(s, 0));
         hash[k] = hash_weights(s, 0);
         samba_close(s);
     }

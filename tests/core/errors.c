@@ -6,6 +6,7 @@
 #include "samba.h"
 #include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/torch_names.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/hook.h"
 #include "tests/lib/session.h"
@@ -24,7 +25,8 @@ static samba_desc quiet_desc(hook *h)
 {
     samba_desc d = { 0 };
     if (h) d = hook_desc(h);
-    d.quiet = true, d.threads = 1;
+    d.quiet = true;
+    d.threads = 1;
     return d;
 }
 
@@ -47,8 +49,10 @@ static void run_once(model *m, int32_t label)
 {
     static float x[MANY * B * F];
     static int32_t y[MANY * B];
-    for (int i = 0; i < MANY * B * F; i++) x[i] = 0.25f * (float)(i % 9);
-    for (int i = 0; i < MANY * B; i++) y[i] = i % C;
+    for (int i = 0; i < MANY * B * F; i++)
+        x[i] = 0.25f * (float)(i % 9);
+    for (int i = 0; i < MANY * B; i++)
+        y[i] = i % C;
     y[5] = label;
     samba_write(m->x, x);
     samba_write(m->y, y);
@@ -82,9 +86,10 @@ static void test_zeros_after_error(void)
         CHECK(all_zero(x, samba_bytes(m.x)));
         CHECK(loss[0] == 0.0f && all_zero(samba_read_i32(m.y), samba_bytes(m.y)));
         size_t held = samba_held_bytes(m.s);
-        for (int i = 0; i < 100; i++) CHECK(samba_read(m.logits) == logits);
+        for (int i = 0; i < 100; i++)
+            CHECK(samba_read(m.logits) == logits);
         CHECK(samba_held_bytes(m.s) == held);
-        samba_clear_error(m.s);                     // and then it goes on
+        samba_clear_error(m.s); // and then it goes on
         run_once(&m, 1);
         CHECK(samba_read(m.loss)[0] > 0.0f && all_zero(logits, samba_bytes(m.logits)));
         samba_close(m.s);
@@ -115,18 +120,21 @@ static void test_zeros_without_memory(void)
     model m = trained(&h, 1);
     run_once(&m, 1);
     run_once(&m, -3);
-    h.fail_at = h.n_calls, h.forever = true;
+    h.fail_at = h.n_calls;
+    h.forever = true;
     CHECK(samba_read(m.loss)[0] == 0.0f && all_zero(samba_read(m.x), samba_bytes(m.x)));
     const float *logits = samba_read(m.logits);
     double sum = 0;
-    for (int i = 0; logits && i < B * C; i++) sum += (double)logits[i] * 0.0;
+    for (int i = 0; logits && i < B * C; i++)
+        sum += (double)logits[i] * 0.0;
     CHECK(logits != NULL && sum == 0.0);
     samba_close(m.s);
     samba_desc d = quiet_desc(&h);
     samba_session *s = samba_open(&d);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(200, 200));
     samba_fail(s, SAMBA_EIO, "any");
-    h.fail_at = h.n_calls, h.forever = true;
+    h.fail_at = h.n_calls;
+    h.forever = true;
     CHECK(samba_read(x) == NULL);
     samba_close(s);
     CHECK(h.live == 0 && h.n_wrong == 0);
@@ -140,56 +148,52 @@ typedef struct option {
     const char *name;
     size_t at;
     kind kind;
-    double bad[4], good[2];         // 0 ends the list of bad ones
+    double bad[4], good[2]; // 0 ends the list of bad ones
 } option;
 
-#define OPTION(type, field, kind, ...) { #field, offsetof(type, field), kind, __VA_ARGS__ }
+#define OPTION(type, field, kind, ...) \
+    { \
+#field, offsetof(type, field), kind, __VA_ARGS__ \
+    }
 
-static const option optim_options[] = {
-    OPTION(samba_optim, kind, KIND_I32, { -1, 99 }, { 1, 3 }),
-    OPTION(samba_optim, lr, KIND_FLOAT, { NAN, -1e-3, INFINITY }, { 1e-9, 100 }),
-    OPTION(samba_optim, momentum, KIND_FLOAT, { NAN, -0.5, -INFINITY }, { 0.5, 1 }),
-    OPTION(samba_optim, dampening, KIND_FLOAT, { NAN, -0.5, 1.5 }, { 0.5, 1 }),
-    OPTION(samba_optim, weight_decay, KIND_FLOAT, { NAN, -0.1, INFINITY }, { 0.1, 2 }),
-    OPTION(samba_optim, beta1, KIND_FLOAT, { NAN, -0.1, 1, 2 }, { 0.99999, 1e-3 }),
-    OPTION(samba_optim, beta2, KIND_FLOAT, { NAN, -0.1, 1, 2 }, { 0.99999, 1e-3 }),
-    OPTION(samba_optim, eps, KIND_FLOAT, { NAN, -5, INFINITY }, { 1e-12, 1 }),
-    OPTION(samba_optim, max_grad_norm, KIND_FLOAT, { NAN, -1, -INFINITY }, { 0.1, INFINITY }),
-    OPTION(samba_optim, n_params, KIND_I32, { -1 }, { 0, 0 })
-};
-static const option program_options[] = {
-    OPTION(samba_program, microbatches, KIND_I32, { -1, 65537 }, { 1, 2 }),
-    OPTION(samba_program, n_loss_indices, KIND_I32, { -1, 65 }, { 0, 0 }),
-    OPTION(samba_program, n_optims, KIND_I32, { -2 }, { 0, 0 }),
-    OPTION(samba_program, weights, KIND_I32, { -1, 5 }, { 0, 0 }),
-    OPTION(samba_program, level, KIND_I32, { -1, 4, 9 }, { 1, 3 }),
-    OPTION(samba_program, mapping, KIND_I32, { -1, 2, 7 }, { 0, 1 }),
-    OPTION(samba_program, sram_bytes, KIND_I64, { -5 }, { 1, 1 << 20 }),
-    OPTION(samba_program, max_grad_norm, KIND_FLOAT, { NAN, -1, -INFINITY }, { 0.1, 0 }),
-    OPTION(samba_program, memory, KIND_I64, { -5 }, { 1 << 30, 0 }),
-    OPTION(samba_program, mem_limit[0], KIND_I64, { -1 }, { 0, 1 << 30 }),
-    OPTION(samba_program, mem_limit[1], KIND_I64, { -1 }, { 0, 1 << 30 }),
-    OPTION(samba_program, mem_limit[2], KIND_I64, { -1 }, { 0, 1 << 30 }),
-    OPTION(samba_program, mem_limit[3], KIND_I64, { -1 }, { 0, 1 << 30 })
-};
-static const option init_options[] = {
-    OPTION(samba_init, kind, KIND_I32, { -1, 3 }, { 1, 2 }),
-    OPTION(samba_init, value, KIND_FLOAT, { NAN, INFINITY, -INFINITY }, { -3, 3 }),
-    OPTION(samba_init, scale, KIND_FLOAT, { NAN, -1, INFINITY }, { 0, 3 })
-};
-static const option loss_options[] = {
-    OPTION(samba_loss_opts, reduction, KIND_I32, { -1, 3 }, { 1, 2 }),
-    OPTION(samba_loss_opts, label_smoothing, KIND_FLOAT, { NAN, -0.1, 1.1 }, { 0.1, 1 })
-};
-static const option attention_options[] = {
-    OPTION(samba_attention_opts, scale, KIND_FLOAT, { NAN, INFINITY }, { 0.5, -1 })
-};
-static const option lazy_options[] = {
-    OPTION(samba_lazy_opts, init_threads, KIND_I32, { -1 }, { 1, 3 })
-};
-static const option desc_options[] = {
-    OPTION(samba_desc, threads, KIND_I32, { -1, -64 }, { 1, 3 })
-};
+static const option optim_options[]
+    = { OPTION(samba_optim, kind, KIND_I32, { -1, 99 }, { 1, 3 }),
+        OPTION(samba_optim, lr, KIND_FLOAT, { NAN, -1e-3, INFINITY }, { 1e-9, 100 }),
+        OPTION(samba_optim, momentum, KIND_FLOAT, { NAN, -0.5, -INFINITY }, { 0.5, 1 }),
+        OPTION(samba_optim, dampening, KIND_FLOAT, { NAN, -0.5, 1.5 }, { 0.5, 1 }),
+        OPTION(samba_optim, weight_decay, KIND_FLOAT, { NAN, -0.1, INFINITY }, { 0.1, 2 }),
+        OPTION(samba_optim, beta1, KIND_FLOAT, { NAN, -0.1, 1, 2 }, { 0.99999, 1e-3 }),
+        OPTION(samba_optim, beta2, KIND_FLOAT, { NAN, -0.1, 1, 2 }, { 0.99999, 1e-3 }),
+        OPTION(samba_optim, eps, KIND_FLOAT, { NAN, -5, INFINITY }, { 1e-12, 1 }),
+        OPTION(samba_optim, max_grad_norm, KIND_FLOAT, { NAN, -1, -INFINITY }, { 0.1, INFINITY }),
+        OPTION(samba_optim, n_params, KIND_I32, { -1 }, { 0, 0 }) };
+static const option program_options[]
+    = { OPTION(samba_program, microbatches, KIND_I32, { -1, 65537 }, { 1, 2 }),
+        OPTION(samba_program, n_loss_indices, KIND_I32, { -1, 65 }, { 0, 0 }),
+        OPTION(samba_program, n_optims, KIND_I32, { -2 }, { 0, 0 }),
+        OPTION(samba_program, weights, KIND_I32, { -1, 5 }, { 0, 0 }),
+        OPTION(samba_program, level, KIND_I32, { -1, 4, 9 }, { 1, 3 }),
+        OPTION(samba_program, mapping, KIND_I32, { -1, 2, 7 }, { 0, 1 }),
+        OPTION(samba_program, sram_bytes, KIND_I64, { -5 }, { 1, 1 << 20 }),
+        OPTION(samba_program, max_grad_norm, KIND_FLOAT, { NAN, -1, -INFINITY }, { 0.1, 0 }),
+        OPTION(samba_program, memory, KIND_I64, { -5 }, { 1 << 30, 0 }),
+        OPTION(samba_program, mem_limit[0], KIND_I64, { -1 }, { 0, 1 << 30 }),
+        OPTION(samba_program, mem_limit[1], KIND_I64, { -1 }, { 0, 1 << 30 }),
+        OPTION(samba_program, mem_limit[2], KIND_I64, { -1 }, { 0, 1 << 30 }),
+        OPTION(samba_program, mem_limit[3], KIND_I64, { -1 }, { 0, 1 << 30 }) };
+static const option init_options[]
+    = { OPTION(samba_init, kind, KIND_I32, { -1, 3 }, { 1, 2 }),
+        OPTION(samba_init, value, KIND_FLOAT, { NAN, INFINITY, -INFINITY }, { -3, 3 }),
+        OPTION(samba_init, scale, KIND_FLOAT, { NAN, -1, INFINITY }, { 0, 3 }) };
+static const option loss_options[]
+    = { OPTION(samba_loss_opts, reduction, KIND_I32, { -1, 3 }, { 1, 2 }),
+        OPTION(samba_loss_opts, label_smoothing, KIND_FLOAT, { NAN, -0.1, 1.1 }, { 0.1, 1 }) };
+static const option attention_options[]
+    = { OPTION(samba_attention_opts, scale, KIND_FLOAT, { NAN, INFINITY }, { 0.5, -1 }) };
+static const option lazy_options[]
+    = { OPTION(samba_lazy_opts, init_threads, KIND_I32, { -1 }, { 1, 3 }) };
+static const option desc_options[]
+    = { OPTION(samba_desc, threads, KIND_I32, { -1, -64 }, { 1, 3 }) };
 
 static void set_option(void *options, const option *o, double value)
 {
@@ -210,6 +214,7 @@ static bool use_optim(samba_session *s, const void *options)
                        samba_ones(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 4)), SAMBA_REDUCE_MEAN);
     return samba_compile(s, &p);
 }
+
 static bool use_program(samba_session *s, const void *options)
 {
     samba_program p = *(const samba_program *)options;
@@ -217,21 +222,26 @@ static bool use_program(samba_session *s, const void *options)
                        samba_ones(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 4)), SAMBA_REDUCE_MEAN);
     return samba_compile(s, &p);
 }
+
 static bool use_init(samba_session *s, const void *options)
 {
     return samba_param(s, "w", SAMBA_SHAPE(3), *(const samba_init *)options) != NULL;
 }
+
 static bool use_loss(samba_session *s, const void *options)
 {
     return samba_cross_entropy_with(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4)),
                                     samba_input(s, "y", SAMBA_I32, SAMBA_SHAPE(4)),
-                                    (const samba_loss_opts *)options) != NULL;
+                                    (const samba_loss_opts *)options)
+        != NULL;
 }
+
 static bool use_attention(samba_session *s, const void *options)
 {
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 4, 4));
     return samba_scaled_dot_product_attention(x, x, x, NULL, (const samba_attention_opts *)options);
 }
+
 static bool use_lazy(samba_session *s, const void *options)
 {
     return samba_enable_lazy_param(s, (const samba_lazy_opts *)options);
@@ -289,11 +299,13 @@ static void test_ranges(void)
     CHECK(!samba_dropout(x, "drop", -0.5f) && said(s, "p is -0.5"));
     CHECK(!samba_cast(x, (samba_dtype)SAMBA_N_DTYPES) && said(s, "no type has number 11"));
     samba_tensor *image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(1, 1, 4, 4)), *four[4];
-    samba_pool_opts half = { .kernel = { 3, 3 }, .padding = { 1, 1 } }, more = { { 3, 3 }, { 1, 1 }, { 2, 1 } };
+    samba_pool_opts half = { .kernel = { 3, 3 }, .padding = { 1, 1 } },
+                    more = { { 3, 3 }, { 1, 1 }, { 2, 1 } };
     CHECK(samba_max_pool2d(image, &half) && !samba_max_pool2d(image, &more));
     CHECK(said(s, "kernel 3, stride 1, padding 2 do not fit 4 elements"));
     const int32_t conv[7] = { 1, 1, 0, 0, 1, 1, 1 };
-    for (int i = 0; i < 4; i++) four[i] = image;
+    for (int i = 0; i < 4; i++)
+        four[i] = image;
     CHECK(!samba_apply(s, "convolution", four, 4, conv, 7) && said(s, "4 inputs given"));
     CHECK(!samba_pad(x, SAMBA_SHAPE(1), samba_scalar_shape(), 0) && said(s, "pad"));
     CHECK(!samba_pad(x, samba_scalar_shape(), SAMBA_SHAPE(1), 0) && said(s, "pad"));
@@ -316,18 +328,26 @@ static void test_first_schedule(void)
 // samba_set and a run's hyperparameters have the same ranges, and change nothing when they refuse.
 static void test_ranges_of_set(void)
 {
-    static const struct { const char *name; double bad[4], good; } list[] = {
-        { "lr", { NAN, -1, 1e300, -INFINITY }, 0 }, { "weight_decay", { NAN, -0.1, INFINITY }, 0 },
-        { "beta1", { NAN, -0.1, 1, 0.99999999999 }, 0.5 }, { "beta2", { NAN, -0.1, 1, 7 }, 0 },
-        { "eps", { NAN, -1, INFINITY }, 0 }, { "my_max_grad_norm", { NAN, -1 }, INFINITY },
-        { "p", { NAN, -1, 1.5 }, 1 }, { "drop__p", { NAN, -1, 1.5 }, 0 },
-        { "drop__seed", { NAN, -1, 0.5, 4294967296.0 }, 4294967295.0 }
-    };
+    static const struct {
+        const char *name;
+        double bad[4], good;
+    } list[] = { { "lr", { NAN, -1, 1e300, -INFINITY }, 0 },
+                 { "weight_decay", { NAN, -0.1, INFINITY }, 0 },
+                 { "beta1", { NAN, -0.1, 1, 0.99999999999 }, 0.5 },
+                 { "beta2", { NAN, -0.1, 1, 7 }, 0 },
+                 { "eps", { NAN, -1, INFINITY }, 0 },
+                 { "my_max_grad_norm", { NAN, -1 }, INFINITY },
+                 { "p", { NAN, -1, 1.5 }, 1 },
+                 { "drop__p", { NAN, -1, 1.5 }, 0 },
+                 { "drop__seed", { NAN, -1, 0.5, 4294967296.0 }, 4294967295.0 } };
+
     samba_desc d = quiet_desc(NULL);
     samba_session *s = samba_open(&d);
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4));
     samba_program p = { .loss = samba_linear(samba_dropout(x, "drop", 0.5f), "fc", 1) };
-    p.optim.kind = SAMBA_ADAMW, p.optim.max_grad_norm = 1.0f, p.optim.argin_region_name = "my_";
+    p.optim.kind = SAMBA_ADAMW;
+    p.optim.max_grad_norm = 1.0f;
+    p.optim.argin_region_name = "my_";
     CHECK(samba_compile(s, &p));
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         double before = samba_get(s, list[i].name);
@@ -355,13 +375,17 @@ static void test_options_together(void)
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4));
     samba_program p = { .loss = samba_linear(x, "fc", 1), .optim = { .lr = 0.1f } };
     CHECK(!samba_compile(s, &p) && said(s, "optim has fields, but no kind"));
-    p.optim.kind = SAMBA_SGD, p.optims = list, p.n_optims = 1;
+    p.optim.kind = SAMBA_SGD;
+    p.optims = list;
+    p.n_optims = 1;
     CHECK(!samba_compile(s, &p) && said(s, "optim and optims are both given"));
     p.optims = NULL;
     CHECK(!samba_compile(s, &p) && said(s, "n_optims is 1, but optims is NULL"));
-    p.n_optims = 0, p.optim.nesterov = true;
+    p.n_optims = 0;
+    p.optim.nesterov = true;
     CHECK(!samba_compile(s, &p) && said(s, "nesterov needs a momentum"));
-    p.optim.momentum = 0.9f, p.optim.dampening = 0.1f;
+    p.optim.momentum = 0.9f;
+    p.optim.dampening = 0.1f;
     CHECK(!samba_compile(s, &p) && said(s, "nesterov needs a momentum and no dampening"));
     p.optim.dampening = 0.0f;
     CHECK(samba_compile(s, &p) && samba_run(s, 0));
@@ -375,6 +399,7 @@ static void test_options_together(void)
 // ---- Warnings ----
 
 static char warned[4000];
+
 static void keep_warnings(samba_log_level level, const char *text, void *user)
 {
     (void)user;
@@ -393,13 +418,14 @@ static void test_broadcast_warning(void)
 {
     samba_session *s = open_listener();
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(5, 1));
-    samba_tensor *y = samba_randn(s, "y", SAMBA_SHAPE(5)), *z = samba_randn(s, "z", SAMBA_SHAPE(5, 1));
+    samba_tensor *y = samba_randn(s, "y", SAMBA_SHAPE(5)),
+                 *z = samba_randn(s, "z", SAMBA_SHAPE(5, 1));
     samba_mse(x, z, SAMBA_REDUCE_MEAN);
     CHECK(!warned[0] && samba_ok(s));
     CHECK(samba_mse(x, y, SAMBA_REDUCE_MEAN) && samba_ok(s));
     CHECK(strstr(warned, "x (5,1), y (5)") && strstr(warned, "broadcast to (5,5)"));
     warned[0] = 0;
-    CHECK(samba_mse(x, y, SAMBA_REDUCE_NONE)->shape.ndim == 2 && !warned[0]);       // once
+    CHECK(samba_mse(x, y, SAMBA_REDUCE_NONE)->shape.ndim == 2 && !warned[0]); // once
     CHECK(!samba_mse(x, samba_randn(s, "odd", SAMBA_SHAPE(3, 3)), SAMBA_REDUCE_SUM) && !warned[0]);
     CHECK(!samba_mse(NULL, y, SAMBA_REDUCE_MEAN) && !samba_mse(x, NULL, SAMBA_REDUCE_MEAN));
     samba_close(s);
@@ -411,12 +437,13 @@ static void test_losses_warning(void)
     for (int i = 0; i < 7; i++) {
         samba_session *s = open_listener();
         samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 3));
-        samba_tensor *out = samba_linear(x, "fc", 3), *loss = samba_mean(out, SAMBA_ALL_AXES, false);
+        samba_tensor *out = samba_linear(x, "fc", 3),
+                     *loss = samba_mean(out, SAMBA_ALL_AXES, false);
         samba_program p = { .optim = { .kind = SAMBA_SGD }, .outputs = { i == 1 ? loss : out } };
         bool warns = i == 0 || i == 2;
         if (i == 2) p.outputs[1] = loss;
         if (i == 3) p.loss = loss;
-        if (i == 4) p.n_loss_indices = 1;               // index 0: the logits, and meant
+        if (i == 4) p.n_loss_indices = 1; // index 0: the logits, and meant
         if (i == 5) p.optim.kind = SAMBA_NO_OPTIM;
         if (i == 6) p.inference = true;
         CHECK(samba_compile(s, &p));
@@ -424,9 +451,10 @@ static void test_losses_warning(void)
         if (i == 2) CHECK(strstr(warned, loss->name));
         samba_close(s);
     }
-    samba_session *s = open_listener();                 // integers are an error still
+    samba_session *s = open_listener(); // integers are an error still
     samba_tensor *out = samba_linear(samba_randn(s, "x", SAMBA_SHAPE(4, 3)), "fc", 3);
-    samba_program p = { .optim = { .kind = SAMBA_SGD }, .outputs = { out, samba_argmax(out, 1, false) } };
+    samba_program p
+        = { .optim = { .kind = SAMBA_SGD }, .outputs = { out, samba_argmax(out, 1, false) } };
     CHECK(!samba_compile(s, &p) && says(s, "cannot be a loss") && !warned[0]);
     samba_close(s);
 }
@@ -444,7 +472,11 @@ static void test_bad_values_are_placed(void)
         samba_program p = { .inference = true, .outputs = { y } };
         CHECK(samba_compile(s, &p));
         static int32_t id[4096 * 3];
-        for (int i = 0; i < 3; i++) id[4000 + 3 * i] = 11, id[3100 + 3 * i] = -2, id[2000 + i] = 12;
+        for (int i = 0; i < 3; i++) {
+            id[4000 + 3 * i] = 11;
+            id[3100 + 3 * i] = -2;
+            id[2000 + i] = 12;
+        }
         for (int i = 0; i < 20; i++) {
             CHECK(samba_write(ids, id) && !samba_run(s, 0));
             CHECK(said(s, "ids holds 12 at [666,2], which is out of range 0 ... 10"));
@@ -462,7 +494,9 @@ static void test_bad_microbatch(void)
     samba_session *s = samba_open(&d);
     samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(4));
     samba_tensor *y = samba_embedding(ids, "table", 11, 3);
-    samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false), .optim = { .kind = SAMBA_SGD }, .microbatches = 4 };
+    samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false),
+                        .optim = { .kind = SAMBA_SGD },
+                        .microbatches = 4 };
     CHECK(samba_compile(s, &p));
     for (int i = 0; i < 2; i++) {
         int32_t id[16] = { 0 };
@@ -473,7 +507,9 @@ static void test_bad_microbatch(void)
         id[9] = 5;
         CHECK(samba_write(ids, id) && (i ? samba_run_with(s, &forward) : samba_run(s, 0)));
         samba_tensor *table = samba_tensor_by_name(s, "table__weight");
-        if (!i) CHECK(fabsf(samba_read(samba_sn_grad(table))[0] * 16 * 3 - 15) < 1e-4f && fabsf(samba_read(samba_sn_grad(table))[15] * 16 * 3 - 1) < 1e-4f);
+        if (!i)
+            CHECK(fabsf(samba_read(samba_sn_grad(table))[0] * 16 * 3 - 15) < 1e-4f
+                  && fabsf(samba_read(samba_sn_grad(table))[15] * 16 * 3 - 1) < 1e-4f);
     }
     CHECK(samba_close(s) == 0);
 }
@@ -486,7 +522,7 @@ static void test_bad_labels(void)
         CHECK(says(m.s, "y holds 300 at [5], which is out of range 0 ... 299"));
         CHECK(strstr(samba_error(m.s), "(microbatch 0 of 2)") != NULL == (microbatches == 2));
         samba_clear_error(m.s);
-        run_once(&m, -100);                         // is ignored
+        run_once(&m, -100); // is ignored
         CHECK(samba_ok(m.s));
         samba_close(m.s);
     }
@@ -497,9 +533,11 @@ static void test_bad_labels(void)
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 2));
     samba_tensor *i = samba_from_data(s, "i", SAMBA_I32, SAMBA_SHAPE(2, 2), at);
     samba_tensor *r = samba_from_data(s, "r", SAMBA_I32, SAMBA_SHAPE(2), rows);
-    CHECK(!samba_gather(x, 0, i) && said(s, "in gather: i holds 2 at [1,0], which is out of range 0 ... 1"));
+    CHECK(!samba_gather(x, 0, i)
+          && said(s, "in gather: i holds 2 at [1,0], which is out of range 0 ... 1"));
     samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(4, 2), 0.0f);
-    CHECK(!samba_write_rows(cache, x, r) && said(s, "r holds 4 at [1], which is out of range -1 ... 3"));
+    CHECK(!samba_write_rows(cache, x, r)
+          && said(s, "r holds 4 at [1], which is out of range -1 ... 3"));
     samba_close(s);
 }
 
@@ -509,7 +547,8 @@ static void test_near_names(void)
     samba_session *s = samba_open(&d);
     samba_tensor *x = samba_input(s, "weights", SAMBA_F32, SAMBA_SHAPE(2));
     samba_input(s, "labels", SAMBA_F32, SAMBA_SHAPE(2));
-    CHECK(!samba_call_function(s, "torch.nn.functional.relo", &x, 1, NULL, 0) && said(s, "nearest name is relu"));
+    CHECK(!samba_call_function(s, "torch.nn.functional.relo", &x, 1, NULL, 0)
+          && said(s, "nearest name is relu"));
     CHECK(!samba_apply(s, "softmaks", &x, 1, NULL, 0) && said(s, "nearest name is softmax"));
     CHECK(samba_update_tensor(s, "weights", NULL));
     CHECK(!samba_tensor_by_name(s, "weights") && said(s, "was taken out of the session"));
@@ -524,13 +563,16 @@ static double eager_step(samba_session *s, samba_tensor *w, int i)
 {
     float x[32], g[12], v[12];
     int32_t y[8];
-    for (int k = 0; k < 32; k++) x[k] = (float)((k * 7 + i) % 11) * 0.1f;
-    for (int k = 0; k < 8; k++) y[k] = x[4 * k] > 0.5f ? 1 : 2;
+    for (int k = 0; k < 32; k++)
+        x[k] = (float)((k * 7 + i) % 11) * 0.1f;
+    for (int k = 0; k < 8; k++)
+        y[k] = x[4 * k] > 0.5f ? 1 : 2;
     samba_tensor *in = samba_from_data_copy(s, "batch", SAMBA_F32, SAMBA_SHAPE(8, 4), x);
     samba_tensor *label = samba_from_data_copy(s, "label", SAMBA_I32, SAMBA_SHAPE(8), y);
     samba_tensor *loss = samba_cross_entropy(samba_affine(in, w, NULL), label);
     CHECK(samba_copy_out_f32(samba_grad(loss, w), g, 12) && samba_copy_out_f32(w, v, 12));
-    for (int k = 0; k < 12; k++) v[k] -= 0.5f * g[k];
+    for (int k = 0; k < 12; k++)
+        v[k] -= 0.5f * g[k];
     CHECK(samba_write_f32(w, v, 12));
     return (double)samba_read(loss)[0];
 }
@@ -544,7 +586,8 @@ static void test_scopes(void)
     CHECK(!samba_scope_end(s) && said(s, "no scope has begun"));
     CHECK(!samba_scope_begin(NULL) && !samba_scope_end(NULL));
     samba_set_tracing(s, false);
-    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, 4), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+    samba_tensor *w
+        = samba_param(s, "w", SAMBA_SHAPE(3, 4), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
     samba_tensor *early = samba_tanh(w);
     char name[80];
     snprintf(name, sizeof name, "%s", early->name);
@@ -556,31 +599,32 @@ static void test_scopes(void)
         CHECK(samba_scope_begin(s));
         last = eager_step(s, w, i);
         samba_dropout(samba_buffer(s, "running", SAMBA_SHAPE(40, 500), 1.0f), "drop", 0.5f);
-        CHECK(samba_scope_begin(s));                // in the other
+        CHECK(samba_scope_begin(s)); // in the other
         samba_tensor *big = samba_full(s, SAMBA_SHAPE(300, 300), 2.0f);
-        CHECK(big && samba_scope_end(s) && samba_tanh(w));    // the outer one goes on
+        CHECK(big && samba_scope_end(s) && samba_tanh(w)); // the outer one goes on
         CHECK(samba_scope_end(s));
         if (i == 0) first = last;
         if (i == 10) held = samba_held_bytes(s);
     }
     CHECK(samba_held_bytes(s) == held && h.live == held && last < 0.5 * first);
-    CHECK(samba_tensor_by_name(s, name) == early && !memcmp(samba_read(early), before, sizeof before));
+    CHECK(samba_tensor_by_name(s, name) == early
+          && !memcmp(samba_read(early), before, sizeof before));
     CHECK(samba_tensor_by_name(s, "running") && samba_tensor_by_name(s, "drop__p") && samba_ok(s));
     CHECK(!samba_tensor_by_name(s, "batch") && said(s, "unknown"));
-    samba_set_tracing(s, true);                     // the session is as good as before
+    samba_set_tracing(s, true); // the session is as good as before
     samba_tensor *x = samba_input(s, "batch", SAMBA_F32, SAMBA_SHAPE(8, 4));
     samba_tensor *loss = samba_mean(samba_affine(x, w, NULL), SAMBA_ALL_AXES, false);
     samba_program p = { .loss = loss, .optim = { .kind = SAMBA_SGD } };
     CHECK(samba_compile(s, &p) && samba_zero_inputs(s) && samba_run(s, 0));
     held = 0;
-    for (int i = 0; i < 200; i++) {                 // a loss on the host in each turn
+    for (int i = 0; i < 200; i++) { // a loss on the host in each turn
         CHECK(samba_scope_begin(s) && samba_run(s, 0));
         CHECK(samba_read(samba_exp(loss))[0] >= 0.0f && samba_scope_end(s));
         if (i == 10) held = samba_held_bytes(s);
     }
     CHECK(samba_held_bytes(s) == held && samba_ok(s));
     CHECK(samba_scope_begin(s) && samba_tanh(w) && samba_scope_begin(s) && samba_tanh(w));
-    samba_close(s);                                 // scopes that did not end
+    samba_close(s); // scopes that did not end
     CHECK(h.live == 0 && h.n_wrong == 0);
 }
 
@@ -600,22 +644,24 @@ static void test_scopes_refuse(void)
     CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(y)[0] == 3.0f);
     CHECK(samba_scope_begin(s));
     CHECK(!samba_add(x, samba_ones(s, "odd", SAMBA_F32, SAMBA_SHAPE(7))) && !samba_ok(s));
-    CHECK(!samba_scope_end(s));                     // false for the error, but it has ended
+    CHECK(!samba_scope_end(s)); // false for the error, but it has ended
     samba_clear_error(s);
     CHECK(!samba_scope_end(s) && said(s, "no scope has begun"));
     CHECK(samba_ones(s, "odd", SAMBA_F32, SAMBA_SHAPE(7)) && samba_ok(s));
     CHECK(samba_close(s) == 0 && h.live == 0 && h.n_wrong == 0);
-    for (long fail = 0; fail < 60; fail++) {        // no memory, at whatever call
+    for (long fail = 0; fail < 60; fail++) { // no memory, at whatever call
         d = quiet_desc(&h);
         s = samba_open(&d);
-        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, 4), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+        samba_tensor *w
+            = samba_param(s, "w", SAMBA_SHAPE(3, 4), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
         samba_set_tracing(s, false);
         h.fail_at = h.n_calls + fail;
         for (int i = 0; i < 2; i++) {
             samba_scope_begin(s);
             samba_tensor *z = samba_full(s, SAMBA_SHAPE(100, 100), 1.0f);
-            samba_grad(samba_sum(samba_affine(samba_slice(z, 1, 0, 4, 1), w, NULL), SAMBA_ALL_AXES,
-                                 false), w);
+            samba_grad(
+                samba_sum(samba_affine(samba_slice(z, 1, 0, 4, 1), w, NULL), SAMBA_ALL_AXES, false),
+                w);
             samba_scope_end(s);
         }
         CHECK(samba_ok(s) == (h.n_failed == 0));
@@ -692,7 +738,7 @@ static void test_names(void)
         char old[80];
         snprintf(old, sizeof old, "%s", out->name);
         CHECK(samba_name(out, "prediction") == out && !strcmp(out->name, "prediction"));
-        CHECK(samba_name(out, "prediction") == out);                // the same again
+        CHECK(samba_name(out, "prediction") == out); // the same again
         CHECK(samba_name(twin, "twin") && samba_name(loss, "my loss") && samba_name(h, old));
         CHECK(!samba_name(h, "prediction") && said(s, "prediction is used twice"));
         CHECK(!samba_name(h, "") && said(s, "needs a name"));
@@ -700,7 +746,8 @@ static void test_names(void)
         CHECK(!samba_name(h, "a\nb") && said(s, "control characters"));
         CHECK(samba_tensor_by_name(s, "prediction") == out && samba_tensor_by_name(s, old) == h);
         samba_program p = { .loss = loss, .outputs = { out, twin }, .pef = "build/errors.pef" };
-        p.optim.kind = SAMBA_SGD, p.microbatches = microbatches;
+        p.optim.kind = SAMBA_SGD;
+        p.microbatches = microbatches;
         CHECK(samba_compile(s, &p));
         CHECK(!samba_name(out, "late") && said(s, "before compiling"));
         for (int loaded = 0; loaded < 2; loaded++) {
@@ -711,16 +758,18 @@ static void test_names(void)
             CHECK(samba_input_names(s, NULL, 8) == 2 && samba_input_names(s, names, 0) == 2);
             samba_tensor *list[8];
             CHECK(samba_parameters(s, list, 8) == 4 && samba_parameters(s, NULL, 0) == 4);
-            for (int i = 0; i < 4; i++) CHECK(strstr(list[i]->name, "__"));
+            for (int i = 0; i < 4; i++)
+                CHECK(strstr(list[i]->name, "__"));
             CHECK(samba_zero_inputs(s) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
-            samba_tensor *a = samba_tensor_by_name(s, "prediction"), *b = samba_tensor_by_name(s, "twin");
+            samba_tensor *a = samba_tensor_by_name(s, "prediction"),
+                         *b = samba_tensor_by_name(s, "twin");
             CHECK(a && b && !memcmp(samba_read(a), samba_read(b), samba_bytes(a)) && samba_ok(s));
             CHECK(samba_tensor_by_name(s, "prediction__outputs__0") == a);
             CHECK(!samba_tensor_by_name(s, "x__outputs__0") && said(s, "unknown"));
             CHECK(!samba_tensor_by_name(s, "fc__weight__outputs__0") && said(s, "unknown"));
             samba_close(s);
             if (loaded) break;
-            s = samba_open(&d);                     // in a process that has no graph
+            s = samba_open(&d); // in a process that has no graph
             CHECK(samba_load(s, "build/errors.pef", NULL));
             const samba_tensor *w = samba_tensor_by_name(s, "fc__weight");
             CHECK(w && w->shape.dim[0] == 5);
@@ -731,18 +780,24 @@ static void test_names(void)
 }
 
 static int n_asked;
+
 static bool is_matrix(const samba_tensor *w, void *user)
 {
     (void)user;
     n_asked++;
     return w->shape.ndim == 2;
 }
+
 static bool is_vector(const samba_tensor *w, void *user)
 {
     (void)user;
     return w->shape.ndim == 1;
 }
-static bool is_called(const samba_tensor *w, void *user) { return strstr(w->name, (const char *)user); }
+
+static bool is_called(const samba_tensor *w, void *user)
+{
+    return strstr(w->name, (const char *)user);
+}
 
 // Parameters are chosen by a question: no decay for vectors, these alone; lists come first.
 static void test_select(void)
@@ -754,25 +809,50 @@ static void test_select(void)
         samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
         samba_tensor *out = samba_linear(samba_linear(x, "a", 3), "b", 1);
         samba_tensor *bias = samba_tensor_by_name(s, "a__bias");
-        samba_optim o[2] = { { .kind = SAMBA_SGD, .lr = 0.5f }, { .kind = SAMBA_SGD, .lr = 1e-9f } };
-        samba_program p = { .loss = samba_sum(out, SAMBA_ALL_AXES, false), .optims = o, .n_optims = 2 };
+        samba_optim o[2]
+            = { { .kind = SAMBA_SGD, .lr = 0.5f }, { .kind = SAMBA_SGD, .lr = 1e-9f } };
+        samba_program p
+            = { .loss = samba_sum(out, SAMBA_ALL_AXES, false), .optims = o, .n_optims = 2 };
         const char *moved = "a__weight b__weight", *wrong = NULL;
         o[0].select = is_matrix;
         if (way == 0) o[1].select = is_vector;
-        if (way == 2) o[1].params = &bias, o[1].n_params = 1, moved = "a__weight b__weight";
-        if (way == 3) {                             // the list has it, whatever select would say
-            o[1].select = is_vector, o[0].select = NULL, o[0].params = &bias, o[0].n_params = 1;
+        if (way == 2) {
+            o[1].params = &bias;
+            o[1].n_params = 1;
+            moved = "a__weight b__weight";
+        }
+        if (way == 3) { // the list has it, whatever select would say
+            o[1].select = is_vector;
+            o[0].select = NULL;
+            o[0].params = &bias;
+            o[0].n_params = 1;
             moved = "a__bias";
         }
-        if (way == 4) o[1].select = is_called, o[1].select_user = a_layer, wrong = "selected by optimizers 0 and 1";
-        if (way == 5) o[0].params = &bias, o[0].n_params = 1, wrong = "params and select";
-        if (way == 6) samba_set_requires_grad(samba_tensor_by_name(s, "b__weight"), false), moved = "a__weight";
-        if (way == 7) p.n_optims = 1, o[0].select = is_called, o[0].select_user = b_layer, moved = "b__weight b__bias";
+        if (way == 4) {
+            o[1].select = is_called;
+            o[1].select_user = a_layer;
+            wrong = "selected by optimizers 0 and 1";
+        }
+        if (way == 5) {
+            o[0].params = &bias;
+            o[0].n_params = 1;
+            wrong = "params and select";
+        }
+        if (way == 6) {
+            samba_set_requires_grad(samba_tensor_by_name(s, "b__weight"), false);
+            moved = "a__weight";
+        }
+        if (way == 7) {
+            p.n_optims = 1;
+            o[0].select = is_called;
+            o[0].select_user = b_layer;
+            moved = "b__weight b__bias";
+        }
         n_asked = 0;
         CHECK(samba_compile(s, &p) == (wrong == NULL));
         if (wrong) CHECK(says(s, wrong));
-        if (way == 1) CHECK(n_asked == 4);          // each once
-        if (way == 6) CHECK(n_asked == 3);          // frozen ones are not asked about
+        if (way == 1) CHECK(n_asked == 4); // each once
+        if (way == 6) CHECK(n_asked == 3); // frozen ones are not asked about
         samba_tensor *list[4];
         CHECK(samba_parameters(s, list, 4) == 4);
         for (int i = 0; i < 4 && !wrong; i++) {
@@ -790,14 +870,30 @@ static void test_select(void)
 // Numbers in messages.
 static void test_numbers(void)
 {
-    static const struct { double x; const char *text; } list[] = {
-        { 0, "0" }, { 0.25, "0.25" }, { (double)0.1f, "0.1" }, { 1e-5, "1e-05" }, { -2, "-2" },
-        { 1234567, "1234567" }, { 12345678, "12345680" }, { 0.000123, "0.000123" },
-        { 1e10, "1e+10" },
-        { 9.9999999, "10" }, { 99.5, "99.5" }, { 1.5e300, "1.5e+300" }, { -INFINITY, "-inf" },
-        { (double)1e-5f, "1e-05" }, { 5e-324, "4.940656e-324" }, { 65536, "65536" }, { NAN, "NaN" },
-        { (double)3.4028234663852886e38f, "3.402823e+38" }, { 0.05, "0.05" }, { 100, "100" }
-    };
+    static const struct {
+        double x;
+        const char *text;
+    } list[] = { { 0, "0" },
+                 { 0.25, "0.25" },
+                 { (double)0.1f, "0.1" },
+                 { 1e-5, "1e-05" },
+                 { -2, "-2" },
+                 { 1234567, "1234567" },
+                 { 12345678, "12345680" },
+                 { 0.000123, "0.000123" },
+                 { 1e10, "1e+10" },
+                 { 9.9999999, "10" },
+                 { 99.5, "99.5" },
+                 { 1.5e300, "1.5e+300" },
+                 { -INFINITY, "-inf" },
+                 { (double)1e-5f, "1e-05" },
+                 { 5e-324, "4.940656e-324" },
+                 { 65536, "65536" },
+                 { NAN, "NaN" },
+                 { (double)3.4028234663852886e38f, "3.402823e+38" },
+                 { 0.05, "0.05" },
+                 { 100, "100" } };
+
     char text[80];
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         samba__print(text, sizeof text, "%g", list[i].x);
@@ -810,6 +906,7 @@ static void test_numbers(void)
 static void test_many_names(void)
 {
     enum { N = 20000 };
+
     static const char *names[N + 1];
     samba_desc d = quiet_desc(NULL);
     samba_session *s = samba_open(&d);
@@ -830,7 +927,7 @@ static void test_many_names(void)
     begin = clock();
     CHECK(samba_input_names(s, names, N + 1) == N && samba_output_names(s, names + N, 1) == 1);
     double took = (double)(clock() - begin) / CLOCKS_PER_SEC;
-    CHECK(took < 0.5);                              // a pass for each input would take 10 s
+    CHECK(took < 0.5); // a pass for each input would take 10 s
     if (took >= 0.5) printf("    %.3f s\n", took);
     samba_close(s);
 }
@@ -842,7 +939,8 @@ static void test_next_name(void)
     samba_session *s = samba_open(&d);
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(2, 3)), *y[3];
     samba_set_sharing(s, true);
-    for (int i = 0; i < 3; i++) y[i] = samba_linear(x, "fc", 2);
+    for (int i = 0; i < 3; i++)
+        y[i] = samba_linear(x, "fc", 2);
     CHECK(!strcmp(y[2]->name, "fc_3") && samba_name(y[0], "head"));
     y[0] = samba_linear(x, "head", 2);
     y[1] = samba_linear(x, "fc", 2);
@@ -863,17 +961,16 @@ static bool is_tame(const char *text)
     return true;
 }
 
-static void keep_text(const char *text, void *user) { strcat((char *)user, text); }
+static void keep_text(const char *text, void *user)
+{
+    strcat((char *)user, text);
+}
 
 // The whole file, with a zero behind it.
 static char *whole_file(const char *path, size_t *size)
 {
-    FILE *f = fopen(path, "rb");
-    char *bytes = f && !fseek(f, 0, SEEK_END) ? calloc((size_t)ftell(f) + 1, 1) : NULL;
-    *size = bytes ? (size_t)ftell(f) : 0;
-    if (bytes) rewind(f);
-    CHECK(bytes && fread(bytes, 1, *size, f) == *size);
-    if (f) fclose(f);
+    char *bytes = read_whole(path, size);
+    CHECK(bytes != NULL);
     return bytes;
 }
 
@@ -888,8 +985,7 @@ static void forge(const char *path, const char *name, const char *other)
     memcpy(&data, bytes + 96, 8);
     hash = samba__hash(bytes + 32, size - 32 - (size_t)data, 0);
     memcpy(bytes + 24, &hash, 8);
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(bytes, 1, size, f) == size && !fclose(f));
+    CHECK(write_whole(path, bytes, size));
     free(bytes);
 }
 
@@ -909,8 +1005,8 @@ static void check_device(const char *path, const char *shown)
     samba_close(s);
 }
 
-// A name keeps its bytes, wherever it is used; where people read it, a terminal has nothing to obey.
-// A text that does not fit, however names are shortened, is cut, and not lost.
+// A name keeps its bytes, wherever it is used; where people read it, a terminal has nothing to
+// obey. A text that does not fit, however names are shortened, is cut, and not lost.
 static void test_long_texts(void)
 {
     static char name[300], text[2000];
@@ -940,7 +1036,8 @@ static void test_control_characters(void)
     samba_session *s = samba_open(&d);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
     samba_tensor *y = samba_linear(samba_linear(x, name, 2), "fc-ab", 2);
-    samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false), .pef = path,
+    samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false),
+                        .pef = path,
                         .optim = { .kind = SAMBA_SGD } };
     samba_print_graph(s, keep_text, text);
     CHECK(is_tame(text) && strstr(text, shown) && strstr(text, "\n"));

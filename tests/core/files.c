@@ -3,7 +3,6 @@
 //     cc -O2 -I. tests/core/files.c -lm -pthread -o files && ./files
 // run: threads
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,6 +21,7 @@
 // Faults: of reads and writes every second one is interrupted, or makes but one byte; a write may
 // find the disk full.
 static int interrupting, short_calls, full_after = -1;
+
 static ssize_t faulty_read(int fd, void *to, size_t n)
 {
     static int calls;
@@ -31,6 +31,7 @@ static ssize_t faulty_read(int fd, void *to, size_t n)
     }
     return read(fd, to, short_calls && n > 1 ? n / 2 : n);
 }
+
 static ssize_t faulty_write(int fd, const void *from, size_t n)
 {
     static int calls;
@@ -45,6 +46,7 @@ static ssize_t faulty_write(int fd, const void *from, size_t n)
     if (full_after > 0) full_after--;
     return write(fd, from, short_calls && n > 1 ? n / 2 : n);
 }
+
 static int faulty_open(const char *path, int flags, ...)
 {
     static int calls;
@@ -58,6 +60,7 @@ static int faulty_open(const char *path, int flags, ...)
     va_end(args);
     return open(path, flags, mode);
 }
+
 #define read faulty_read
 #define write faulty_write
 #define open faulty_open
@@ -66,11 +69,13 @@ static int faulty_open(const char *path, int flags, ...)
 #undef read
 #undef write
 #undef open
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 
-enum { WIDTH = 700 };                   // one weight of 1.9 MB: large enough to be mapped
+enum { WIDTH = 700 }; // one weight of 1.9 MB: large enough to be mapped
 
 static char folder[600];
+
 static const char *in_folder(const char *name)
 {
     static char path[4][700];
@@ -82,7 +87,9 @@ static const char *in_folder(const char *name)
 
 static void be_quiet(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)text, (void)user;
+    (void)level;
+    (void)text;
+    (void)user;
 }
 
 // y = x w, and every element of w is value.
@@ -92,14 +99,17 @@ static samba_session *open_model(float value, bool inference, samba_program *p)
     samba_init init = { SAMBA_INIT_CONSTANT, value, 0 };
     memset(&d, 0, sizeof d);
     memset(p, 0, sizeof *p);
-    d.threads = 1, d.log = be_quiet;
+    d.threads = 1;
+    d.log = be_quiet;
     samba_session *s = samba_open(&d);
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1, WIDTH));
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(WIDTH, WIDTH), init);
     samba_tensor *y = samba_matmul(x, w);
     p->inference = inference;
-    if (inference) p->outputs[0] = y;
-    else p->loss = samba_sum(y, SAMBA_ALL_AXES, false);
+    if (inference)
+        p->outputs[0] = y;
+    else
+        p->loss = samba_sum(y, SAMBA_ALL_AXES, false);
     p->optim.kind = inference ? SAMBA_NO_OPTIM : SAMBA_SGD;
     return s;
 }
@@ -133,18 +143,13 @@ static float result(samba_session *s)
     return samba_run(s, 0) ? samba_read(y)[0] : -1.0f;
 }
 
-static int count_files(const char *ending)
-{
-    DIR *d = opendir(folder);
-    int n = 0;
-    for (const struct dirent *e; d && (e = readdir(d)) != NULL;)
-        n += samba__ends_with(e->d_name, ending);
-    if (d) closedir(d);
-    return n;
-}
-
 // ---- Savers ----
-typedef struct saver { samba_session *s; const char *path; int failures; } saver;
+typedef struct saver {
+    samba_session *s;
+    const char *path;
+    int failures;
+} saver;
+
 static void *save_often(void *user)
 {
     saver *v = (saver *)user;
@@ -166,19 +171,24 @@ static void test_two_savers(void)
     samba_session *reader = compile_model(3);
     pthread_t thread[2];
     CHECK(samba_save(v[0].s, path));
-    for (int i = 0; i < 2; i++) pthread_create(&thread[i], NULL, save_often, &v[i]);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&thread[i], NULL, save_often, &v[i]);
     for (int round = 0; round < 40; round++) {
         CHECK(samba_restore(reader, path));
         samba_clear_error(reader);
         const float *w = samba_read(samba_tensor_by_name(reader, "w"));
         bool same = w[0] == 1.0f || w[0] == 2.0f;
-        for (int i = 1; same && i < WIDTH * WIDTH; i++) same = w[i] == w[0];
+        for (int i = 1; same && i < WIDTH * WIDTH; i++)
+            same = w[i] == w[0];
         CHECK(same);
     }
-    for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
     CHECK(v[0].failures == 0 && v[1].failures == 0);
-    CHECK(count_files(".tmp") == 0);
-    samba_close(v[0].s), samba_close(v[1].s), samba_close(reader);
+    CHECK(count_files(folder, "", ".tmp") == 0);
+    samba_close(v[0].s);
+    samba_close(v[1].s);
+    samba_close(reader);
 }
 
 // Temporary files of programs that were killed go with the next save; those in use stay, and so do
@@ -189,19 +199,19 @@ static void test_stale_temporaries(void)
     const char *other = "samba-0123456789abcdef.tmp2", *upper = "samba-0123456789ABCDEF.tmp";
     const char *names[4] = { stale, used, other, upper };
     for (int i = 0; i < 4; i++) {
-        FILE *f = fopen(in_folder(names[i]), "wb");
-        CHECK(f != NULL);
-        if (f) fclose(f);
+        CHECK(write_whole(in_folder(names[i]), "", 0));
     }
     int fd = open(in_folder(used), O_RDWR);
     CHECK(fd >= 0 && !flock(fd, LOCK_EX));
     save_model(1, in_folder("sweeps.ckpt"));
     CHECK(access(in_folder(stale), F_OK) != 0);
-    for (int i = 1; i < 4; i++) CHECK(access(in_folder(names[i]), F_OK) == 0);
+    for (int i = 1; i < 4; i++)
+        CHECK(access(in_folder(names[i]), F_OK) == 0);
     close(fd);
     save_model(1, in_folder("sweeps.ckpt"));
     CHECK(access(in_folder(used), F_OK) != 0);
-    for (int i = 2; i < 4; i++) CHECK(!remove(in_folder(names[i])));
+    for (int i = 2; i < 4; i++)
+        CHECK(!remove(in_folder(names[i])));
 }
 
 static void test_killed_saver(void)
@@ -212,7 +222,8 @@ static void test_killed_saver(void)
         pid_t child = fork();
         if (child == 0) {
             samba_session *s = compile_model(2);
-            for (;;) samba_save(s, path);
+            for (;;)
+                samba_save(s, path);
         }
         usleep(30000 + 7000 * round);
         kill(child, SIGKILL);
@@ -223,15 +234,14 @@ static void test_killed_saver(void)
         samba_close(s);
     }
     save_model(1, path);
-    CHECK(count_files(".tmp") == 0);
+    CHECK(count_files(folder, "", ".tmp") == 0);
 }
 
 // A link of the temporary file's or the checkpoint's name is replaced, not followed.
 static void test_links(void)
 {
     const char *target = in_folder("target"), *path = in_folder("link.ckpt");
-    FILE *f = fopen(target, "wb");
-    CHECK(f && fputs("untouched", f) >= 0 && !fclose(f));
+    CHECK(write_whole(target, "untouched", 9));
     CHECK(!symlink("target", path));
     save_model(4, path);
     struct stat about;
@@ -288,7 +298,7 @@ static void test_full_disk(void)
         s = load_model(path);
         CHECK(result(s) == 6.0f * WIDTH);
         samba_close(s);
-        CHECK(count_files(".tmp") == 0);
+        CHECK(count_files(folder, "", ".tmp") == 0);
     }
 }
 
@@ -300,25 +310,29 @@ static void test_full_log(void)
         samba_program p;
         samba_session *s = open_model(1, true, &p);
         samba_tensor *y = p.outputs[0];
-        for (int i = 0; i < 400; i++) y = samba_tanh(y);
-        p.outputs[0] = y, p.compile_only = true, p.level = SAMBA_O0;
+        for (int i = 0; i < 400; i++)
+            y = samba_tanh(y);
+        p.outputs[0] = y;
+        p.compile_only = true;
+        p.level = SAMBA_O0;
         p.pef = in_folder("log.pef");
         if (!samba_compile(s, &p)) _exit(3);
         struct stat pef, log;
         if (stat(p.pef, &pef) || stat(in_folder("log.pef.log"), &log)) _exit(4);
-        if (log.st_size <= pef.st_size) _exit(5);       // the limit must stop the log alone
+        if (log.st_size <= pef.st_size) _exit(5); // the limit must stop the log alone
         struct rlimit limit = { (rlim_t)pef.st_size + 100, (rlim_t)pef.st_size + 100 };
         signal(SIGXFSZ, SIG_IGN);
         if (setrlimit(RLIMIT_FSIZE, &limit)) _exit(6);
         bool compiled = samba_compile(s, &p);
-        _exit(!compiled && samba_error_code(s) == SAMBA_EIO
-              && strstr(samba_error(s), "log.pef.log") ? 0 : 7);
+        _exit(!compiled && samba_error_code(s) == SAMBA_EIO && strstr(samba_error(s), "log.pef.log")
+                  ? 0
+                  : 7);
     }
     int status = -1;
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     if (WIFEXITED(status) && WEXITSTATUS(status)) printf("    %d\n", WEXITSTATUS(status));
-    CHECK(count_files(".tmp") == 0);
+    CHECK(count_files(folder, "", ".tmp") == 0);
 }
 
 // ---- What is no regular file ----
@@ -326,7 +340,7 @@ static bool refuses(const char *path, const char *text)
 {
     samba_program p;
     samba_session *s = open_model(0, true, &p);
-    alarm(20);                                          // a FIFO that is waited for
+    alarm(20); // a FIFO that is waited for
     bool refused = !samba_load(s, path, &p) && samba_error_code(s) == SAMBA_EIO
         && strstr(samba_error(s), text);
     if (!refused) printf("    %s\n", samba_error(s));
@@ -361,13 +375,14 @@ static void test_irregular(void)
 }
 
 // ---- A mapped file that changes ----
-static void copy_into(const char *from, const char *to)         // into the same inode
+static void copy_into(const char *from, const char *to) // into the same inode
 {
     static char buffer[1 << 22];
     int in = open(from, O_RDONLY), out = open(to, O_WRONLY);
     ssize_t n = read(in, buffer, sizeof buffer);
     CHECK(n > 0 && write(out, buffer, (size_t)n) == n);
-    close(in), close(out);
+    close(in);
+    close(out);
 }
 
 static void test_overwritten(void)
@@ -383,11 +398,11 @@ static void test_overwritten(void)
         if (keep_time) CHECK(!utimensat(AT_FDCWD, ones, old, 0));
         samba_session *s = load_model(ones);
         CHECK(s && result(s) == WIDTH);
-        copy_into(fives, ones);                         // at once
+        copy_into(fives, ones); // at once
         if (keep_time) CHECK(!utimensat(AT_FDCWD, ones, old, 0));
         CHECK(!samba_run(s, 0) && samba_error_code(s) == SAMBA_EIO);
         samba_clear_error(s);
-        CHECK(!samba_run(s, 0));                        // and again
+        CHECK(!samba_run(s, 0)); // and again
         samba_clear_error(s);
         samba_close(s);
     }

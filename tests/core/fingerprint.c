@@ -1,11 +1,13 @@
-// The fingerprint of trusted PEFs and the checksum of PEFs notice what memory and wires do to a file:
-// pairs of bits that flip, lines that are stuck, words and blocks that change places, cut ends.
+// The fingerprint of trusted PEFs and the checksum of PEFs notice what memory and wires do to a
+// file: pairs of bits that flip, lines that are stuck, words and blocks that change places, cut
+// ends.
 //     cc -O2 -I. tests/core/fingerprint.c -lm -pthread -o fingerprint && ./fingerprint
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
 
 enum { MOST = 4096, FILES = 60 };
+
 static uint8_t file[MOST], changed[MOST];
 static uint64_t state = 0x9e3779b97f4a7c15u;
 
@@ -16,9 +18,14 @@ static uint32_t draw(void)
 }
 
 typedef uint64_t (*sum_fn)(const void *bytes, size_t size);
-static uint64_t checksum(const void *bytes, size_t size) { return samba__hash(bytes, size, 0); }
+
+static uint64_t checksum(const void *bytes, size_t size)
+{
+    return samba__hash(bytes, size, 0);
+}
+
 static sum_fn sum;
-static uint64_t right;                  // of the file
+static uint64_t right; // of the file
 static long unseen, tried;
 
 // What a file may hold: noise, floats around one, mostly zeros, the same word again and again.
@@ -30,7 +37,8 @@ static void fill(size_t size, int kind)
         if (kind == 1) word = 0x3f000000u | (word & 0x80ffffffu);
         if (kind == 2) word = word % 9 ? 0 : word & 0xffu;
         if (kind == 3) word = same;
-        for (size_t k = 0; k < 4 && i + k < size; k++) file[i + k] = (uint8_t)(word >> 8 * k);
+        for (size_t k = 0; k < 4 && i + k < size; k++)
+            file[i + k] = (uint8_t)(word >> 8 * k);
     }
     right = sum(file, size);
     memcpy(changed, file, size);
@@ -106,7 +114,8 @@ static void swaps(size_t size)
             look(size);
         }
     }
-    for (size_t i = 0; i + 8 <= size; i += 8) swap(i, i + 4, 4);
+    for (size_t i = 0; i + 8 <= size; i += 8)
+        swap(i, i + 4, 4);
     look(size);
 }
 
@@ -115,7 +124,8 @@ static void bursts(size_t size)
     for (size_t at = 0; at + 16 <= size; at += 4) {
         memset(changed + at, at % 8 ? 0 : 0xff, 16);
         look(size);
-        for (int k = 0; k < 5; k++) changed[draw() % size] = (uint8_t)draw();
+        for (int k = 0; k < 5; k++)
+            changed[draw() % size] = (uint8_t)draw();
         look(size);
     }
 }
@@ -148,8 +158,15 @@ static void see_all(sum_fn which)
     CHECK(unseen == 0 && tried > 100000);
 }
 
-static void test_fingerprint(void) { see_all(samba__fingerprint); }
-static void test_checksum(void) { see_all(checksum); }
+static void test_fingerprint(void)
+{
+    see_all(samba__fingerprint);
+}
+
+static void test_checksum(void)
+{
+    see_all(checksum);
+}
 
 // The same on every machine: numbers of a firmware stay right.
 static void test_known(void)

@@ -28,7 +28,8 @@ static void feed(samba_tensor *x, float odd)
     if (!x) return;
     int64_t n = (int64_t)(samba_bytes(x) / sizeof(float));
     float *values = (float *)malloc((size_t)n * sizeof(float));
-    for (int64_t i = 0; i < n; i++) values[i] = (float)(i * 7919 % 2001) / 1000.0f - 1.0f;
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)(i * 7919 % 2001) / 1000.0f - 1.0f;
     values[BAD % n] = values[n - 1] = odd;
     samba_write(x, values);
     free(values);
@@ -37,14 +38,15 @@ static void feed(samba_tensor *x, float odd)
 // ---- What is expected of a run that must end ----------------------------------------------------
 
 typedef struct expected {
-    const char *op, *tensor, *section;  // tensor NULL: not compared
-    int64_t element;                    // -1: not compared
+    const char *op, *tensor, *section; // tensor NULL: not compared
+    int64_t element;                   // -1: not compared
     float value;
     bool leaf;
 } expected;
 
 // The errors with one thread, in the order of the cases: with more threads they are the same.
 enum { MOST_CASES = 64 };
+
 static char errors[MOST_CASES][1024];
 static int n_errors;
 
@@ -89,7 +91,10 @@ static samba_tensor *reciprocal(samba_tensor *x)
     return x ? samba_div(samba_number(x->session, 1.0f), x) : NULL;
 }
 
-static samba_tensor *half_minus_half(samba_tensor *x) { return x ? samba_sub(x, samba_neg(x)) : NULL; }
+static samba_tensor *half_minus_half(samba_tensor *x)
+{
+    return x ? samba_sub(x, samba_neg(x)) : NULL;
+}
 
 static void op_alone(int threads, unary f, expected e, float odd, bool fused)
 {
@@ -103,29 +108,33 @@ static void op_alone(int threads, unary f, expected e, float odd, bool fused)
     feed(x, 0.5f);
     if (f == samba_log || f == samba_sqrt) {
         float *values = (float *)malloc(samba_bytes(x));
-        for (int i = 0; i < ROWS * COLS; i++) values[i] = 0.1f + (float)(i % 97);
+        for (int i = 0; i < ROWS * COLS; i++)
+            values[i] = 0.1f + (float)(i % 97);
         values[BAD] = odd;
         samba_write(x, values);
         free(values);
-    } else if (f == samba_exp || f == half_minus_half) feed(x, odd);
+    } else if (f == samba_exp || f == half_minus_half)
+        feed(x, odd);
     else {
         float *values = (float *)malloc(samba_bytes(x));
-        for (int i = 0; i < ROWS * COLS; i++) values[i] = 3.0f;
+        for (int i = 0; i < ROWS * COLS; i++)
+            values[i] = 3.0f;
         values[BAD] = odd;
         samba_write(x, values);
         free(values);
     }
     expect(s, threads, samba_run(s, 0), e);
     samba_culprit q;
-    if (samba_nonfinite(s, &q) && !fused) {     // the input lies where it was
+    if (samba_nonfinite(s, &q) && !fused) { // the input lies where it was
         int last = q.n_in - 1;
         CHECK(q.in[last].known && !strcmp(q.in[last].name, "x"));
         CHECK(q.in[last].min == odd || q.in[last].max == odd);
     }
     if (samba_nonfinite(s, &q) && fused) {
         bool known = true;
-        for (int i = 0; i < q.n_in; i++) known = known && q.in[i].known;
-        CHECK(known);                           // although it was overwritten
+        for (int i = 0; i < q.n_in; i++)
+            known = known && q.in[i].known;
+        CHECK(known); // although it was overwritten
     }
     CHECK(q.run == 1 && q.microbatch == 0);
     samba_close(s);
@@ -135,10 +144,15 @@ static void ops(int threads)
 {
     for (int fused = 0; fused < 2; fused++) {
         float big = fused ? 200.0f : 400.0f;
-        op_alone(threads, samba_exp, (expected){ "exp", NULL, "FWD", BAD, INFINITY, false }, big, fused);
-        op_alone(threads, samba_log, (expected){ "log", NULL, "FWD", BAD, NAN, false }, -2.0f, fused);
-        op_alone(threads, reciprocal, (expected){ "div", NULL, "FWD", BAD, fused ? INFINITY : -INFINITY, false }, -0.0f, fused);
-        op_alone(threads, samba_sqrt, (expected){ "sqrt", NULL, "FWD", BAD, NAN, false }, -1.0f, fused);
+        op_alone(threads, samba_exp, (expected){ "exp", NULL, "FWD", BAD, INFINITY, false }, big,
+                 fused);
+        op_alone(threads, samba_log, (expected){ "log", NULL, "FWD", BAD, NAN, false }, -2.0f,
+                 fused);
+        op_alone(threads, reciprocal,
+                 (expected){ "div", NULL, "FWD", BAD, fused ? INFINITY : -INFINITY, false }, -0.0f,
+                 fused);
+        op_alone(threads, samba_sqrt, (expected){ "sqrt", NULL, "FWD", BAD, NAN, false }, -1.0f,
+                 fused);
     }
 }
 
@@ -173,14 +187,16 @@ static void products(int threads)
         samba_session *s = opened(threads);
         samba_tensor *x = input(s, "x"), *y = samba_linear(x, "fc", 48);
         if (k == 1) y = samba_relu(samba_scale(y, 0.0f));
-        if (k == 2) y = samba_matmul(samba_reshape(x, SAMBA_SHAPE(3, 100, COLS)),
-                                     samba_transpose(samba_reshape(x, SAMBA_SHAPE(3, 100, COLS)), 1, 2));
+        if (k == 2)
+            y = samba_matmul(samba_reshape(x, SAMBA_SHAPE(3, 100, COLS)),
+                             samba_transpose(samba_reshape(x, SAMBA_SHAPE(3, 100, COLS)), 1, 2));
         samba_program p = { .outputs = { y }, .inference = true };
         CHECK(samba_compile(s, &p));
         feed(x, 3e38f);
         if (k < 2) {
             float *w = (float *)malloc(48 * COLS * sizeof(float));
-            for (int i = 0; i < 48 * COLS; i++) w[i] = 2.0f;
+            for (int i = 0; i < 48 * COLS; i++)
+                w[i] = 2.0f;
             samba_write(samba_tensor_by_name(s, "fc__weight"), w);
             free(w);
         }
@@ -197,8 +213,9 @@ static void masks(int threads)
     for (int k = 0; k < 3; k++) {
         samba_session *s = opened(threads);
         samba_tensor *x = input(s, "x"), *mask = input(s, "mask");
-        if (k == 1) mask = samba_where(samba_gt(mask, samba_number(s, 0.0f)), samba_number(s, -INFINITY),
-                                       samba_number(s, 0.0f));
+        if (k == 1)
+            mask = samba_where(samba_gt(mask, samba_number(s, 0.0f)), samba_number(s, -INFINITY),
+                               samba_number(s, 0.0f));
         samba_tensor *y = samba_softmax(samba_shift(samba_add(x, mask), 1.0f), 1);
         samba_program p = { .outputs = { y }, .inference = true };
         CHECK(samba_compile(s, &p));
@@ -206,12 +223,13 @@ static void masks(int threads)
         feed(samba_tensor_by_name(s, "mask"), k == 1 ? 1.0f : -INFINITY);
         if (k == 2) {
             float *values = (float *)calloc(ROWS * COLS, sizeof(float));
-            for (int i = 0; i < COLS; i++) values[5 * COLS + i] = -INFINITY;
+            for (int i = 0; i < COLS; i++)
+                values[5 * COLS + i] = -INFINITY;
             samba_write(mask, values);
             free(values);
             samba_run(s, 0);
             const float *row = samba_ok(s) ? samba_read(y) + 5 * COLS : NULL;
-            CHECK(!row || !isnan(row[0]));      // no softmax of ours makes a NaN of it, or it is named
+            CHECK(!row || !isnan(row[0])); // no softmax of ours makes a NaN of it, or it is named
             if (!row) CHECK(says(s, "softmax"));
         } else if (!samba_run(s, 0)) {
             printf("%s\n", samba_error(s));
@@ -222,7 +240,8 @@ static void masks(int threads)
     // inf - inf
     samba_session *s = opened(threads);
     samba_tensor *x = input(s, "x");
-    samba_program p = { .outputs = { half_minus_half(samba_shift(x, 0.0f)), samba_sub(x, x) }, .inference = true };
+    samba_program p = { .outputs = { half_minus_half(samba_shift(x, 0.0f)), samba_sub(x, x) },
+                        .inference = true };
     CHECK(samba_compile(s, &p));
     feed(x, INFINITY);
     expect(s, threads, samba_run(s, 0), (expected){ "sub", NULL, "FWD", BAD, NAN, false });
@@ -235,11 +254,13 @@ static void meant(int threads)
     samba_session *s = opened(threads);
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 70, 32));
     samba_tensor *mask = samba_zeros(s, "mask", SAMBA_BOOL, SAMBA_SHAPE(70, 70));
-    samba_tensor *q = samba_linear(x, "q", 32), *k = samba_linear(x, "k", 32), *v = samba_linear(x, "v", 32);
+    samba_tensor *q = samba_linear(x, "q", 32), *k = samba_linear(x, "k", 32),
+                 *v = samba_linear(x, "v", 32);
     samba_tensor *y = samba_scaled_dot_product_attention(q, k, v, mask, NULL);
     samba_tensor *padded = samba_pad(y, SAMBA_SHAPE(0, 1, 0), SAMBA_SHAPE(0, 0, 2), -INFINITY);
     padded = samba_max(samba_shift(padded, 1.0f), SAMBA_AXES(2), false);
-    samba_program p = { .loss = samba_mean(samba_mul(y, y), SAMBA_ALL_AXES, false), .outputs = { padded } };
+    samba_program p
+        = { .loss = samba_mean(samba_mul(y, y), SAMBA_ALL_AXES, false), .outputs = { padded } };
     p.optim.kind = SAMBA_SGD;
     CHECK(samba_compile(s, &p));
     if (!samba_run(s, 0) || !samba_run(s, 0)) {
@@ -251,7 +272,10 @@ static void meant(int threads)
 
 // ---- Training -----------------------------------------------------------------------------------
 
-typedef struct net { samba_session *s; samba_tensor *x, *loss; } net;
+typedef struct net {
+    samba_session *s;
+    samba_tensor *x, *loss;
+} net;
 
 static net training(int threads, samba_graphamp preset, samba_optim optim, int microbatches,
                     samba_mapping mapping)
@@ -262,7 +286,8 @@ static net training(int threads, samba_graphamp preset, samba_optim optim, int m
     samba_tensor *h = samba_gelu(samba_linear(samba_layernorm(n.x, "ln"), "fc1", 96));
     h = samba_linear(h, "fc2", 16);
     n.loss = samba_mean(samba_mul(h, h), SAMBA_ALL_AXES, false);
-    samba_program p = { .loss = n.loss, .optim = optim, .microbatches = microbatches, .mapping = mapping };
+    samba_program p
+        = { .loss = n.loss, .optim = optim, .microbatches = microbatches, .mapping = mapping };
     CHECK(samba_compile(n.s, &p));
     feed(n.x, 0.5f);
     return n;
@@ -287,16 +312,21 @@ static void kept(int threads)
     samba_tensor *row = samba_input(s, "row", SAMBA_I32, SAMBA_SHAPE(1));
     samba_program p = { .outputs = { samba_write_rows(cache, x, row) }, .inference = true };
     CHECK(samba_compile(s, &p));
-    CHECK(samba_write(x, (float[5]){ 1 }) && samba_write(row, (int32_t[1]){ 2 }) && samba_run(s, 0));
+    CHECK(samba_write(x, (float[5]){ 1 }) && samba_write(row, (int32_t[1]){ 2 })
+          && samba_run(s, 0));
     spoil(s, "cache", 31, NAN);
     expect(s, threads, samba_run(s, 0), (expected){ "write_rows", "cache", "FWD", 31, NAN, true });
     samba_close(s);
 
-    static const struct { samba_optim optim; const char *op, *state; } steps[] = {
+    static const struct {
+        samba_optim optim;
+        const char *op, *state;
+    } steps[] = {
         { { .kind = SAMBA_ADAMW, .lr = 1e-3f }, "adamw", "fc1__weight__exp_avg" },
         { { .kind = SAMBA_ADAMW, .lr = 1e-3f }, "adamw", "fc1__weight__exp_avg_sq" },
         { { .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f }, "sgd", "fc1__weight__momentum" },
     };
+
     for (int i = 0; i < 3; i++) {
         net n = training(threads, SAMBA_MP0, steps[i].optim, 1, SAMBA_MAPPING_SECTION);
         CHECK(samba_run(n.s, 0));
@@ -314,12 +344,13 @@ static void trainings(int threads)
 
     // What is right goes on, with the bits of a session that does not look.
     for (int k = 0; k < 4; k++) {
-        net a = training(threads, k == 1 ? SAMBA_MP4 : SAMBA_MP0, k == 2 ? sgd : adamw, k == 3 ? 2 : 1,
-                         SAMBA_MAPPING_SECTION);
+        net a = training(threads, k == 1 ? SAMBA_MP4 : SAMBA_MP0, k == 2 ? sgd : adamw,
+                         k == 3 ? 2 : 1, SAMBA_MAPPING_SECTION);
         net b = training(1, k == 1 ? SAMBA_MP4 : SAMBA_MP0, k == 2 ? sgd : adamw, k == 3 ? 2 : 1,
                          SAMBA_MAPPING_SECTION);
         samba_set_check_finite(b.s, false);
-        for (int i = 0; i < 3; i++) CHECK(samba_run(a.s, 0) && samba_run(b.s, 0));
+        for (int i = 0; i < 3; i++)
+            CHECK(samba_run(a.s, 0) && samba_run(b.s, 0));
         if (!samba_ok(a.s)) printf("%s\n", samba_error(a.s));
         CHECK(hash_weights(a.s, 0) == hash_weights(b.s, 0));
         samba_close(a.s);
@@ -332,7 +363,8 @@ static void trainings(int threads)
     net n = training(threads, SAMBA_MP0, wild, 1, SAMBA_MAPPING_SECTION);
     feed(n.x, 0.5f);
     bool ran = true;
-    for (int i = 0; i < 6 && ran; i++) ran = samba_run(n.s, 0);
+    for (int i = 0; i < 6 && ran; i++)
+        ran = samba_run(n.s, 0);
     CHECK(!ran && says(n.s, "makes"));
     samba_close(n.s);
 
@@ -356,11 +388,13 @@ static void trainings(int threads)
     // A parameter that holds a NaN already is named, and so is a second microbatch.
     n = training(threads, SAMBA_MP0, adamw, 1, SAMBA_MAPPING_SECTION);
     spoil(n.s, "fc1__weight", 77, NAN);
-    expect(n.s, threads, samba_run(n.s, 0), (expected){ "affine", "fc1__weight", "FWD", 77, NAN, true });
+    expect(n.s, threads, samba_run(n.s, 0),
+           (expected){ "affine", "fc1__weight", "FWD", 77, NAN, true });
     samba_close(n.s);
     n = training(threads, SAMBA_MP0, adamw, 2, SAMBA_MAPPING_SECTION);
     float *x = (float *)calloc(1, samba_bytes(n.x));
-    CHECK(samba_bytes(n.x) == sizeof(float) * ROWS * COLS * 2 || samba_bytes(n.x) == sizeof(float) * ROWS * COLS);
+    CHECK(samba_bytes(n.x) == sizeof(float) * ROWS * COLS * 2
+          || samba_bytes(n.x) == sizeof(float) * ROWS * COLS);
     x[samba_bytes(n.x) / sizeof(float) - 1] = NAN;
     samba_write(n.x, x);
     free(x);
@@ -382,7 +416,8 @@ static void trainings(int threads)
 
     // mapping spatial, and the optimizer's own division
     n = training(threads, SAMBA_MP0, wild, 1, SAMBA_MAPPING_SPATIAL);
-    for (int i = 0, fine = 1; i < 6 && fine; i++) fine = samba_run(n.s, 0);
+    for (int i = 0, fine = 1; i < 6 && fine; i++)
+        fine = samba_run(n.s, 0);
     CHECK(!samba_ok(n.s) && samba_nonfinite(n.s, &q));
     samba_close(n.s);
 }
@@ -408,6 +443,7 @@ static void switched(void)
 }
 
 static int warnings;
+
 static void count(samba_log_level level, const char *text, void *user)
 {
     (void)user;

@@ -1,9 +1,10 @@
-// A thread may round in another direction, flush subnormals or trap. No bit of samba.h may depend on
-// that, and the thread gets its mode and its exception flags back from each call.
+// A thread may round in another direction, flush subnormals or trap. No bit of samba.h may depend
+// on that, and the thread gets its mode and its exception flags back from each call.
 //     cc -O2 -I. tests/core/float_mode.c -lm -pthread -o float_mode && ./float_mode
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <fenv.h>
 #include <stdlib.h>
@@ -11,12 +12,22 @@
 
 #if defined(__SSE2_MATH__) || defined(__x86_64__)
 enum { NEAREST = 0x1f80, UPWARD = 0x5f80, DOWNWARD = 0x3f80, TO_ZERO = 0x7f80, FLUSH = 0x9fc0 };
+
 enum { TRAPS = 0x0000 };
-static const struct { const char *name; unsigned mode; } modes[] = {
-    { "the default", NEAREST }, { "upward", UPWARD }, { "downward", DOWNWARD },
-    { "to zero", TO_ZERO }, { "flush to zero", FLUSH }, { "traps", TRAPS },
+
+static const struct {
+    const char *name;
+    unsigned mode;
+} modes[] = {
+    { "the default", NEAREST }, { "upward", UPWARD },       { "downward", DOWNWARD },
+    { "to zero", TO_ZERO },     { "flush to zero", FLUSH }, { "traps", TRAPS },
 };
-static void set_mode(unsigned mode) { __asm__ volatile("ldmxcsr %0" : : "m"(mode) : "memory"); }
+
+static void set_mode(unsigned mode)
+{
+    __asm__ volatile("ldmxcsr %0" : : "m"(mode) : "memory");
+}
+
 static unsigned get_mode(void)
 {
     unsigned mode;
@@ -25,15 +36,23 @@ static unsigned get_mode(void)
 }
 #else
 enum { NEAREST = FE_TONEAREST, UPWARD = FE_UPWARD };
-static const struct { const char *name; unsigned mode; } modes[] = {
-    { "the default", FE_TONEAREST }, { "upward", FE_UPWARD }, { "downward", FE_DOWNWARD },
+
+static const struct {
+    const char *name;
+    unsigned mode;
+} modes[] = {
+    { "the default", FE_TONEAREST },
+    { "upward", FE_UPWARD },
+    { "downward", FE_DOWNWARD },
     { "to zero", FE_TOWARDZERO },
 };
+
 static void set_mode(unsigned mode)
 {
     feclearexcept(FE_ALL_EXCEPT);
     fesetround((int)mode);
 }
+
 static unsigned get_mode(void)
 {
     return (unsigned)fegetround() | (fetestexcept(FE_ALL_EXCEPT) ? 1u << 31 : 0u);
@@ -41,8 +60,8 @@ static unsigned get_mode(void)
 #endif
 enum { N_MODES = sizeof modes / sizeof *modes };
 
-static unsigned callers = NEAREST;      // the mode in which samba.h is called
-static uint64_t sum;                    // of all that came out of a story
+static unsigned callers = NEAREST; // the mode in which samba.h is called
+static uint64_t sum;               // of all that came out of a story
 
 // Runs a statement in the caller's mode, which it must leave as it is, flags and all.
 #define IN_MODE(statement) \
@@ -57,7 +76,8 @@ static uint64_t sum;                    // of all that came out of a story
 
 static void take(const void *bytes, size_t size)
 {
-    for (size_t i = 0; i < size; i++) sum = (sum ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < size; i++)
+        sum = (sum ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
 }
 
 static void take_tensor(samba_tensor *t)
@@ -71,53 +91,68 @@ static void take_tensor(samba_tensor *t)
 
 static void take_file(const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    uint8_t bytes[4096];
-    size_t n = 0;
-    CHECK(f != NULL);
-    while (f && (n = fread(bytes, 1, sizeof bytes, f)) > 0) take(bytes, n);
-    if (f) fclose(f);
+    size_t size;
+    void *bytes = read_whole(path, &size);
+    CHECK(bytes != NULL);
+    if (bytes) take(bytes, size);
+    free(bytes);
 }
 
 // An op that leaves another mode behind, in whatever thread it runs.
 static void rude_kernel(const samba_args *a)
 {
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = a->in[0][i] * 1.1f;
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = a->in[0][i] * 1.1f;
     set_mode(UPWARD);
 }
+
 static void rude_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->in[0].shape);
     w->flops = 64 * w->units[0];
 }
-static const samba_op rude = { .name = "rude", .wire = 0x9001,
-                               .signature = "*->*", .work = rude_work, .kernel = rude_kernel };
+
+static const samba_op rude = {
+    .name = "rude", .wire = 0x9001, .signature = "*->*", .work = rude_work, .kernel = rude_kernel
+};
 
 static void rude_event(const char *name, int32_t id, bool begins, void *user)
 {
-    (void)name, (void)begins, (void)user;
-    if (id >= 0) set_mode(UPWARD);      // within a run
+    (void)name;
+    (void)begins;
+    (void)user;
+    if (id >= 0) set_mode(UPWARD); // within a run
 }
+
 static void rude_node(int32_t node, const char *name, const samba_op *op, const samba_args *args,
                       bool begins, void *user)
 {
-    (void)node, (void)name, (void)op, (void)args, (void)begins, (void)user;
+    (void)node;
+    (void)name;
+    (void)op;
+    (void)args;
+    (void)begins;
+    (void)user;
     set_mode(UPWARD);
 }
 
 enum { N = 40000, ROWS = 8, IN = 24, OUT = 5 };
+
 static float wide[N], image[ROWS * IN];
 static int32_t label[ROWS];
-static char pef[300], checkpoint[300];  // named after the program
+static char pef[300], checkpoint[300]; // named after the program
 
 static void fill_data(void)
 {
-    for (int i = 0; i < N; i++) wide[i] = i % 3 ? (float)i * 1e-42f : (float)i * 0.37f;
-    for (int i = 0; i < ROWS * IN; i++) image[i] = (float)(i * 37 % 101) * 0.013f - 0.6f;
-    for (int i = 0; i < ROWS; i++) label[i] = i % OUT;
+    for (int i = 0; i < N; i++)
+        wide[i] = i % 3 ? (float)i * 1e-42f : (float)i * 0.37f;
+    for (int i = 0; i < ROWS * IN; i++)
+        image[i] = (float)(i * 37 % 101) * 0.013f - 0.6f;
+    for (int i = 0; i < ROWS; i++)
+        label[i] = i % OUT;
 }
 
-// ---- What is computed at once --------------------------------------------------------------------
+// ---- What is computed at once -------------------------------------------------------------------
 
 static void eager(const samba_desc *desc)
 {
@@ -132,7 +167,8 @@ static void eager(const samba_desc *desc)
     IN_MODE(y = samba_apply(s, "rude", &x, 1, NULL, 0));
     IN_MODE(y = samba_tanh(samba_scale(y, 0.7f)));
     take_tensor(y);
-    IN_MODE(y = samba_sum(samba_softmax(samba_reshape(x, SAMBA_SHAPE(200, 200)), 1), SAMBA_AXES(0), 0));
+    IN_MODE(
+        y = samba_sum(samba_softmax(samba_reshape(x, SAMBA_SHAPE(200, 200)), 1), SAMBA_AXES(0), 0));
     take_tensor(y);
     IN_MODE(y = samba_randn(s, "noise", SAMBA_SHAPE(999)));
     take_tensor(y);
@@ -149,7 +185,7 @@ static void eager(const samba_desc *desc)
     IN_MODE(CHECK(samba_close(s) == 1));
 }
 
-// ---- A training, its files, and the device half --------------------------------------------------
+// ---- A training, its files, and the device half -------------------------------------------------
 
 typedef struct net {
     samba_session *s;
@@ -198,8 +234,11 @@ static void train(const samba_desc *desc)
     take_file(checkpoint);
     IN_MODE(CHECK(samba_restore(n.s, checkpoint)));
     samba_tensor *const outputs[] = { n.y };
-    samba_run_desc eval = { .types = { SAMBA_FWD }, .outputs = outputs, .n_outputs = 1,
-                            .eval = true, .running_stats = true };
+    samba_run_desc eval = { .types = { SAMBA_FWD },
+                            .outputs = outputs,
+                            .n_outputs = 1,
+                            .eval = true,
+                            .running_stats = true };
     IN_MODE(CHECK(samba_run_with(n.s, &eval)));
     take_tensor(n.y);
     IN_MODE(CHECK(samba_load(n.s, checkpoint, NULL)));
@@ -227,9 +266,7 @@ static void run_runtime(void)
 {
     static uint64_t file[1 << 15], memory[1 << 19];
     char why[300] = "";
-    FILE *f = fopen(checkpoint, "rb");
-    size_t size = f ? fread(file, 1, sizeof file, f) : 0, need = 0;
-    if (f) fclose(f);
+    size_t size = read_into(checkpoint, file, sizeof file), need = 0;
     IN_MODE(need = samba_runtime_bytes(file, size, why, sizeof why));
     CHECK(need > 0 && need <= sizeof memory);
     samba_runtime *rt = NULL;
@@ -290,11 +327,12 @@ static void test_infinite_loss(void)
         for (int nan = 0; nan < 2; nan++) {
             samba_session *s = samba_open(&(samba_desc){ .quiet = true });
             samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1));
-            samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(1), (samba_init){ SAMBA_INIT_CONSTANT, 1, 0 });
+            samba_tensor *w
+                = samba_param(s, "w", SAMBA_SHAPE(1), (samba_init){ SAMBA_INIT_CONSTANT, 1, 0 });
             samba_tensor *loss = samba_sum(samba_mul(x, w), SAMBA_ALL_AXES, false);
             samba_program p = { .loss = loss, .optim = { .kind = SAMBA_SGD } };
             CHECK(samba_compile(s, &p));
-            const uint32_t bits = nan ? 0x7f800001u : 0x7f800000u;      // a signaling NaN, too
+            const uint32_t bits = nan ? 0x7f800001u : 0x7f800000u; // a signaling NaN, too
             float value[1];
             CHECK(samba_write(x, &bits));
             callers = modes[k].mode;

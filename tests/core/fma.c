@@ -11,7 +11,7 @@
 
 static uint64_t state = 88172645463325252u;
 
-static uint64_t random_bits(void)       // xorshift64, Marsaglia 2003
+static uint64_t random_bits(void) // xorshift64, Marsaglia 2003
 {
     state ^= state << 13;
     state ^= state >> 7;
@@ -27,7 +27,7 @@ static float with_exponent(uint32_t bits, int exponent)
     return samba__bits_float((bits & 0x807fffffu) | (uint32_t)exponent << 23);
 }
 
-// ---- Cases: one of nine kinds --------------------------------------------------------------------
+// ---- Cases: one of nine kinds -------------------------------------------------------------------
 
 static void make_case(float x[3])
 {
@@ -38,40 +38,41 @@ static void make_case(float x[3])
     x[1] = samba__bits_float(b);
     x[2] = samba__bits_float(c);
     switch (random_bits() % 9) {
-    case 0: break;                                              // any bits
-    case 1:                                                     // terms that overlap
+    case 0:
+        break; // any bits
+    case 1:    // terms that overlap
         x[2] = with_exponent(c, ea + eb - 127 + spread);
         break;
-    case 2:                                                     // what a rounded product loses
+    case 2: // what a rounded product loses
         x[2] = -(x[0] * x[1]);
         break;
-    case 3:                                                     // the product is subnormal
+    case 3: // the product is subnormal
         x[0] = with_exponent(a, ea % 127);
         x[1] = with_exponent(b, 100 - ea % 127 + spread);
         x[2] = with_exponent(c, (int)(more >> 9 & 3) * 8);
         break;
-    case 4:                                                     // few bits: middles are met
+    case 4: // few bits: middles are met
         x[0] = samba__bits_float(a & 0xfffff000u);
         x[1] = samba__bits_float(b & 0xfffff000u);
         x[2] = with_exponent(c & 0xff800001u, ea + eb - 127 - (int)(more >> 9 & 63));
         break;
-    case 5:                                                     // the same near 1
+    case 5: // the same near 1
         x[0] = with_exponent(a & 0xfffff000u, 127);
         x[1] = with_exponent(b & 0xfffff000u, 127);
         x[2] = with_exponent(c & 0x80000001u, (int)(more >> 9 & 127));
         break;
-    case 6:                                                     // a middle between subnormals
-        a = (a & 0x80000000u) | (b & (more & 1 ? 1023 : 7));    // (1 - k) (1 + k): just below 1
+    case 6:                                                  // a middle between subnormals
+        a = (a & 0x80000000u) | (b & (more & 1 ? 1023 : 7)); // (1 - k) (1 + k): just below 1
         x[0] = with_exponent((a & 0x80000000u) | (0x800000u - (a & 1023) * 2), 51);
         x[1] = with_exponent((b & 0x80000000u) | (a & 1023), 53 - (int)(more >> 9 & 3));
         x[2] = with_exponent(c, (int)(more >> 12 & 1));
         break;
-    case 7:                                                     // a middle, nearly
+    case 7: // a middle, nearly
         x[1] = with_exponent(b, 127);
         x[0] = 2.0f / x[1];
         x[2] = with_exponent(c, 128 + 24);
         break;
-    default:                                                    // ends of the scale
+    default: // ends of the scale
         x[more >> 3 & 1] = with_exponent(a, more >> 9 & 1 ? 254 : 255);
         if (more >> 10 & 1) x[2] = with_exponent(c & 0x80000000u, more >> 11 & 1 ? 255 : 0);
         if (more >> 12 & 1) x[0] = with_exponent(a & 0x80000000u, 0);
@@ -86,10 +87,9 @@ static bool same(float x, float y)
 static void report(const char *which, const float x[3], float got, float expected)
 {
     if (test_bad++ < 5)
-        printf("%s(%08x, %08x, %08x) = %08x, not %08x\n", which,
-               (unsigned)samba__float_bits(x[0]), (unsigned)samba__float_bits(x[1]),
-               (unsigned)samba__float_bits(x[2]), (unsigned)samba__float_bits(got),
-               (unsigned)samba__float_bits(expected));
+        printf("%s(%08x, %08x, %08x) = %08x, not %08x\n", which, (unsigned)samba__float_bits(x[0]),
+               (unsigned)samba__float_bits(x[1]), (unsigned)samba__float_bits(x[2]),
+               (unsigned)samba__float_bits(got), (unsigned)samba__float_bits(expected));
 }
 
 static void compare(long cases, float (*expected)(float, float, float))
@@ -107,24 +107,32 @@ static void compare(long cases, float (*expected)(float, float, float))
     }
 }
 
-// ---- What is compared with ------------------------------------------------------------------------
+// ---- What is compared with ----------------------------------------------------------------------
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("fma"), noinline)) static float instruction(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);
 }
+
 static bool has_instruction(void)
 {
     __builtin_cpu_init();
     return __builtin_cpu_supports("fma") != 0;
 }
 #else
-static float instruction(float a, float b, float c) { return samba__fma(a, b, c); }
-static bool has_instruction(void) { return SAMBA__FMA == SAMBA__FMA_INSTRUCTION; }
+static float instruction(float a, float b, float c)
+{
+    return samba__fma(a, b, c);
+}
+
+static bool has_instruction(void)
+{
+    return SAMBA__FMA == SAMBA__FMA_INSTRUCTION;
+}
 #endif
 
-// ---- The self-test ---------------------------------------------------------------------------------
+// ---- The self-test ------------------------------------------------------------------------------
 
 // The rows tell apart what is wrong elsewhere: rounding twice, and a rounded product.
 static void rows_tell_apart(void)
@@ -144,9 +152,9 @@ static void rows_tell_apart(void)
     test_end("the self-test's rows");
 }
 
-// The self-test tells another direction of rounding, and subnormals that are flushed. A session opens
-// all the same, for it sets its own mode: tests/core/float_mode.c. Where samba.h does not know the
-// register of the mode, it refuses.
+// The self-test tells another direction of rounding, and subnormals that are flushed. A session
+// opens all the same, for it sets its own mode: tests/core/float_mode.c. Where samba.h does not
+// know the register of the mode, it refuses.
 static void expect_notice(const char *word)
 {
     const char *wrong = samba__find_wrong_arithmetic();
@@ -175,9 +183,9 @@ static void other_modes(void)
 #endif
 #if SAMBA__X86
     unsigned mode = _mm_getcsr();
-    _mm_setcsr(mode | 0x8000u);         // FTZ
+    _mm_setcsr(mode | 0x8000u); // FTZ
     expect_notice("subnormal");
-    _mm_setcsr(mode | 0x0040u);         // DAZ
+    _mm_setcsr(mode | 0x0040u); // DAZ
     expect_notice("subnormal");
     _mm_setcsr(mode);
 #endif

@@ -25,7 +25,7 @@ static int groups_called(const samba_session *s, const char *want)
 {
     char text[400];
     int n = 0;
-    for (uint32_t i = 0; i < s->rt->pef.n_nodes; ) {
+    for (uint32_t i = 0; i < s->rt->pef.n_nodes;) {
         i += group_at(s->rt, i, text, sizeof text);
         n += strcmp(text, want) == 0;
     }
@@ -72,6 +72,7 @@ static void test_found(void)
 enum { VALUES = 24 };
 
 static uint32_t state;
+
 static uint32_t choice(uint32_t n)
 {
     state = state * 1664525u + 1013904223u;
@@ -87,18 +88,30 @@ static samba_tensor *random_op(samba_tensor **v, int n, int32_t columns, int num
     char name[32];
     snprintf(name, sizeof name, "layer%d", number);
     switch (choice(12)) {
-    case 0: return samba_add(a, b);
-    case 1: return samba_mul(b, samba_param(s, name, SAMBA_SHAPE(columns), scattered));
-    case 2: return samba_tanh(b);
-    case 3: return samba_layernorm(b, name);
-    case 4: return samba_softmax(b, -1);
-    case 5: return samba_linear(b, name, columns);
-    case 6: return samba_gelu(b);
-    case 7: return samba_where(samba_gt(a, b), a, b);
-    case 8: return samba_dropout(b, name, 0.3f);
-    case 9: return samba_reshape(samba_sigmoid(b), b->shape);
-    case 10: return samba_sub(b, samba_mean(a, SAMBA_AXES(1), true));
-    default: return samba_rmsnorm(samba_add(a, b), name);
+    case 0:
+        return samba_add(a, b);
+    case 1:
+        return samba_mul(b, samba_param(s, name, SAMBA_SHAPE(columns), scattered));
+    case 2:
+        return samba_tanh(b);
+    case 3:
+        return samba_layernorm(b, name);
+    case 4:
+        return samba_softmax(b, -1);
+    case 5:
+        return samba_linear(b, name, columns);
+    case 6:
+        return samba_gelu(b);
+    case 7:
+        return samba_where(samba_gt(a, b), a, b);
+    case 8:
+        return samba_dropout(b, name, 0.3f);
+    case 9:
+        return samba_reshape(samba_sigmoid(b), b->shape);
+    case 10:
+        return samba_sub(b, samba_mean(a, SAMBA_AXES(1), true));
+    default:
+        return samba_rmsnorm(samba_add(a, b), name);
     }
 }
 
@@ -111,16 +124,22 @@ static uint64_t trained(uint32_t seed, int threads, bool portable, int *behind)
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(rows, columns));
     samba_tensor *v[VALUES] = { samba_linear(x, "first", columns) };
     int n = 1, last = 4 + (int)choice(VALUES - 4);
-    for (; n < last; n++) v[n] = random_op(v, n, columns, n);
+    for (; n < last; n++)
+        v[n] = random_op(v, n, columns, n);
     samba_tensor *square = samba_mul(v[n - 1], v[n - 1]), *middle = v[n / 2];
     samba_program p = { .loss = samba_mean(square, SAMBA_ALL_AXES, false) };
     p.outputs[0] = middle;
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.01f };
     CHECK(samba_compile(s, &p));
     *behind = ops_behind_others(s);
-    for (uint32_t i = 0; threads == 0 && i < s->rt->pef.n_nodes; i++) s->rt->steps[i].group = 1;
+    for (uint32_t i = 0; threads == 0 && i < s->rt->pef.n_nodes; i++)
+        s->rt->steps[i].group = 1;
     CHECK(samba_run(s, 0) && samba_run(s, 0));
-    if (!samba_ok(s)) return printf("%s\n", samba_error(s)), samba_close(s), 0;
+    if (!samba_ok(s)) {
+        printf("%s\n", samba_error(s));
+        samba_close(s);
+        return 0;
+    }
     uint64_t hash = samba__hash(samba_read(p.loss), 4, 0);
     hash = samba__hash(samba_read(middle), samba_bytes(middle), hash);
     hash = hash_weights(s, hash);
@@ -149,17 +168,22 @@ static void test_same_bits(void)
 // A product, and an op from whole rows to whole rows behind it.
 static samba_tensor *one_wide(samba_tensor *x, bool batched, int op)
 {
-    samba_tensor *column = samba_reshape(samba_param(x->session, "column", SAMBA_SHAPE(2),
-                                                     (samba_init){ SAMBA_INIT_NORMAL, 0, 1 }),
-                                         SAMBA_SHAPE(2, 1));
+    samba_tensor *column = samba_reshape(
+        samba_param(x->session, "column", SAMBA_SHAPE(2), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 }),
+        SAMBA_SHAPE(2, 1));
     samba_tensor *y = batched ? samba_matmul(samba_reshape(x, SAMBA_SHAPE(64, 1, 2)), column)
                               : samba_matmul(x, column);
     switch (op) {
-    case 0: return samba_softmax(y, -1);
-    case 1: return samba_log_softmax(y, -1);
-    case 2: return samba_layernorm(y, "norm");
-    case 3: return samba_rms_normalize(y, NULL, 1e-5f);
-    default: return samba_relu(samba_rms_normalize(y, NULL, 1e-5f));
+    case 0:
+        return samba_softmax(y, -1);
+    case 1:
+        return samba_log_softmax(y, -1);
+    case 2:
+        return samba_layernorm(y, "norm");
+    case 3:
+        return samba_rms_normalize(y, NULL, 1e-5f);
+    default:
+        return samba_relu(samba_rms_normalize(y, NULL, 1e-5f));
     }
 }
 
@@ -167,7 +191,8 @@ static void read_one_wide(bool compiled, bool batched, int op, float y[64])
 {
     samba_session *s = samba_open(NULL);
     float x[128];
-    for (int i = 0; i < 128; i++) x[i] = (float)(i * 37 % 101) / 50.0f - 1.0f;
+    for (int i = 0; i < 128; i++)
+        x[i] = (float)(i * 37 % 101) / 50.0f - 1.0f;
     samba_set_tracing(s, compiled);
     samba_tensor *input = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(64, 2), x);
     samba_tensor *result = one_wide(input, batched, op);

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 
 enum { KC = SAMBA_GEMM_KC, MC = SAMBA_GEMM_MC, NC = SAMBA_GEMM_NC, FEW = 40 };
-static const float untouched = 12345.0f;        // between the rows of C
+
+static const float untouched = 12345.0f; // between the rows of C
 
 static uint64_t n_drawn;
 
-static int draw(int n)                          // 0 ... n - 1
+static int draw(int n) // 0 ... n - 1
 {
     uint32_t bits[4];
     samba__philox(2024, n_drawn++, 0, bits);
@@ -30,7 +31,8 @@ static float *numbers(int64_t n)
     return x;
 }
 
-// An operand of rows x cols numbers: row by row (way 0, 1), column by column (2, 3), or with gaps both ways.
+// An operand of rows x cols numbers: row by row (way 0, 1), column by column (2, 3), or with gaps
+// both ways.
 static float *operand(int64_t rows, int64_t cols, int way, int64_t *row, int64_t *col)
 {
     int gap = draw(2) * draw(9);
@@ -45,7 +47,7 @@ static uint16_t *halves(float *b, int64_t n, samba_dtype type)
     uint16_t *half = (uint16_t *)malloc((size_t)n * sizeof *half);
     CHECK(half);
     for (int64_t i = 0; half && i < n; i++) {
-        float value = type == SAMBA_F16 ? ldexpf(b[i], -8) : b[i];      // below its largest number
+        float value = type == SAMBA_F16 ? ldexpf(b[i], -8) : b[i]; // below its largest number
         samba__store(&half[i], &value, type, 1);
         samba__load(&b[i], &half[i], type, 1);
     }
@@ -69,8 +71,8 @@ static void gemm_naive(const samba__gemm *g)
     }
 }
 
-// Tiles in pieces, the last ones first: they know nothing of each other. Sometimes all that are left
-// at once: they are computed as large rectangles.
+// Tiles in pieces, the last ones first: they know nothing of each other. Sometimes all that are
+// left at once: they are computed as large rectangles.
 static void run_backwards(const samba__gemm *g, float *local, int isa)
 {
     for (int64_t end = samba__gemm_tiles(g->m, g->n, g->k); end > 0;) {
@@ -86,22 +88,25 @@ static bool same_bits(const float *got, const float *want, const samba__gemm *g,
     for (int64_t i = 0; i < g->m * g->c_row; i++) {
         if (!memcmp(got + i, want + i, sizeof *got)) continue;
         printf("isa %d, (%d,%d) times (%d,%d): row %d, column %d is %.9g, not %.9g\n", isa,
-               (int)g->m, (int)g->k, (int)g->k, (int)g->n, (int)(i / g->c_row),
-               (int)(i % g->c_row), (double)got[i], (double)want[i]);
+               (int)g->m, (int)g->k, (int)g->k, (int)g->n, (int)(i / g->c_row), (int)(i % g->c_row),
+               (double)got[i], (double)want[i]);
         return false;
     }
     return true;
 }
 
-// X_WT: A row by row, B column by column, as a linear layer has them; DY_TX: A column by column, as the
-// gradient of its weights has it.
+// X_WT: A row by row, B column by column, as a linear layer has them; DY_TX: A column by column, as
+// the gradient of its weights has it.
 enum kind { ANY, X_WT, DY_TX };
+
 static void check_kind(int64_t m, int64_t n, int64_t k, enum kind kind)
 {
     bool x_wT = kind == X_WT;
     samba__gemm g;
     memset(&g, 0, sizeof g);
-    g.m = m, g.n = n, g.k = k;
+    g.m = m;
+    g.n = n;
+    g.k = k;
     g.c_row = n + draw(2) * draw(20);
     g.accumulate = !x_wT && draw(2) == 1;
     size_t size = (size_t)(m * g.c_row) * sizeof(float);
@@ -122,54 +127,81 @@ static void check_kind(int64_t m, int64_t n, int64_t k, enum kind kind)
         if (i % g.c_row >= n) start[i] = untouched;
     for (int isa = -1; ready && isa <= samba__best_isa(); isa++) {
         g.c = isa < 0 ? want : got;
-        g.b = isa < 0 || !half ? b : (const float *)(const void *)half, g.b_type = isa < 0 ? SAMBA_F32 : type;
+        g.b = isa < 0 || !half ? b : (const float *)(const void *)half;
+        g.b_type = isa < 0 ? SAMBA_F32 : type;
         memcpy(g.c, start, size);
-        if (isa < 0) gemm_naive(&g);
-        else run_backwards(&g, local, isa);
-        if (x_wT && isa >= 0) {         // 14 to 16 rows fill a panel of 16 columns
+        if (isa < 0)
+            gemm_naive(&g);
+        else
+            run_backwards(&g, local, isa);
+        if (x_wT && isa >= 0) { // 14 to 16 rows fill a panel of 16 columns
             const samba__gemm_set *set = samba__gemm_set_of(isa);
             bool filled = m >= 28 || (set->nr == 16 && m >= 14 && m <= 16);
             CHECK(samba__better_transposed(set, &g, m, n) == filled);
         }
         if (isa >= 0) CHECK(same_bits(got, want, &g, isa));
     }
-    free(a), free(b), free(bias), free(row_bias), free(start), free(want), free(got), free(local), free(half);
+    free(a);
+    free(b);
+    free(bias);
+    free(row_bias);
+    free(start);
+    free(want);
+    free(got);
+    free(local);
+    free(half);
 }
 
-static void check_product(int64_t m, int64_t n, int64_t k) { check_kind(m, n, k, ANY); }
+static void check_product(int64_t m, int64_t n, int64_t k)
+{
+    check_kind(m, n, k, ANY);
+}
 
 // Strips and panels that are not full, sums of nothing.
 static void test_small(void)
 {
-    for (int i = 0; i < 1500; i++) check_product(1 + draw(FEW), 1 + draw(FEW), draw(FEW));
+    for (int i = 0; i < 1500; i++)
+        check_product(1 + draw(FEW), 1 + draw(FEW), draw(FEW));
 }
 
 // A dimension of one or two blocks, a little less or more.
-static int about(int block) { return (1 + draw(2)) * block - 9 + draw(19); }
+static int about(int block)
+{
+    return (1 + draw(2)) * block - 9 + draw(19);
+}
 
 static void test_many_steps(void)
 {
-    for (int i = 0; i < 40; i++) check_product(1 + draw(FEW), 1 + draw(FEW), about(KC));
+    for (int i = 0; i < 40; i++)
+        check_product(1 + draw(FEW), 1 + draw(FEW), about(KC));
 }
+
 static void test_many_rows(void)
 {
-    for (int i = 0; i < 40; i++) check_product(about(MC), 1 + draw(FEW), 1 + draw(FEW));
+    for (int i = 0; i < 40; i++)
+        check_product(about(MC), 1 + draw(FEW), 1 + draw(FEW));
 }
+
 static void test_many_columns(void)
 {
-    for (int i = 0; i < 40; i++) check_product(1 + draw(FEW), about(NC), 1 + draw(FEW));
+    for (int i = 0; i < 40; i++)
+        check_product(1 + draw(FEW), about(NC), 1 + draw(FEW));
 }
+
 static void test_large(void)
 {
     check_product(about(MC), about(NC), FEW);
     check_product(FEW, about(NC), about(KC));
     check_product(about(MC), FEW, about(KC));
 }
+
 // Rows of A a multiple of 4 KiB apart, most of the time without a gap: many panels, several strips.
 static void test_far_rows(void)
 {
-    for (int i = 0; i < 12; i++) check_product(9 + draw(FEW), NC - draw(FEW), 1024);
-    for (int i = 0; i < 12; i++) check_product(97 + draw(60), NC - draw(FEW), 1024);
+    for (int i = 0; i < 12; i++)
+        check_product(9 + draw(FEW), NC - draw(FEW), 1024);
+    for (int i = 0; i < 12; i++)
+        check_product(97 + draw(60), NC - draw(FEW), 1024);
 }
 
 // With 32, 64, 96 or 128 rows of x, or a few less, the rows of w are those of the strips.
@@ -180,7 +212,8 @@ static void test_turned(void)
         check_kind(m, 2 * m + draw(120), 1 + draw(i % 4 ? 60 : KC + 40), X_WT);
     }
     check_kind(32, MC + 40, 2 * KC + 3, X_WT);
-    for (int m = 13; m <= 17; m++) check_kind(m, 40 + draw(90), KC + draw(2 * KC), X_WT);
+    for (int m = 13; m <= 17; m++)
+        check_kind(m, 40 + draw(90), KC + draw(2 * KC), X_WT);
 }
 
 // With few columns A is read where it lies, with many it is packed into strips; of all heights.
@@ -196,9 +229,11 @@ static void test_transposed(void)
 // Several blocks of k and many rows: panels are kept, for all columns or for as many as fit.
 static void test_kept(void)
 {
-    for (int i = 0; i < 8; i++) check_product(97 + draw(120), 1 + draw(90), about(2 * KC));
+    for (int i = 0; i < 8; i++)
+        check_product(97 + draw(120), 1 + draw(90), about(2 * KC));
     check_product(100, NC + NC / 2, KC + KC / 2 + 9);
-    for (int i = 0; i < 4; i++) check_product(97 + draw(60), 1 + draw(90), about(4 * KC));      // long ones
+    for (int i = 0; i < 4; i++)
+        check_product(97 + draw(60), 1 + draw(90), about(4 * KC)); // long ones
     check_product(100, NC, 2 * KC + 9);
     check_kind(1024, NC, 2 * KC + 9, DY_TX);
 }

@@ -8,9 +8,10 @@
 #include "tests/lib/test.h"
 #include <math.h>
 
-static const double step = 1e-5;                // of the difference quotients
-static const double value_rtol = 1.2e-7;        // goldens are rounded to f32
+static const double step = 1e-5;         // of the difference quotients
+static const double value_rtol = 1.2e-7; // goldens are rounded to f32
 static const double golden_rtol = 1e-6, library_rtol = 1e-4;
+
 enum { N_DIRECTIONS = 3 };
 
 // ---- Tensors in double --------------------------------------------------------------------------
@@ -18,7 +19,7 @@ enum { N_DIRECTIONS = 3 };
 typedef struct ref_tensor {
     int ndim, dim[GOLDEN_MAX_DIMS];
     int64_t n;
-    double *v;                                  // NULL: absent
+    double *v; // NULL: absent
 } ref_tensor;
 
 typedef struct ref_case {
@@ -36,9 +37,20 @@ static double round_bits(double x, int p, int low, double max)
     return y > max ? (double)INFINITY : y < -max ? -(double)INFINITY : y;
 }
 
-static double to_f32(double x) { return round_bits(x, 24, -126, 3.4028234663852886e38); }
-static double to_bf16(double x) { return round_bits(x, 8, -126, 3.3895313892515355e38); }
-static double to_f16(double x) { return round_bits(x, 11, -14, 65504); }
+static double to_f32(double x)
+{
+    return round_bits(x, 24, -126, 3.4028234663852886e38);
+}
+
+static double to_bf16(double x)
+{
+    return round_bits(x, 8, -126, 3.3895313892515355e38);
+}
+
+static double to_f16(double x)
+{
+    return round_bits(x, 11, -14, 65504);
+}
 
 // Sign, exponent and fraction of a 16-bit float.
 static double from_half(unsigned h, int fraction_bits, int bias)
@@ -55,17 +67,28 @@ static double from_half(unsigned h, int fraction_bits, int bias)
 static double golden_value(const golden_tensor *t, size_t i)
 {
     switch ((samba_dtype)t->dtype) {
-    case SAMBA_F32: return (double)((const float *)t->data)[i];
-    case SAMBA_BF16: return from_half(((const uint16_t *)t->data)[i], 7, 127);
-    case SAMBA_F16: return from_half(((const uint16_t *)t->data)[i], 10, 15);
-    case SAMBA_I32: return ((const int32_t *)t->data)[i];
-    case SAMBA_I16: return ((const int16_t *)t->data)[i];
-    case SAMBA_I8: return ((const int8_t *)t->data)[i];
-    case SAMBA_U8: return ((const uint8_t *)t->data)[i];
-    case SAMBA_BOOL: return ((const uint8_t *)t->data)[i];
-    case SAMBA_I64: return (double)((const int64_t *)t->data)[i];
-    case SAMBA_U16: return ((const uint16_t *)t->data)[i];
-    case SAMBA_U32: return ((const uint32_t *)t->data)[i];
+    case SAMBA_F32:
+        return (double)((const float *)t->data)[i];
+    case SAMBA_BF16:
+        return from_half(((const uint16_t *)t->data)[i], 7, 127);
+    case SAMBA_F16:
+        return from_half(((const uint16_t *)t->data)[i], 10, 15);
+    case SAMBA_I32:
+        return ((const int32_t *)t->data)[i];
+    case SAMBA_I16:
+        return ((const int16_t *)t->data)[i];
+    case SAMBA_I8:
+        return ((const int8_t *)t->data)[i];
+    case SAMBA_U8:
+        return ((const uint8_t *)t->data)[i];
+    case SAMBA_BOOL:
+        return ((const uint8_t *)t->data)[i];
+    case SAMBA_I64:
+        return (double)((const int64_t *)t->data)[i];
+    case SAMBA_U16:
+        return ((const uint16_t *)t->data)[i];
+    case SAMBA_U32:
+        return ((const uint32_t *)t->data)[i];
     }
     return 0;
 }
@@ -73,7 +96,8 @@ static double golden_value(const golden_tensor *t, size_t i)
 static bool ref_alloc(ref_tensor *t, const golden_tensor *g)
 {
     t->ndim = g->ndim;
-    for (int i = 0; i < g->ndim; i++) t->dim[i] = g->dim[i];
+    for (int i = 0; i < g->ndim; i++)
+        t->dim[i] = g->dim[i];
     t->n = (int64_t)g->count;
     t->v = (double *)calloc(g->count, sizeof *t->v);
     return t->v != NULL;
@@ -81,8 +105,10 @@ static bool ref_alloc(ref_tensor *t, const golden_tensor *g)
 
 static void ref_free(ref_case *c)
 {
-    for (int i = 0; i < c->n_in; i++) free(c->in[i].v);
-    for (int i = 0; i < c->n_out; i++) free(c->out[i].v);
+    for (int i = 0; i < c->n_in; i++)
+        free(c->in[i].v);
+    for (int i = 0; i < c->n_out; i++)
+        free(c->out[i].v);
     memset(c, 0, sizeof *c);
 }
 
@@ -100,7 +126,8 @@ static bool ref_load(ref_case *c, const golden_case *g)
         for (size_t k = 0; fine && k < g->in[i].count; k++)
             c->in[i].v[k] = golden_value(&g->in[i], k);
     }
-    for (int i = 0; i < c->n_out; i++) fine = fine && ref_alloc(&c->out[i], &g->out[i]);
+    for (int i = 0; i < c->n_out; i++)
+        fine = fine && ref_alloc(&c->out[i], &g->out[i]);
     return fine;
 }
 
@@ -116,7 +143,8 @@ static void unravel(const ref_tensor *t, int64_t flat, int *at)
 static int64_t ravel(const ref_tensor *t, const int *at)
 {
     int64_t flat = 0;
-    for (int i = 0; i < t->ndim; i++) flat = flat * t->dim[i] + at[i];
+    for (int i = 0; i < t->ndim; i++)
+        flat = flat * t->dim[i] + at[i];
     return flat;
 }
 
@@ -129,7 +157,10 @@ static double broadcast(const ref_tensor *t, const int *at, int n)
     return t->v[flat];
 }
 
-static int attr_int(const ref_case *c, int i) { return (int)c->attr[i]; }
+static int attr_int(const ref_case *c, int i)
+{
+    return (int)c->attr[i];
+}
 
 static int attr_axis(const ref_case *c, int i, int ndim)
 {
@@ -138,12 +169,16 @@ static int attr_axis(const ref_case *c, int i, int ndim)
 }
 
 // Vectors along an axis: element k of vector v lies at first(v) + k * stride.
-typedef struct lines { int64_t n, stride; int len; } lines;
+typedef struct lines {
+    int64_t n, stride;
+    int len;
+} lines;
 
 static lines lines_of(const ref_tensor *t, int axis)
 {
     lines l = { 1, 1, t->dim[axis] };
-    for (int i = axis + 1; i < t->ndim; i++) l.stride *= t->dim[i];
+    for (int i = axis + 1; i < t->ndim; i++)
+        l.stride *= t->dim[i];
     l.n = t->n / l.len;
     return l;
 }
@@ -153,7 +188,7 @@ static int64_t line_at(const lines *l, int64_t line, int k)
     return (line / l->stride * l->len + k) * l->stride + line % l->stride;
 }
 
-// ---- Elementwise: the formulas of reference.h; and cast ------------------------------------------
+// ---- Elementwise: the formulas of reference.h; and cast -----------------------------------------
 
 static double cast_to(double x, samba_dtype dtype)
 {
@@ -213,7 +248,8 @@ static int64_t reduced_index(const ref_case *c, int64_t i)
 
 static void r_sum(ref_case *c)
 {
-    for (int64_t i = 0; i < c->in[0].n; i++) c->out[0].v[reduced_index(c, i)] += c->in[0].v[i];
+    for (int64_t i = 0; i < c->in[0].n; i++)
+        c->out[0].v[reduced_index(c, i)] += c->in[0].v[i];
 }
 
 static void r_mean(ref_case *c)
@@ -225,7 +261,8 @@ static void r_mean(ref_case *c)
 
 static void r_max(ref_case *c)
 {
-    for (int64_t i = 0; i < c->out[0].n; i++) c->out[0].v[i] = -(double)INFINITY;
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = -(double)INFINITY;
     for (int64_t i = 0; i < c->in[0].n; i++) {
         double *y = &c->out[0].v[reduced_index(c, i)];
         if (c->in[0].v[i] > *y) *y = c->in[0].v[i];
@@ -246,7 +283,8 @@ static void r_argmax(ref_case *c)
 
 static ref_tensor with_dim(ref_tensor t, int axis)
 {
-    for (int i = t.ndim++; i > axis; i--) t.dim[i] = t.dim[i - 1];
+    for (int i = t.ndim++; i > axis; i--)
+        t.dim[i] = t.dim[i - 1];
     t.dim[axis] = 1;
     return t;
 }
@@ -264,9 +302,11 @@ static void r_matmul(ref_case *c)
         unravel(&y, i, at);
         int row = at[n - 2], column = at[n - 1];
         for (int k = 0; k < a.dim[a.ndim - 1]; k++) {
-            at[n - 2] = row, at[n - 1] = k;
+            at[n - 2] = row;
+            at[n - 1] = k;
             double left = broadcast(&a, at, n);
-            at[n - 2] = k, at[n - 1] = column;
+            at[n - 2] = k;
+            at[n - 1] = column;
             y.v[i] += left * broadcast(&b, at, n);
         }
     }
@@ -288,7 +328,8 @@ static void r_affine(ref_case *c)
 // reshape, flatten, squeeze, unsqueeze: the elements stay where they are.
 static void r_same(ref_case *c)
 {
-    for (int64_t i = 0; i < c->out[0].n; i++) c->out[0].v[i] = c->in[0].v[i];
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = c->in[0].v[i];
 }
 
 static void r_transpose(ref_case *c)
@@ -308,7 +349,8 @@ static void r_permute(ref_case *c)
     int at[GOLDEN_MAX_DIMS], to[GOLDEN_MAX_DIMS] = { 0 };
     for (int64_t i = 0; i < c->in[0].n; i++) {
         unravel(&c->in[0], i, at);
-        for (int k = 0; k < c->in[0].ndim; k++) to[k] = at[attr_axis(c, k, c->in[0].ndim)];
+        for (int k = 0; k < c->in[0].ndim; k++)
+            to[k] = at[attr_axis(c, k, c->in[0].ndim)];
         c->out[0].v[ravel(&c->out[0], to)] = c->in[0].v[i];
     }
 }
@@ -316,7 +358,7 @@ static void r_permute(ref_case *c)
 static void r_slice(ref_case *c)
 {
     int at[GOLDEN_MAX_DIMS], axis = attr_axis(c, 0, c->in[0].ndim);
-    int begin = attr_axis(c, 1, c->in[0].dim[axis]);            // negative: from the end, too
+    int begin = attr_axis(c, 1, c->in[0].dim[axis]); // negative: from the end, too
     for (int64_t i = 0; i < c->out[0].n; i++) {
         unravel(&c->out[0], i, at);
         at[axis] = begin + at[axis] * attr_int(c, 3);
@@ -351,7 +393,8 @@ static void r_stack(ref_case *c)
 {
     lines l = lines_of(&c->out[0], attr_axis(c, 0, c->out[0].ndim));
     for (int64_t i = 0; i < l.n; i++) {
-        for (int k = 0; k < l.len; k++) c->out[0].v[line_at(&l, i, k)] = c->in[k].v[i];
+        for (int k = 0; k < l.len; k++)
+            c->out[0].v[line_at(&l, i, k)] = c->in[k].v[i];
     }
 }
 
@@ -377,10 +420,12 @@ static void r_gather(ref_case *c)
 static void r_pad(ref_case *c)
 {
     int at[GOLDEN_MAX_DIMS];
-    for (int64_t i = 0; i < c->out[0].n; i++) c->out[0].v[i] = c->attr[c->n_attr - 1];
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = c->attr[c->n_attr - 1];
     for (int64_t i = 0; i < c->in[0].n; i++) {
         unravel(&c->in[0], i, at);
-        for (int k = 0; k < c->in[0].ndim; k++) at[k] += attr_int(c, k);
+        for (int k = 0; k < c->in[0].ndim; k++)
+            at[k] += attr_int(c, k);
         c->out[0].v[ravel(&c->out[0], at)] = c->in[0].v[i];
     }
 }
@@ -392,8 +437,10 @@ static void r_log_softmax(ref_case *c)
     lines l = lines_of(&c->in[0], attr_axis(c, 0, c->in[0].ndim));
     for (int64_t i = 0; i < l.n; i++) {
         double max = -(double)INFINITY, sum = 0;
-        for (int k = 0; k < l.len; k++) max = fmax(max, c->in[0].v[line_at(&l, i, k)]);
-        for (int k = 0; k < l.len; k++) sum += exp(c->in[0].v[line_at(&l, i, k)] - max);
+        for (int k = 0; k < l.len; k++)
+            max = fmax(max, c->in[0].v[line_at(&l, i, k)]);
+        for (int k = 0; k < l.len; k++)
+            sum += exp(c->in[0].v[line_at(&l, i, k)] - max);
         for (int k = 0; k < l.len; k++) {
             int64_t at = line_at(&l, i, k);
             c->out[0].v[at] = c->in[0].v[at] - max - log(sum);
@@ -404,7 +451,8 @@ static void r_log_softmax(ref_case *c)
 static void r_softmax(ref_case *c)
 {
     r_log_softmax(c);
-    for (int64_t i = 0; i < c->out[0].n; i++) c->out[0].v[i] = exp(c->out[0].v[i]);
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = exp(c->out[0].v[i]);
 }
 
 static void r_layer_norm(ref_case *c)
@@ -413,8 +461,10 @@ static void r_layer_norm(ref_case *c)
     for (int64_t row = 0; row < c->in[0].n; row += n) {
         const double *x = c->in[0].v + row;
         double mean = 0, var = 0;
-        for (int k = 0; k < n; k++) mean += x[k] / n;
-        for (int k = 0; k < n; k++) var += (x[k] - mean) * (x[k] - mean) / n;
+        for (int k = 0; k < n; k++)
+            mean += x[k] / n;
+        for (int k = 0; k < n; k++)
+            var += (x[k] - mean) * (x[k] - mean) / n;
         for (int k = 0; k < n; k++) {
             double w = c->in[1].v ? c->in[1].v[k] : 1, b = c->in[2].v ? c->in[2].v[k] : 0;
             c->out[0].v[row + k] = (x[k] - mean) / sqrt(var + c->attr[0]) * w + b;
@@ -429,7 +479,8 @@ static void r_rms_norm(ref_case *c)
         const double *x = c->in[0].v + row;
         const double *w = c->in[1].v;
         double square = 0;
-        for (int k = 0; k < n; k++) square += x[k] * x[k] / n;
+        for (int k = 0; k < n; k++)
+            square += x[k] * x[k] / n;
         for (int k = 0; k < n; k++)
             c->out[0].v[row + k] = x[k] / sqrt(square + c->attr[0]) * (w ? w[k] : 1);
     }
@@ -438,11 +489,12 @@ static void r_rms_norm(ref_case *c)
 static void r_batch_norm(ref_case *c)
 {
     lines l = lines_of(&c->in[0], 1);
-    int64_t count = l.n;                        // values of a channel
+    int64_t count = l.n; // values of a channel
     for (int k = 0; k < l.len; k++) {
         double mean = 0, var = 0, momentum = c->attr[0];
         double old_mean = c->in[3].v[k], old_var = c->in[4].v[k];
-        for (int64_t i = 0; i < l.n; i++) mean += c->in[0].v[line_at(&l, i, k)] / (double)count;
+        for (int64_t i = 0; i < l.n; i++)
+            mean += c->in[0].v[line_at(&l, i, k)] / (double)count;
         for (int64_t i = 0; i < l.n; i++)
             var += pow(c->in[0].v[line_at(&l, i, k)] - mean, 2) / (double)count;
         bool train = c->attr[2] > 0;
@@ -450,7 +502,10 @@ static void r_batch_norm(ref_case *c)
         double unbiased = train ? var * (double)count / (double)(count - 1) : 0;
         c->out[1].v[k] = (1 - momentum) * old_mean + momentum * mean;
         c->out[2].v[k] = (1 - momentum) * old_var + momentum * unbiased;
-        if (!train) mean = old_mean, var = old_var;
+        if (!train) {
+            mean = old_mean;
+            var = old_var;
+        }
         for (int64_t i = 0; i < l.n; i++) {
             int64_t at = line_at(&l, i, k);
             double z = (c->in[0].v[at] - mean) / sqrt(var + c->attr[1]);
@@ -481,9 +536,12 @@ static double smoothed_loss(const ref_case *c, int64_t row, int n, int target)
 {
     const double *x = c->in[0].v + row * n;
     double max = x[0], sum = 0, uniform = 0, smoothing = c->attr[3];
-    for (int k = 1; k < n; k++) max = fmax(max, x[k]);
-    for (int k = 0; k < n; k++) sum += exp(x[k] - max);
-    for (int k = 0; k < n; k++) uniform -= (x[k] - max - log(sum)) / n;
+    for (int k = 1; k < n; k++)
+        max = fmax(max, x[k]);
+    for (int k = 0; k < n; k++)
+        sum += exp(x[k] - max);
+    for (int k = 0; k < n; k++)
+        uniform -= (x[k] - max - log(sum)) / n;
     return (1 - smoothing) * (max + log(sum) - x[target]) + smoothing * uniform;
 }
 
@@ -491,8 +549,16 @@ static double picked_loss(const ref_case *c, int64_t row, int n, int target)
 {
     return -c->in[0].v[row * n + target];
 }
-static void r_cross_entropy(ref_case *c) { reduce_loss(c, smoothed_loss); }
-static void r_nll(ref_case *c) { reduce_loss(c, picked_loss); }
+
+static void r_cross_entropy(ref_case *c)
+{
+    reduce_loss(c, smoothed_loss);
+}
+
+static void r_nll(ref_case *c)
+{
+    reduce_loss(c, picked_loss);
+}
 
 static void r_mse(ref_case *c)
 {
@@ -546,7 +612,10 @@ static void r_convolution(ref_case *c)
 }
 
 // What one window sees: sum, maximum and number of the elements inside; area counts padding, too.
-typedef struct window { double sum, max; int inside, area; } window;
+typedef struct window {
+    double sum, max;
+    int inside, area;
+} window;
 
 static window look(const ref_tensor *x, const int *at, const int *begin, const int *end,
                    const int *padding)
@@ -581,8 +650,15 @@ static void pool(ref_case *c, bool average)
     }
 }
 
-static void r_max_pool2d(ref_case *c) { pool(c, false); }
-static void r_avg_pool2d(ref_case *c) { pool(c, true); }
+static void r_max_pool2d(ref_case *c)
+{
+    pool(c, false);
+}
+
+static void r_avg_pool2d(ref_case *c)
+{
+    pool(c, true);
+}
 
 static void r_adaptive_avg_pool2d(ref_case *c)
 {
@@ -629,8 +705,10 @@ static void attention_row(const ref_case *c, bool mask_is_bool, const int *at, d
         if (c->attr[0] > 0 && s > at[n - 2]) p[s] = -(double)INFINITY;
         max = fmax(max, p[s]);
     }
-    for (int s = 0; s < s_len; s++) sum += p[s] = isinf(max) ? 0 : exp(p[s] - max);
-    for (int s = 0; s < s_len; s++) p[s] = sum > 0 ? p[s] / sum : 0;
+    for (int s = 0; s < s_len; s++)
+        sum += p[s] = isinf(max) ? 0 : exp(p[s] - max);
+    for (int s = 0; s < s_len; s++)
+        p[s] = sum > 0 ? p[s] / sum : 0;
 }
 
 static void attention(ref_case *c, bool mask_is_bool)
@@ -650,33 +728,62 @@ static void attention(ref_case *c, bool mask_is_bool)
     free(p);
 }
 
-static void r_attention(ref_case *c) { attention(c, false); }
-static void r_attention_bool(ref_case *c) { attention(c, true); }
+static void r_attention(ref_case *c)
+{
+    attention(c, false);
+}
+
+static void r_attention_bool(ref_case *c)
+{
+    attention(c, true);
+}
 
 // ---- The table ----------------------------------------------------------------------------------
 
 typedef struct reference {
     const char *op;
-    const ref_map *map;                         // an elementwise op, or
-    void (*any)(ref_case *c);                   // outputs come zeroed
+    const ref_map *map;       // an elementwise op, or
+    void (*any)(ref_case *c); // outputs come zeroed
 } reference;
 
 static const reference references[] = {
-    { "where", NULL, r_where }, { "cast", NULL, r_cast }, { "sum", NULL, r_sum },
-    { "mean", NULL, r_mean }, { "max", NULL, r_max }, { "argmax", NULL, r_argmax },
-    { "matmul", NULL, r_matmul }, { "affine", NULL, r_affine }, { "reshape", NULL, r_same },
-    { "flatten", NULL, r_same }, { "squeeze", NULL, r_same }, { "unsqueeze", NULL, r_same },
-    { "transpose", NULL, r_transpose }, { "permute", NULL, r_permute }, { "slice", NULL, r_slice },
-    { "split", NULL, r_split }, { "cat", NULL, r_cat }, { "stack", NULL, r_stack },
-    { "expand", NULL, r_expand }, { "gather", NULL, r_gather }, { "pad", NULL, r_pad },
-    { "softmax", NULL, r_softmax }, { "log_softmax", NULL, r_log_softmax },
-    { "layer_norm", NULL, r_layer_norm }, { "rms_norm", NULL, r_rms_norm },
-    { "batch_norm", NULL, r_batch_norm }, { "cross_entropy", NULL, r_cross_entropy },
-    { "nll", NULL, r_nll }, { "mse", NULL, r_mse }, { "convolution", NULL, r_convolution },
-    { "max_pool2d", NULL, r_max_pool2d }, { "avg_pool2d", NULL, r_avg_pool2d },
-    { "adaptive_avg_pool2d", NULL, r_adaptive_avg_pool2d }, { "lookup", NULL, r_lookup },
+    { "where", NULL, r_where },
+    { "cast", NULL, r_cast },
+    { "sum", NULL, r_sum },
+    { "mean", NULL, r_mean },
+    { "max", NULL, r_max },
+    { "argmax", NULL, r_argmax },
+    { "matmul", NULL, r_matmul },
+    { "affine", NULL, r_affine },
+    { "reshape", NULL, r_same },
+    { "flatten", NULL, r_same },
+    { "squeeze", NULL, r_same },
+    { "unsqueeze", NULL, r_same },
+    { "transpose", NULL, r_transpose },
+    { "permute", NULL, r_permute },
+    { "slice", NULL, r_slice },
+    { "split", NULL, r_split },
+    { "cat", NULL, r_cat },
+    { "stack", NULL, r_stack },
+    { "expand", NULL, r_expand },
+    { "gather", NULL, r_gather },
+    { "pad", NULL, r_pad },
+    { "softmax", NULL, r_softmax },
+    { "log_softmax", NULL, r_log_softmax },
+    { "layer_norm", NULL, r_layer_norm },
+    { "rms_norm", NULL, r_rms_norm },
+    { "batch_norm", NULL, r_batch_norm },
+    { "cross_entropy", NULL, r_cross_entropy },
+    { "nll", NULL, r_nll },
+    { "mse", NULL, r_mse },
+    { "convolution", NULL, r_convolution },
+    { "max_pool2d", NULL, r_max_pool2d },
+    { "avg_pool2d", NULL, r_avg_pool2d },
+    { "adaptive_avg_pool2d", NULL, r_adaptive_avg_pool2d },
+    { "lookup", NULL, r_lookup },
     { "scaled_dot_product_attention", NULL, r_attention },
 };
+
 enum { N_REFERENCES = sizeof references / sizeof references[0] };
 
 static void compute(const reference *ref, const golden_case *g, ref_case *c)
@@ -687,22 +794,28 @@ static void compute(const reference *ref, const golden_case *g, ref_case *c)
     for (int64_t i = 0; ref->map && i < c->out[0].n; i++) {
         double v[3] = { 0, 0, 0 }, p = c->n_attr ? c->attr[0] : 0;
         unravel(&c->out[0], i, at);
-        for (int k = 0; k < ref->map->inputs; k++) v[k] = broadcast(&c->in[k], at, n);
+        for (int k = 0; k < ref->map->inputs; k++)
+            v[k] = broadcast(&c->in[k], at, n);
         c->out[0].v[i] = ref->map->f(v[0], v[1], v[2], p);
     }
-    if (ref->any == r_attention && g->in[3].dtype == SAMBA_BOOL) r_attention_bool(c);
-    else if (ref->any) ref->any(c);
+    if (ref->any == r_attention && g->in[3].dtype == SAMBA_BOOL)
+        r_attention_bool(c);
+    else if (ref->any)
+        ref->any(c);
 }
 
 // ---- The judge ----------------------------------------------------------------------------------
 
 // Worst errors of: the goldens' values, their gradients, the library's gradients.
-typedef struct verdicts { double value, golden, library; int32_t quotients; } verdicts;
+typedef struct verdicts {
+    double value, golden, library;
+    int32_t quotients;
+} verdicts;
 
 typedef struct judge {
     const reference *ref;
     const golden_case *golden;
-    ref_case up, down;                          // the case twice: the two sides of a quotient
+    ref_case up, down; // the case twice: the two sides of a quotient
     verdicts *worst;
 } judge;
 
@@ -788,7 +901,8 @@ static void judge_gradient(judge *j, int32_t input, const float *library)
     double *d = (double *)calloc(t->count, sizeof *d), *x = (double *)calloc(t->count, sizeof *x);
     CHECK(d && x);
     for (int k = 0; d && x && k < N_DIRECTIONS; k++) {
-        for (size_t i = 0; i < t->count; i++) x[i] = golden_value(t, i);
+        for (size_t i = 0; i < t->count; i++)
+            x[i] = golden_value(t, i);
         random_direction(d, x, (int64_t)t->count, &state);
         double q = quotient(j, input, x, d);
         keep_worst(&j->worst->golden, slope_error(t->mate, t, d, q), golden_rtol,
@@ -819,7 +933,8 @@ static void judge_gradients(judge *j, op_run *run)
 static bool has_smooth_gradient(const golden_case *c)
 {
     bool marked = false;
-    for (int32_t i = 0; i < c->n_in; i++) marked = marked || c->in[i].marked;
+    for (int32_t i = 0; i < c->n_in; i++)
+        marked = marked || c->in[i].marked;
     return marked && !(c->flags & GOLDEN_TIE);
 }
 
@@ -900,6 +1015,7 @@ static double slope_of(const ref_map *map, const double v[3], int i)
     down[i] -= 1e-4;
     return (map->f(up[0], up[1], up[2], 0) - map->f(down[0], down[1], down[2], 0)) / 2e-4;
 }
+
 static double bend_of(const ref_map *map, const double v[3], int i, int j)
 {
     double up[3] = { v[0], v[1], v[2] }, down[3] = { v[0], v[1], v[2] };
@@ -908,8 +1024,8 @@ static double bend_of(const ref_map *map, const double v[3], int i, int j)
     return (slope_of(map, up, i) - slope_of(map, down, i)) / 2e-4;
 }
 
-// The gradient in input j of the gradient in input i, computed at once. NULL: there is none, or none
-// is offered; then the bend must be 0, or the error say so.
+// The gradient in input j of the gradient in input i, computed at once. NULL: there is none, or
+// none is offered; then the bend must be 0, or the error say so.
 static samba_tensor *second_gradient(samba_session *s, samba_tensor *y, samba_tensor *r,
                                      samba_tensor *xi, samba_tensor *xj)
 {
@@ -942,15 +1058,16 @@ static void test_second(const op_call *op, const ref_map *map, int i, int j)
         const double v[3] = { (double)x[0][e], (double)x[1][e], 0 };
         double want = (double)r[e] * bend_of(map, v, i, j), is = got ? (double)got[e] : 0;
         if (fabs(is - want) <= 1e-4 + 1e-3 * fabs(want)) continue;
-        printf("    %s(%g, %g): the second derivative is %g, not %g\n", op->name, v[0], v[1], is, want);
+        printf("    %s(%g, %g): the second derivative is %g, not %g\n", op->name, v[0], v[1], is,
+               want);
         test_bad++;
     }
     samba_clear_error(s);
     samba_close(s);
 }
 
-// Every elementwise op with a row in reference.h: its gradient has the gradient that it should have,
-// or is refused as one that has none.
+// Every elementwise op with a row in reference.h: its gradient has the gradient that it should
+// have, or is refused as one that has none.
 static void test_second_derivatives(void)
 {
     for (int k = 0; k < N_OP_CALLS; k++) {
@@ -958,7 +1075,8 @@ static void test_second_derivatives(void)
         const ref_map *map = ref_map_of(op->name);
         if (!map || (!op->one && !op->two)) continue;
         for (int i = 0; i < map->inputs; i++)
-            for (int j = 0; j < map->inputs; j++) test_second(op, map, i, j);
+            for (int j = 0; j < map->inputs; j++)
+                test_second(op, map, i, j);
     }
 }
 

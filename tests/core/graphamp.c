@@ -3,6 +3,7 @@
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,10 @@
 
 enum { B = 8, T = 32, C = 64, H = 4, LAYERS = 2, VOCAB = 128 };
 
-typedef struct gpt { samba_session *s; samba_tensor *ids, *labels, *loss, *up; } gpt;
+typedef struct gpt {
+    samba_session *s;
+    samba_tensor *ids, *labels, *loss, *up;
+} gpt;
 
 static samba_tensor *heads(samba_tensor *x)
 {
@@ -28,7 +32,8 @@ static samba_tensor *block(samba_tensor *x, int i, samba_tensor **up)
     char n[32];
     samba_attention_opts causal = { .causal = true };
     samba_tensor *h = samba_layernorm(x, of(n, i, "ln1"));
-    samba_tensor *q = heads(samba_linear(h, of(n, i, "q"), C)), *k = heads(samba_linear(h, of(n, i, "k"), C));
+    samba_tensor *q = heads(samba_linear(h, of(n, i, "q"), C)),
+                 *k = heads(samba_linear(h, of(n, i, "k"), C));
     samba_tensor *v = heads(samba_linear(h, of(n, i, "v"), C));
     samba_tensor *a = samba_scaled_dot_product_attention(q, k, v, NULL, &causal);
     a = samba_reshape(samba_permute(a, SAMBA_AXES(0, 2, 1, 3)), SAMBA_SHAPE(B, T, C));
@@ -40,11 +45,13 @@ static samba_tensor *block(samba_tensor *x, int i, samba_tensor **up)
 
 static gpt opened(samba_graphamp preset, int threads)
 {
-    gpt g = { samba_open(&(samba_desc){ .threads = threads, .graphamp = preset }), NULL, NULL, NULL, NULL };
+    gpt g = { samba_open(&(samba_desc){ .threads = threads, .graphamp = preset }), NULL, NULL, NULL,
+              NULL };
     g.ids = samba_input(g.s, "ids", SAMBA_I32, SAMBA_SHAPE(B, T));
     g.labels = samba_input(g.s, "labels", SAMBA_I32, SAMBA_SHAPE(B, T));
     samba_tensor *x = samba_embedding(g.ids, "wte", VOCAB, C);
-    for (int i = 0; i < LAYERS; i++) x = block(x, i, &g.up);
+    for (int i = 0; i < LAYERS; i++)
+        x = block(x, i, &g.up);
     g.loss = samba_cross_entropy(samba_linear(samba_layernorm(x, "ln"), "head", VOCAB), g.labels);
     samba_program p = { .loss = g.loss, .outputs = { g.up } };
     p.optim = (samba_optim){ .kind = SAMBA_ADAMW, .lr = 1e-3f };
@@ -73,11 +80,9 @@ enum { STEPS = TEST_SANITIZED ? 24 : 300, LAST = STEPS / 6 };
 static void test_same_loss(void)
 {
     static unsigned char text[1 << 17];
-    FILE *f = fopen("tests/sambaflow/ROWS.md", "rb");
-    CHECK(f != NULL);
-    if (!f) return;
-    size_t size = fread(text, 1, sizeof text, f);
-    fclose(f);
+    size_t size = read_into("tests/sambaflow/ROWS.md", text, sizeof text);
+    CHECK(size > 0);
+    if (size == 0) return;
     const samba_graphamp presets[3] = { SAMBA_MP0, SAMBA_MP1, SAMBA_MP4 };
     double last[3];
     uint64_t arena[3];
@@ -88,12 +93,15 @@ static void test_same_loss(void)
             double loss = trained_on(&g, text, size, step);
             if (step >= STEPS - LAST) sum += loss / LAST;
         }
-        last[i] = sum, arena[i] = g.s->rt->pef.region[SAMBA__REGION_ARENA];
-        printf("mp%d: loss %.4f, %lu bytes between ops\n", (int)presets[i], last[i], (unsigned long)arena[i]);
+        last[i] = sum;
+        arena[i] = g.s->rt->pef.region[SAMBA__REGION_ARENA];
+        printf("mp%d: loss %.4f, %lu bytes between ops\n", (int)presets[i], last[i],
+               (unsigned long)arena[i]);
         CHECK(samba_close(g.s) == 0);
     }
-    CHECK(last[0] < 3.0 || TEST_SANITIZED);                     // it has learned
-    for (int i = 1; i < 3; i++) CHECK(fabs(last[i] - last[0]) < 0.01 * last[0] && last[i] != last[0]);
+    CHECK(last[0] < 3.0 || TEST_SANITIZED); // it has learned
+    for (int i = 1; i < 3; i++)
+        CHECK(fabs(last[i] - last[0]) < 0.01 * last[0] && last[i] != last[0]);
     CHECK(arena[1] < arena[0] && (double)arena[2] < 0.75 * (double)arena[0]);
 }
 
@@ -130,7 +138,8 @@ static void test_scope(void)
 
 static void test_same_bits(void)
 {
-    static const unsigned char text[] = "the same text again and again, for as long as it takes to learn it";
+    static const unsigned char text[]
+        = "the same text again and again, for as long as it takes to learn it";
     double want[3];
     for (int threads = 1; threads <= 3; threads++) {
         gpt g = opened(SAMBA_MP4, threads);

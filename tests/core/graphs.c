@@ -4,6 +4,7 @@
 #define SAMBA_LORA_IMPLEMENTATION
 #include "samba.h"
 #include "tools/include/samba/lora.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct net {
     samba_tensor *ids, *position, *row, *key, *logits;
 } net;
 
-static samba_tensor *heads(samba_tensor *x, int T)      // (B,T,C) -> (B,H,T,D)
+static samba_tensor *heads(samba_tensor *x, int T) // (B,T,C) -> (B,H,T,D)
 {
     return samba_permute(samba_reshape(x, SAMBA_SHAPE(B, T, H, D)), SAMBA_AXES(0, 2, 1, 3));
 }
@@ -67,7 +68,8 @@ static net cached(samba_session *s, const char *graph, int T)
 static void key_numbers(samba_session *s)
 {
     int32_t number[KEYS];
-    for (int i = 0; i < KEYS; i++) number[i] = i;
+    for (int i = 0; i < KEYS; i++)
+        number[i] = i;
     samba_from_data_copy(s, "key", SAMBA_I32, SAMBA_SHAPE(KEYS), number);
 }
 
@@ -95,7 +97,8 @@ static void compare(samba_session *whole, samba_session *parts, const net *prefi
 {
     int32_t text[B][KEYS];
     for (int b = 0; b < B; b++)
-        for (int t = 0; t < KEYS; t++) text[b][t] = (5 * b + 7 * t + t * t) % VOCAB;
+        for (int t = 0; t < KEYS; t++)
+            text[b][t] = (5 * b + 7 * t + t * t) % VOCAB;
     samba_write(ids, text);
     CHECK(samba_run(whole, SAMBA_FWD));
     const float *want = samba_read(logits);
@@ -122,23 +125,27 @@ static void test_cache(void)
     CHECK(samba_compile(whole, &(samba_program){ .outputs = { logits }, .inference = true }));
     key_numbers(parts);
     net prefill = cached(parts, "prefill", CHUNK), decode = cached(parts, "decode", 1);
-    samba_program p = { .pef = "build/graphs.pef", .inference = true,
+    samba_program p = { .pef = "build/graphs.pef",
+                        .inference = true,
                         .outputs = { prefill.logits, decode.logits } };
     CHECK(samba_compile(parts, &p));
     compare(whole, parts, &prefill, &decode, ids, logits);
     CHECK(samba_save(parts, "build/graphs.ckpt"));
 
-    samba_session *again = samba_open(NULL);        // a new process loads what this one compiled
+    samba_session *again = samba_open(NULL); // a new process loads what this one compiled
     key_numbers(again);
-    prefill = cached(again, "prefill", CHUNK), decode = cached(again, "decode", 1);
-    p.outputs[0] = prefill.logits, p.outputs[1] = decode.logits;
+    prefill = cached(again, "prefill", CHUNK);
+    decode = cached(again, "decode", 1);
+    p.outputs[0] = prefill.logits;
+    p.outputs[1] = decode.logits;
     CHECK(samba_load(again, "build/graphs.pef", &p));
     CHECK(samba_restore(again, "build/graphs.ckpt"));
     compare(whole, again, &prefill, &decode, ids, logits);
 
-    samba_session *other = samba_open(NULL);        // graphs in another order are another program
+    samba_session *other = samba_open(NULL); // graphs in another order are another program
     key_numbers(other);
-    cached(other, "decode", 1), cached(other, "prefill", CHUNK);
+    cached(other, "decode", 1);
+    cached(other, "prefill", CHUNK);
     CHECK(!samba_load(other, "build/graphs.pef", NULL));
     CHECK(strstr(samba_error(other), "decode: ") && strstr(samba_error(other), "prefill: "));
     CHECK(samba_close(whole) == 0 && samba_close(parts) == 0 && samba_close(again) == 0);
@@ -151,8 +158,10 @@ static void test_mistakes(void)
     key_numbers(s);
     CHECK(!samba_begin_graph(s, "") && said(s, "a name is needed"));
     net prefill = cached(s, "prefill", CHUNK), decode = cached(s, "decode", 1);
-    CHECK(!samba_relu(prefill.logits) && said(s, "is computed in graph prefill, but this is graph "
-                                                 "decode"));
+    CHECK(!samba_relu(prefill.logits)
+          && said(s,
+                  "is computed in graph prefill, but this is graph "
+                  "decode"));
     samba_program p = { .inference = true, .outputs = { prefill.logits, decode.logits } };
     CHECK(samba_compile(s, &p));
     CHECK(!samba_run(s, SAMBA_FWD) && said(s, "call samba_run_graph with one of: prefill decode"));
@@ -165,7 +174,7 @@ static void test_mistakes(void)
     samba_write(decode.row, far);
     CHECK(!samba_run_graph(s, "decode", SAMBA_FWD) && said(s, "decode__row holds 12"));
     samba_write(decode.row, zero);
-    CHECK(samba_run_with(s, &(samba_run_desc){ .graph = "decode" }));    // prefill needs no inputs
+    CHECK(samba_run_with(s, &(samba_run_desc){ .graph = "decode" })); // prefill needs no inputs
     CHECK(!samba_run_with(s, &(samba_run_desc){ .n_section_ids = 0 }) && said(s, "several graphs"));
     samba_close(s);
 
@@ -232,7 +241,8 @@ static void test_training(void)
     memcpy(before, samba_read(out), sizeof before);
     CHECK(samba_run_graph(s, "train", 0));
     float first = samba_read(loss)[0];
-    for (int i = 0; i < 20; i++) CHECK(samba_run_graph(s, "train", 0));
+    for (int i = 0; i < 20; i++)
+        CHECK(samba_run_graph(s, "train", 0));
     CHECK(samba_read(loss)[0] < first);
     CHECK(samba_run_graph(s, "eval", SAMBA_FWD));
     const float *w = samba_read(samba_tensor_by_name(s, "fc__weight")), *got = samba_read(out);
@@ -240,7 +250,8 @@ static void test_training(void)
     CHECK(memcmp(got, before, sizeof before) != 0);
     for (int i = 0; i < 2; i++) {
         float want = b[i];
-        for (int k = 0; k < 4; k++) want += w[4 * i + k] * sample[k];
+        for (int k = 0; k < 4; k++)
+            want += w[4 * i + k] * sample[k];
         CHECK_CLOSE(&got[i], &want, 1, 1e-6, 1e-6);
     }
     CHECK(samba_close(s) == 0);
@@ -251,11 +262,7 @@ static void test_device(void)
 {
     static unsigned char file[1 << 16], memory[1 << 22];
     char why[400];
-    FILE *f = fopen("build/graphs.ckpt", "rb");
-    CHECK(f != NULL);
-    if (!f) return;
-    size_t size = fread(file, 1, sizeof file, f);
-    fclose(f);
+    size_t size = read_into("build/graphs.ckpt", file, sizeof file);
     samba_runtime *rt = samba_runtime_open(file, size, memory, sizeof memory, why, sizeof why);
     if (!rt) printf("%s\n", why);
     CHECK(rt && samba_runtime_run_graph(rt, "decode", SAMBA_FWD));
@@ -285,18 +292,19 @@ static void test_lora(void)
     samba_program p = { .loss = loss, .outputs = { out } };
     p.optim = (samba_optim){ .kind = SAMBA_ADAMW, .lr = 0.05f };
     CHECK(samba_compile(s, &p));
-    CHECK(samba_run(s, SAMBA_FWD));             // B is 0: nothing has changed yet
+    CHECK(samba_run(s, SAMBA_FWD)); // B is 0: nothing has changed yet
     CHECK_CLOSE(samba_read(out), samba_read(plain), 48, 0, 0);
     float first = samba_read(loss)[0], up[40], down[24], trained[48];
     memcpy(up, samba_read(samba_tensor_by_name(s, "block__up__weight")), sizeof up);
     memcpy(down, samba_read(samba_tensor_by_name(s, "block__down__weight")), sizeof down);
-    for (int i = 0; i < 50; i++) CHECK(samba_run(s, 0));
+    for (int i = 0; i < 50; i++)
+        CHECK(samba_run(s, 0));
     CHECK(samba_run(s, SAMBA_FWD));
     CHECK(samba_read(loss)[0] < 0.8f * first);
     memcpy(trained, samba_read(out), sizeof trained);
     CHECK(!memcmp(up, samba_read(samba_tensor_by_name(s, "block__up__weight")), sizeof up));
     CHECK(!memcmp(down, samba_read(samba_tensor_by_name(s, "block__down__weight")), sizeof down));
-    CHECK(!samba_tensor_by_name(s, "block__up__lora_A__weight"));       // not a target
+    CHECK(!samba_tensor_by_name(s, "block__up__lora_A__weight")); // not a target
     samba_clear_error(s);
 
     CHECK(samba_merge_lora(s, &lora));
@@ -304,7 +312,8 @@ static void test_lora(void)
     CHECK(samba_run(s, SAMBA_FWD));
     CHECK_CLOSE(samba_read(out), trained, 48, 1e-5, 1e-5);
     const float *b = samba_read(samba_tensor_by_name(s, "block__down__lora_B__weight"));
-    for (int i = 0; i < 6; i++) CHECK(b[i] == 0.0f);
+    for (int i = 0; i < 6; i++)
+        CHECK(b[i] == 0.0f);
     CHECK(samba_close(base) == 0 && samba_close(s) == 0);
 
     s = samba_open(NULL);
@@ -330,7 +339,7 @@ static void test_on_trace(void)
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(3));
     CHECK(samba_on_trace(s, doubled_tanh, &shown));
     samba_tensor *twice = samba_neg(samba_tanh(x));
-    CHECK(shown == 3);                          // tanh, the scale made of it, neg
+    CHECK(shown == 3); // tanh, the scale made of it, neg
     CHECK(samba_on_trace(s, NULL, NULL));
     samba_tensor *once = samba_tanh(x);
     CHECK(shown == 3);
@@ -353,7 +362,8 @@ static void test_frozen(void)
     samba_program p = { .loss = loss };
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.1f, .params = &w, .n_params = 1 };
     CHECK(!samba_compile(s, &p) && said(s, "a__weight, which is no parameter to train"));
-    p.optim.params = NULL, p.optim.n_params = 0;
+    p.optim.params = NULL;
+    p.optim.n_params = 0;
     CHECK(samba_compile(s, &p));
     float before[9];
     memcpy(before, samba_read(w), sizeof before);
@@ -393,14 +403,15 @@ static void test_parameter_as_loss(void)
     }
 }
 
-// The mode that BCKWD needs is that of FWD of its own graph: another graph may run in between in any.
+// The mode that BCKWD needs is that of FWD of its own graph: another graph may run in between in
+// any.
 static void test_modes_of_graphs(void)
 {
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 8));
     samba_begin_graph(s, "train");
     samba_tensor *h = samba_dropout(samba_linear(x, "fc", 8), "drop", 0.5f);
-    samba_tensor *loss = samba_mean(h, SAMBA_ALL_AXES, false);      // whose gradient reads no h
+    samba_tensor *loss = samba_mean(h, SAMBA_ALL_AXES, false); // whose gradient reads no h
     samba_begin_graph(s, "use");
     samba_tensor *y = samba_tanh(samba_linear(x, "fc", 8));
     samba_program p = { .loss = loss, .outputs = { y }, .optim = { .kind = SAMBA_SGD } };
@@ -413,7 +424,7 @@ static void test_modes_of_graphs(void)
     CHECK(samba_run_graph(s, "use", SAMBA_FWD));
     CHECK(!samba_run_graph(s, "train", SAMBA_BCKWD) && said(s, "another mode"));
     samba_set_train(s, true);
-    CHECK(samba_run_graph(s, "train", SAMBA_BCKWD));        // FWD has run, in this mode
+    CHECK(samba_run_graph(s, "train", SAMBA_BCKWD)); // FWD has run, in this mode
 
     // FWD of another graph in this mode does not stand for that of the graph which trains.
     samba_set_train(s, false);
@@ -427,14 +438,15 @@ static void test_modes_of_graphs(void)
 // Each of many graphs is found by its name, in any order, and no other one runs with it.
 static void test_many_graphs(void)
 {
-    enum { MANY = 20, STRIDE = 7 };                 // without a common divisor
+    enum { MANY = 20, STRIDE = 7 }; // without a common divisor
+
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1)), *y[MANY];
     samba_program p = { .inference = true };
     char name[32];
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "graph%d", i);
-        if (i > 0) samba_begin_graph(s, name);      // the first one has no name
+        if (i > 0) samba_begin_graph(s, name); // the first one has no name
         y[i] = p.outputs[i] = samba_scale(x, (float)i + 1);
     }
     CHECK(samba_compile(s, &p));
@@ -448,10 +460,14 @@ static void test_many_graphs(void)
 
     CHECK(!samba_run_graph(s, "graph", SAMBA_FWD) && said(s, "\"\" (unnamed) graph1 graph2"));
     CHECK(!samba_run_graph(s, "graph20", SAMBA_FWD) && said(s, "there is no graph graph20"));
-    CHECK(samba_run_with(s, &(samba_run_desc){ .section_ids = (int32_t[]){ 3 }, .n_section_ids = 1,
-                                               .graph = "graph3" }));
-    CHECK(!samba_run_with(s, &(samba_run_desc){ .section_ids = (int32_t[]){ 4 }, .n_section_ids = 1,
-                                                .graph = "graph3" }));
+    CHECK(samba_run_with(s,
+                         &(samba_run_desc){ .section_ids = (int32_t[]){ 3 },
+                                            .n_section_ids = 1,
+                                            .graph = "graph3" }));
+    CHECK(!samba_run_with(s,
+                          &(samba_run_desc){ .section_ids = (int32_t[]){ 4 },
+                                             .n_section_ids = 1,
+                                             .graph = "graph3" }));
     CHECK(said(s, "section 4 is not of graph graph3"));
 
     // Another program has other graphs.

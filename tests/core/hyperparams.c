@@ -45,11 +45,13 @@ static net compiled(bool inference)
 
 // ---- p, of a program that infers ----------------------------------------------------------------
 
-// The tutorial gives {'p': 0.0} to each run of its inference program, which has no dropout any more.
+// The tutorial gives {'p': 0.0} to each run of its inference program, which has no dropout any
+// more.
 static void test_rate_of_inference(void)
 {
     float want[B * 2];
-    for (int way = 0; way < 4; way++) {     // compiled, loaded with a graph, loaded without, several names
+    for (int way = 0; way < 4;
+         way++) { // compiled, loaded with a graph, loaded without, several names
         net n = compiled(true);
         if (way == 1 || way == 2) {
             CHECK(samba_save(n.s, "build/hyperparams.ckpt") && samba_close(n.s) == 0);
@@ -65,14 +67,19 @@ static void test_rate_of_inference(void)
         }
         samba_value p = { "p", 0.0 };
         const char *fwd = "fwd";
-        samba_session_run_desc d = { .inputs = &n.x, .n_inputs = 1, .hyperparams = &p,
-                                     .n_hyperparams = 1, .outputs = &n.y, .n_outputs = 1,
-                                     .section_types = &fwd, .n_section_types = 1 };
+        samba_session_run_desc d = { .inputs = &n.x,
+                                     .n_inputs = 1,
+                                     .hyperparams = &p,
+                                     .n_hyperparams = 1,
+                                     .outputs = &n.y,
+                                     .n_outputs = 1,
+                                     .section_types = &fwd,
+                                     .n_section_types = 1 };
         CHECK(samba_session_run(n.s, &d) && samba_get(n.s, "p") == 0.0);
         CHECK(samba_copy_out(n.y, want, sizeof want));
         p.value = 0.25;
         CHECK(samba_session_run(n.s, &d) && samba_get(n.s, "p") == 0.25);
-        CHECK(memcmp(samba_read(n.y), want, sizeof want) == 0);        // nothing is dropped
+        CHECK(memcmp(samba_read(n.y), want, sizeof want) == 0); // nothing is dropped
         for (int i = 0; i < 3; i++) {
             p.value = i == 0 ? -0.5 : i == 1 ? 1.5 : (double)NAN;
             CHECK(!samba_session_run(n.s, &d) && said(n.s, "p is"));
@@ -80,16 +87,18 @@ static void test_rate_of_inference(void)
         if (way != 2) CHECK(samba_set(n.s, "drop__p", 0.5) && samba_set(n.s, "drop__seed", 3));
         if (way == 2) CHECK(!samba_set(n.s, "drop__p", 0.5) && said(n.s, "drop__p is unknown"));
         CHECK(!samba_set(n.s, "other__p", 0.5) && said(n.s, "other__p is unknown"));
-        CHECK(!samba_set(n.s, "lr", 0.5) && said(n.s, "the program has no optimizer, for it infers"));
+        CHECK(!samba_set(n.s, "lr", 0.5)
+              && said(n.s, "the program has no optimizer, for it infers"));
         samba_get(n.s, "lr");
         CHECK(said(n.s, "no optimizer") && samba_close(n.s) == 0);
     }
     remove("build/hyperparams.ckpt");
-    net n = compiled(false);                // it is the rate again where there is dropout
+    net n = compiled(false); // it is the rate again where there is dropout
     CHECK(samba_set(n.s, "p", 0.75) && samba_get(n.s, "drop__p") == 0.75 && samba_close(n.s) == 0);
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ 0 });
-    samba_program p = { .loss = samba_sum(w, SAMBA_ALL_AXES, false), .optim = { .kind = SAMBA_SGD } };
+    samba_program p
+        = { .loss = samba_sum(w, SAMBA_ALL_AXES, false), .optim = { .kind = SAMBA_SGD } };
     CHECK(samba_compile(s, &p) && !samba_set(s, "p", 0.0) && said(s, "the program has no dropout"));
     CHECK(samba_close(s) == 0);
 }
@@ -98,10 +107,15 @@ static void test_rate_of_inference(void)
 
 static void test_refused_however_it_comes(void)
 {
-    static const struct { const char *name; float bad[3]; } cases[] = {
-        { "lr", { -1.0f, NAN, INFINITY } }, { "beta1", { 1.0f, -0.5f, NAN } },
-        { "drop__p", { 1.5f, -0.5f, NAN } }, { "weight_decay", { -1.0f, NAN, INFINITY } },
-        { "eps", { -1e-8f, NAN, INFINITY } } };
+    static const struct {
+        const char *name;
+        float bad[3];
+    } cases[] = { { "lr", { -1.0f, NAN, INFINITY } },
+                  { "beta1", { 1.0f, -0.5f, NAN } },
+                  { "drop__p", { 1.5f, -0.5f, NAN } },
+                  { "weight_decay", { -1.0f, NAN, INFINITY } },
+                  { "eps", { -1e-8f, NAN, INFINITY } } };
+
     net n = compiled(false);
     samba_session *s = n.s;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -116,13 +130,16 @@ static void test_refused_however_it_comes(void)
             CHECK(!samba_write(t, &bad) && said(s, name));
             CHECK(!samba_write_f32(t, &bad, 1) && said(s, name));
             CHECK(!samba_write_bytes(t, &bad, 4) && said(s, name));
-            CHECK(!samba_run_with(s, &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 }) && said(s, name));
+            CHECK(!samba_run_with(s, &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 })
+                  && said(s, name));
             feed.tensor = NULL;
             feed.name = name;
-            CHECK(!samba_run_with(s, &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 }) && said(s, name));
-            CHECK(!samba_run_with(s, &(samba_run_desc){ .hyperparams = &value, .n_hyperparams = 1 }));
+            CHECK(!samba_run_with(s, &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 })
+                  && said(s, name));
+            CHECK(
+                !samba_run_with(s, &(samba_run_desc){ .hyperparams = &value, .n_hyperparams = 1 }));
             CHECK(said(s, name) && !samba_update_tensor(s, name, &bad) && said(s, name));
-            *(float *)samba_cpu(t) = bad;   // an edit of the host copy, sent by a call and by a list
+            *(float *)samba_cpu(t) = bad; // an edit of the host copy, sent by a call and by a list
             CHECK(!samba_rdu(t) && said(s, name));
             CHECK(!samba_session_run(s, &(samba_session_run_desc){ .inputs = &t, .n_inputs = 1 }));
             CHECK(said(s, name) && samba_get(s, name) == before);
@@ -130,7 +147,7 @@ static void test_refused_however_it_comes(void)
         const float zero = 0.0f;
         CHECK(samba_write(t, &zero) && samba_get(s, name) == 0.0 && samba_set(s, name, before));
     }
-    const float grad = INFINITY;            // the gradient of a loss is no hyperparameter
+    const float grad = INFINITY; // the gradient of a loss is no hyperparameter
     CHECK(samba_write(samba_sn_grad(n.loss), &grad) && samba_close(s) == 0);
 }
 
@@ -146,8 +163,9 @@ static void test_zero_can_be_said(void)
             net n = traced();
             float say = zero ? SAMBA_ZERO : 0.0f;
             samba_program p = { .loss = n.loss };
-            p.optim = (samba_optim){ .kind = (samba_optim_kind)kind, .lr = say, .beta1 = say,
-                                     .beta2 = say, .eps = say };
+            p.optim = (samba_optim){
+                .kind = (samba_optim_kind)kind, .lr = say, .beta1 = say, .beta2 = say, .eps = say
+            };
             CHECK(samba_compile(n.s, &p));
             for (int i = 0; i < (kind == SAMBA_SGD ? 1 : 4); i++) {
                 double got = samba_get(n.s, names[i]);
@@ -156,10 +174,12 @@ static void test_zero_can_be_said(void)
             CHECK(samba_close(n.s) == 0);
         }
     }
-    samba_session *s = samba_open(NULL);    // attention: all keys weigh the same
+    samba_session *s = samba_open(NULL); // attention: all keys weigh the same
     samba_set_tracing(s, false);
-    samba_tensor *q = samba_randn(s, "q", SAMBA_SHAPE(1, 3, 4)), *v = samba_randn(s, "v", SAMBA_SHAPE(1, 3, 4));
-    const samba_attention_opts flat = { .scale = SAMBA_ZERO }, given = { .scale = 0.5f }, usual = { 0 };
+    samba_tensor *q = samba_randn(s, "q", SAMBA_SHAPE(1, 3, 4)),
+                 *v = samba_randn(s, "v", SAMBA_SHAPE(1, 3, 4));
+    const samba_attention_opts flat = { .scale = SAMBA_ZERO }, given = { .scale = 0.5f },
+                               usual = { 0 };
     samba_tensor *y = samba_scaled_dot_product_attention(q, q, v, NULL, &flat);
     samba_tensor *mean = samba_mean(v, SAMBA_AXES(1), false);
     CHECK_CLOSE(samba_read(y) + 4, samba_read(mean), 4, 1e-5, 1e-6);
@@ -167,7 +187,8 @@ static void test_zero_can_be_said(void)
     samba_tensor *same = samba_scaled_dot_product_attention(q, q, v, NULL, &given);
     CHECK(memcmp(samba_read(y), samba_read(same), 48) == 0 && samba_close(s) == 0);
 
-    samba_schedule r = { .name = "polynomial_decay_schedule_with_warmup", .learning_rate = 1, .max_steps = 4 };
+    samba_schedule r
+        = { .name = "polynomial_decay_schedule_with_warmup", .learning_rate = 1, .max_steps = 4 };
     CHECK(samba_schedule_at(&r, 2) == 0.5);
     r.power = SAMBA_ZERO;
     CHECK(samba_schedule_at(&r, 2) == 1 && samba_schedule_at(&r, 3) == 1);
@@ -181,7 +202,11 @@ static void test_zero_can_be_said(void)
 
 static bool parses(samba_flag_kind kind, const char *text)
 {
-    static union { int32_t i; float f; } value;
+    static union {
+        int32_t i;
+        float f;
+    } value;
+
     char *argv[] = { (char *)"program", (char *)"run", (char *)"--flag", (char *)(size_t)text };
     samba_flag flag = { "flag", kind, &value, "" };
     samba_app_args args = { 0 };
@@ -191,7 +216,10 @@ static bool parses(samba_flag_kind kind, const char *text)
 // Each kind of flag takes its range, ends included where they belong to it, and nothing else.
 static void test_kinds_of_flags(void)
 {
-    static const struct { samba_flag_kind kind; const char *good[4], *bad[6]; } kinds[] = {
+    static const struct {
+        samba_flag_kind kind;
+        const char *good[4], *bad[6];
+    } kinds[] = {
         { SAMBA_FLAG_INT, { "-3", "0", "7" }, { "0.5", "x", "", "3000000000", "nan" } },
         { SAMBA_FLAG_FLOAT, { "-3", "0.5", "1e30" }, { "x", "", "nan", "1,5" } },
         { SAMBA_FLAG_COUNT, { "1", "2147483647" }, { "0", "-1", "0.5", "1.5", "nan" } },
@@ -199,15 +227,27 @@ static void test_kinds_of_flags(void)
         { SAMBA_FLAG_POSITIVE, { "1e-8", "3e38" }, { "0", "-1", "nan", "inf", "1e-60", "4e38" } },
         { SAMBA_FLAG_AMOUNT, { "0", "1e-8", "3e38" }, { "-1e-8", "nan", "inf" } },
         { SAMBA_FLAG_SHARE, { "0", "1", "0.5" }, { "-0.1", "1.5", "nan", "inf" } },
-        { SAMBA_FLAG_PART, { "1", "0.5" }, { "0", "-0.1", "1.5", "nan" } } };
+        { SAMBA_FLAG_PART, { "1", "0.5" }, { "0", "-0.1", "1.5", "nan" } }
+    };
+
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        for (int i = 0; i < 4 && kinds[k].good[i]; i++) CHECK(parses(kinds[k].kind, kinds[k].good[i]));
-        for (int i = 0; i < 6 && kinds[k].bad[i]; i++) CHECK(!parses(kinds[k].kind, kinds[k].bad[i]));
+        for (int i = 0; i < 4 && kinds[k].good[i]; i++)
+            CHECK(parses(kinds[k].kind, kinds[k].good[i]));
+        for (int i = 0; i < 6 && kinds[k].bad[i]; i++)
+            CHECK(!parses(kinds[k].kind, kinds[k].bad[i]));
     }
-    static const char *const counts[] = { "-b", "-mb", "--memory", "-n", "--num-sections", "--threads",
-                                          "--grad-accumulation-steps", "-ws", "--seed" };
+    static const char *const counts[] = { "-b",
+                                          "-mb",
+                                          "--memory",
+                                          "-n",
+                                          "--num-sections",
+                                          "--threads",
+                                          "--grad-accumulation-steps",
+                                          "-ws",
+                                          "--seed" };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        char *argv[] = { (char *)"program", (char *)"measure-sections", (char *)(size_t)counts[i], (char *)"0" };
+        char *argv[] = { (char *)"program", (char *)"measure-sections", (char *)(size_t)counts[i],
+                         (char *)"0" };
         samba_app_args args = { .batch_size = 1 };
         CHECK(!samba_parse_app_args(4, argv, &args, NULL, 0));
         argv[3] = (char *)"1";
@@ -215,7 +255,7 @@ static void test_kinds_of_flags(void)
     }
 }
 
-// ---- Hyperparameters of a backward pass that runs alone -------------------------------------------
+// ---- Hyperparameters of a backward pass that runs alone -----------------------------------------
 
 static bool backward_with(samba_session *s, const char *name, double value)
 {
@@ -227,7 +267,7 @@ static bool backward_with(samba_session *s, const char *name, double value)
 // BCKWD may be given what FWD had, and nothing else: numbers, and seeds, which are integers.
 static void test_backward_alone(void)
 {
-    const double ones = 1065353216.0;       // the bits of 1.0f
+    const double ones = 1065353216.0; // the bits of 1.0f
     net n = compiled(false);
     samba_session *s = n.s;
 

@@ -22,8 +22,9 @@
 #include <unistd.h>
 
 enum { MANY = 1 << 18 };
+
 static const samba_init normal = { SAMBA_INIT_NORMAL, 0, 1 };
-static char out_folder[300];            // named after the program
+static char out_folder[300]; // named after the program
 
 // ---- How values are drawn ----
 
@@ -41,7 +42,8 @@ static float *draw(uint64_t session_seed, int32_t threads, const samba_lazy_opts
     CHECK(samba_close(s) == 0);
     return values;
 }
-static bool same(float *a, float *b)    // and frees both
+
+static bool same(float *a, float *b) // and frees both
 {
     bool equal = memcmp(a, b, MANY * sizeof *a) == 0;
     free(a);
@@ -52,12 +54,12 @@ static bool same(float *a, float *b)    // and frees both
 static void test_threads(void)
 {
     static const int32_t threads[] = { 1, 3, 8 };
-    static const samba_init inits[] = { { SAMBA_INIT_NORMAL, 0.5f, 0.02f },
-                                        { SAMBA_INIT_UNIFORM, 0, 3 } };
+    static const samba_init inits[]
+        = { { SAMBA_INIT_NORMAL, 0.5f, 0.02f }, { SAMBA_INIT_UNIFORM, 0, 3 } };
     for (int i = 0; i < 2; i++) {
         for (int inverse = 0; inverse < 2; inverse++) {
-            samba_lazy_opts opts = { .seed = 9, .init_threads = 1,
-                                     .inverse_transform_sampling = inverse };
+            samba_lazy_opts opts
+                = { .seed = 9, .init_threads = 1, .inverse_transform_sampling = inverse };
             for (int k = 0; k < 3; k++) {
                 samba_lazy_opts other = opts;
                 other.init_threads = threads[k];
@@ -87,11 +89,13 @@ static double kolmogorov(const float *x, int n)
     }
     return most;
 }
+
 static int by_value(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
 }
+
 static void test_normal(void)
 {
     for (int inverse = 0; inverse < 2; inverse++) {
@@ -99,7 +103,7 @@ static void test_normal(void)
         float *x = draw(11, 2, &opts, false, normal);
         qsort(x, MANY, sizeof *x, by_value);
         double d = kolmogorov(x, MANY) * sqrt((double)MANY);
-        CHECK(d < 1.95);                // one sample in a thousand is farther off
+        CHECK(d < 1.95); // one sample in a thousand is farther off
         CHECK(x[0] < -3.9f && x[MANY - 1] > 3.9f);
         free(x);
     }
@@ -116,7 +120,12 @@ static double upper_quantile(double p)
     }
     return x;
 }
-typedef struct pair { uint32_t word; float x; } pair;
+
+typedef struct pair {
+    uint32_t word;
+    float x;
+} pair;
+
 static int by_word(const void *a, const void *b)
 {
     uint32_t x = ((const pair *)a)->word, y = ((const pair *)b)->word;
@@ -143,7 +152,7 @@ static void test_inverse(void)
     }
     CHECK(worst < 3e-7);
     qsort(pairs, MANY, sizeof *pairs, by_word);
-    for (int i = 1; i < MANY; i++) {    // monotone in u; neighbours share their last bits
+    for (int i = 1; i < MANY; i++) { // monotone in u; neighbours share their last bits
         bool apart = pairs[i].word - pairs[i - 1].word > 1000;
         n_down += apart ? pairs[i].x <= pairs[i - 1].x : pairs[i].x < pairs[i - 1].x - 1.2e-7f;
     }
@@ -158,16 +167,19 @@ static uint16_t as_bf16(float f, bool cut)
 {
     uint32_t u, low;
     memcpy(&u, &f, 4);
-    low = u & 0xFFFF, u >>= 16;
+    low = u & 0xFFFF;
+    u >>= 16;
     if (f != f) return (uint16_t)(u | 0x40);
     return (uint16_t)(u + (!cut && (low > 0x8000 || (low == 0x8000 && (u & 1)))));
 }
 
 // A parameter (N,K) with a NaN whose bits are all low ones, packed as bf16: panels of K rows.
 static int n_rounded_otherwise;
+
 static void check_rounding(const char *rounding, bool cut)
 {
     enum { N = 32, K = 48 };
+
     const uint32_t low_nan = 0x7F800001u;
     static float w[N][K];
     uint16_t packed[K][N];
@@ -180,8 +192,8 @@ static void check_rounding(const char *rounding, bool cut)
     CHECK(samba_copy_out(weight, w, sizeof w));
     memcpy(&w[3][5], &low_nan, 4);
     CHECK(samba_write(weight, w));
-    CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true,
-                                             .weights = SAMBA_WEIGHTS_BF16 }));
+    CHECK(samba_compile(
+        s, &(samba_program){ .outputs = { y }, .inference = true, .weights = SAMBA_WEIGHTS_BF16 }));
     CHECK(samba_copy_out(samba_tensor_by_name(s, "fc__weight__bf16"), packed, sizeof packed));
     for (int j = 0; j < N; j++) {
         for (int k = 0; k < K; k++) {
@@ -190,15 +202,16 @@ static void check_rounding(const char *rounding, bool cut)
         }
     }
     CHECK(n_wrong == 0);
-    CHECK((packed[5][3] & 0x7F) != 0);  // still a NaN
+    CHECK((packed[5][3] & 0x7F) != 0); // still a NaN
     CHECK(samba_close(s) == 0);
 }
+
 static void test_rounding(void)
 {
     check_rounding(NULL, false);
     check_rounding("nearest_even", false);
     check_rounding("truncation", true);
-    CHECK(n_rounded_otherwise > 3 * 600);       // about half of them
+    CHECK(n_rounded_otherwise > 3 * 600); // about half of them
     samba_session *s = samba_open(NULL);
     CHECK(!samba_enable_lazy_param(s, &(samba_lazy_opts){ .rounding = "up" }));
     CHECK(says(s, "nearest_even") && says(s, "truncation") && says(s, "up"));
@@ -210,6 +223,7 @@ static void test_rounding(void)
 static void test_when(void)
 {
     enum { BIG = 1 << 20 };
+
     samba_session *s = samba_open(NULL);
     CHECK(samba_use_lazy_param(s));
     CHECK(samba_disable_lazy_param(s) && !samba_use_lazy_param(s));
@@ -244,9 +258,9 @@ static void test_reset(void)
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(100));
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(100), normal);
     samba_tensor *out = samba_mul(samba_dropout(x, "drop", 0.5f), w);
-    CHECK(samba_reset_random_generator(s));     // tracing, there is nothing yet
-    CHECK(samba_compile(s, &(samba_program){ .pef = path, .outputs = { out },
-                                             .optim = { .kind = SAMBA_SGD } }));
+    CHECK(samba_reset_random_generator(s)); // tracing, there is nothing yet
+    CHECK(samba_compile(
+        s, &(samba_program){ .pef = path, .outputs = { out }, .optim = { .kind = SAMBA_SGD } }));
     for (int loaded = 0; loaded < 2; loaded++) {
         for (int i = 0; i < 4; i++) {
             if (i % 2 == 0) CHECK(samba_reset_random_generator(s));
@@ -259,16 +273,17 @@ static void test_reset(void)
         if (loaded) break;
         char name[100];
         snprintf(name, sizeof name, "%s", out->name);
-        CHECK(samba_save(s, path) && samba_close(s) == 0);      // the PEF, and now with w
-        s = samba_open(NULL);           // without a graph: all is found by name
+        CHECK(samba_save(s, path) && samba_close(s) == 0); // the PEF, and now with w
+        s = samba_open(NULL);                              // without a graph: all is found by name
         CHECK(samba_load(s, path, NULL) && samba_zero_inputs(s));
         out = samba_tensor_by_name(s, name);
         float ones[100];
-        for (int i = 0; i < 100; i++) ones[i] = 1;
+        for (int i = 0; i < 100; i++)
+            ones[i] = 1;
         CHECK(samba_write(samba_tensor_by_name(s, "x"), ones));
     }
     CHECK(samba_close(s) == 0);
-    s = samba_open(NULL);               // and at once
+    s = samba_open(NULL); // and at once
     samba_set_tracing(s, false);
     x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(100));
     for (int i = 0; i < 4; i++) {
@@ -285,7 +300,9 @@ static void test_reset(void)
 
 // ---- What the driver says of memory ----
 
-typedef struct report { unsigned long long total, part[6]; } report;
+typedef struct report {
+    unsigned long long total, part[6];
+} report;
 
 // What "compile" prints of this program: the numbers of the line about a run.
 static report compile_and_read(samba_session *s, const samba_program *p)
@@ -304,14 +321,16 @@ static report compile_and_read(samba_session *s, const samba_program *p)
     CHECK(fine);
     FILE *f = fopen(path, "r");
     while (f && fgets(line, sizeof line, f))
-        sscanf(line, "a run needs %llu bytes (%*f MiB): parameters %llu, gradients %llu, state "
+        sscanf(line,
+               "a run needs %llu bytes (%*f MiB): parameters %llu, gradients %llu, state "
                "%llu, arena %llu, inputs and outputs %llu, tables, constants and scratch of a "
-               "thread %llu", &r.total, &r.part[0], &r.part[1], &r.part[2], &r.part[3],
-               &r.part[4], &r.part[5]);
+               "thread %llu",
+               &r.total, &r.part[0], &r.part[1], &r.part[2], &r.part[3], &r.part[4], &r.part[5]);
     if (f) fclose(f);
     remove(path);
     return r;
 }
+
 static void remove_program(void)
 {
     static const char *const files[] = { "net/net.pef", "net/net.pef.log", "net", "" };
@@ -332,13 +351,18 @@ static void test_memory_of_a_run(void)
         samba_tensor *t = samba_input(s, "t", SAMBA_I32, SAMBA_SHAPE(64));
         samba_tensor *y = samba_linear(samba_tanh(samba_linear(x, "fc1", 300)), "fc2", 10);
         samba_program p = { .outputs = { y }, .inference = inference };
-        if (inference) p.weights = SAMBA_WEIGHTS_BF16;
-        else p.loss = samba_cross_entropy(y, t), p.optim.kind = SAMBA_ADAMW;
+        if (inference)
+            p.weights = SAMBA_WEIGHTS_BF16;
+        else {
+            p.loss = samba_cross_entropy(y, t);
+            p.optim.kind = SAMBA_ADAMW;
+        }
         report r = compile_and_read(s, &p);
         CHECK(samba_load(s, path, &p));
         CHECK(r.total == samba_device_bytes(s) + SAMBA_LOCAL_BYTES);
         unsigned long long sum = 0, w = 300 * 100 + 300 + 10 * 300 + 10;
-        for (int i = 0; i < 6; i++) sum += r.part[i];
+        for (int i = 0; i < 6; i++)
+            sum += r.part[i];
         CHECK(sum == r.total);
         CHECK(inference || (r.part[0] == 4 * w && r.part[1] == 4 * w && r.part[2] >= 8 * w));
         CHECK(!inference || (r.part[0] < 3 * w && r.part[1] == 0));
@@ -356,7 +380,9 @@ enum { MOST_SECONDS = TEST_SANITIZED ? 60 : 5 };
 static int compile_xl(void)
 {
     gpt2_config c = gpt2_config_default();
-    c.n_layer = 48, c.n_head = 25, c.n_embd = 1600;
+    c.n_layer = 48;
+    c.n_head = 25;
+    c.n_embd = 1600;
     unsigned long long n_numbers = 0;
     for (int32_t i = 0; i < gpt2_n_params(&c); i++) {
         gpt2_param p;
@@ -379,11 +405,12 @@ static int compile_xl(void)
     CHECK(samba_close(s) == 0);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("GPT-2 XL compiled in %.2f s and %ld MiB; a run needs %.1f GiB\n",
-           seconds, usage.ru_maxrss / 1024, (double)r.total / (1 << 30));
+    printf("GPT-2 XL compiled in %.2f s and %ld MiB; a run needs %.1f GiB\n", seconds,
+           usage.ru_maxrss / 1024, (double)r.total / (1 << 30));
     CHECK(usage.ru_maxrss < 200 * 1024);
     return test_bad;
 }
+
 static void test_xl(void)
 {
     int status = 1;
@@ -402,9 +429,10 @@ static void test_xl(void)
 // ---- Weights that the host has written ----
 
 enum { WRITTEN = 5 };
+
 static int64_t written_count(int i)
 {
-    return 4000000 * (int64_t)i + 123457 * (i + 1);      // of no whole number of pages; 30 MB on average
+    return 4000000 * (int64_t)i + 123457 * (i + 1); // of no whole number of pages; 30 MB on average
 }
 
 static int64_t peak_bytes(void)
@@ -428,7 +456,8 @@ static bool compile_written(int64_t *weights, int64_t *peak)
         int32_t n = (int32_t)written_count(i);
         w[i] = samba_param(s, name, SAMBA_SHAPE(n), (samba_init){ 0 });
         float *value = samba_cpu(w[i]);
-        for (int32_t k = 0; value && k < n; k++) value[k] = (float)(k % 1000003 + i);
+        for (int32_t k = 0; value && k < n; k++)
+            value[k] = (float)(k % 1000003 + i);
         *weights += (int64_t)sizeof(float) * n;
         sum = samba_add(sum, samba_slice(w[i], 0, n - 1, n, 1));
     }
@@ -437,7 +466,8 @@ static bool compile_written(int64_t *weights, int64_t *peak)
     *peak = peak_bytes() - before;
     for (int i = 0; fine && i < WRITTEN; i++) {
         const float *value = samba_read(w[i]);
-        for (int64_t k = 0; k < written_count(i); k++) fine = fine && value[k] == (float)(k % 1000003 + i);
+        for (int64_t k = 0; k < written_count(i); k++)
+            fine = fine && value[k] == (float)(k % 1000003 + i);
     }
     return samba_close(s) == 0 && fine;
 }
@@ -447,6 +477,7 @@ static bool compile_written(int64_t *weights, int64_t *peak)
 static bool compile_packed(int64_t *weights, int64_t *peak)
 {
     enum { N = 1504, LAYERS = 12 };
+
     samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1, N));
     int64_t before = peak_bytes();
@@ -502,7 +533,7 @@ int main(int argc, char **argv)
     if (TEST_SANITIZED)
         printf("skipped: the memory of weights; it takes a build without sanitizers\n");
     snprintf(out_folder, sizeof out_folder, "%s.out", argv[0]);
-    RUN(test_xl);                       // first: the child inherits the memory of its parent
+    RUN(test_xl); // first: the child inherits the memory of its parent
     RUN(test_weights_lie_in_memory_once);
     RUN(test_threads);
     RUN(test_seed);

@@ -7,12 +7,14 @@
 #include "samba.h"
 #include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/loss.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 8, LENGTH = 3, WIDTH = 5, CLASSES = 6, MAX_VALUES = 4096 };
+
 static const char *const path = "build/test_microbatches.pef";
 
 // ---- The table ----------------------------------------------------------------------------------
@@ -22,91 +24,123 @@ typedef struct model {
     samba_session *s;
     int32_t rows;
     samba_tensor *x, *y, *label, *mask, *loss, *out[4];
-    samba_tensor *logits;               // (rows * LENGTH, CLASSES)
+    samba_tensor *logits; // (rows * LENGTH, CLASSES)
 } model;
+
 typedef void (*loss_fn)(model *m);
 
 static samba_tensor *flat_labels(model *m)
 {
     return samba_reshape(m->label, SAMBA_SHAPE(m->rows * LENGTH));
 }
+
 static samba_tensor *all_of(samba_tensor *t, bool mean)
 {
     return mean ? samba_mean(t, SAMBA_ALL_AXES, false) : samba_sum(t, SAMBA_ALL_AXES, false);
 }
-static samba_tensor *squares(samba_tensor *t) { return samba_mul(t, t); }
 
-static void ce_mean(model *m) { m->loss = samba_cross_entropy(m->logits, flat_labels(m)); }
+static samba_tensor *squares(samba_tensor *t)
+{
+    return samba_mul(t, t);
+}
+
+static void ce_mean(model *m)
+{
+    m->loss = samba_cross_entropy(m->logits, flat_labels(m));
+}
+
 static void ce_sum(model *m)
 {
     const samba_loss_opts sum = { .reduction = SAMBA_REDUCE_SUM, .label_smoothing = 0.1f };
     m->loss = samba_cross_entropy_with(m->logits, flat_labels(m), &sum);
 }
+
 static void ce_none(model *m)
 {
     const samba_loss_opts none = { .reduction = SAMBA_REDUCE_NONE };
     m->loss = samba_reshape(samba_cross_entropy_with(m->logits, flat_labels(m), &none),
                             SAMBA_SHAPE(m->rows, LENGTH));
 }
+
 static void ce_ignores_3(model *m)
 {
-    const samba_loss_opts opts = { .use_ignore_index = true, .ignore_index = 3,
-                                   .label_smoothing = 0.2f };
-    samba_tensor *shown = samba_where(samba_lt(flat_labels(m), samba_number(m->s, 0.0f)),
-                                      samba_number(m->s, 3.0f), samba_cast(flat_labels(m), SAMBA_F32));
+    const samba_loss_opts opts
+        = { .use_ignore_index = true, .ignore_index = 3, .label_smoothing = 0.2f };
+    samba_tensor *shown
+        = samba_where(samba_lt(flat_labels(m), samba_number(m->s, 0.0f)), samba_number(m->s, 3.0f),
+                      samba_cast(flat_labels(m), SAMBA_F32));
     m->loss = samba_cross_entropy_with(m->logits, samba_cast(shown, SAMBA_I32), &opts);
 }
+
 static void nll_mean(model *m)
 {
     m->loss = samba_nll(samba_log_softmax(m->logits, 1), flat_labels(m), NULL);
 }
+
 static void in_pieces(model *m)
 {
     samba_tensor *w = samba_param(m->s, "head", SAMBA_SHAPE(CLASSES, CLASSES),
                                   (samba_init){ .kind = SAMBA_INIT_NORMAL, .scale = 0.5f });
     m->loss = samba_linear_cross_entropy(m->logits, w, flat_labels(m), 2, NULL);
 }
-static void shifted_labels(model *m)    // next-token labels are made of the input
+
+static void shifted_labels(model *m) // next-token labels are made of the input
 {
     samba_tensor *now = samba_slice(samba_reshape(m->logits, SAMBA_SHAPE(m->rows, LENGTH, CLASSES)),
                                     1, 0, LENGTH - 1, 1);
     m->loss = samba_cross_entropy(now, samba_slice(m->label, 1, 1, LENGTH, 1));
 }
+
 static void masked_mean(model *m)
 {
     samba_tensor *each = samba_mean(squares(samba_sub(m->out[0], m->y)), SAMBA_AXES(1), false);
     m->loss = samba_div(all_of(samba_mul(each, m->mask), false), all_of(m->mask, false));
 }
+
 static void guarded_mean(model *m)
 {
     samba_tensor *each = samba_mean(squares(samba_sub(m->out[0], m->y)), SAMBA_AXES(1), false);
     m->loss = samba_div(all_of(samba_mul(each, m->mask), false),
                         samba_maximum(all_of(m->mask, false), samba_number(m->s, 1.0f)));
 }
-static void decayed(model *m)           // a mean and what no row changes
+
+static void decayed(model *m) // a mean and what no row changes
 {
     samba_tensor *w = samba_tensor_by_name(m->s, "b__weight");
     m->loss = samba_add(samba_cross_entropy(m->logits, flat_labels(m)),
                         samba_scale(all_of(squares(w), false), 0.01f));
 }
-static void mse_mean(model *m) { m->loss = samba_mse(m->out[0], m->y, SAMBA_REDUCE_MEAN); }
-static void mse_sum(model *m) { m->loss = samba_mse(m->out[0], m->y, SAMBA_REDUCE_SUM); }
+
+static void mse_mean(model *m)
+{
+    m->loss = samba_mse(m->out[0], m->y, SAMBA_REDUCE_MEAN);
+}
+
+static void mse_sum(model *m)
+{
+    m->loss = samba_mse(m->out[0], m->y, SAMBA_REDUCE_SUM);
+}
+
 static void scaled_sums(model *m)
 {
     samba_tensor *a = all_of(samba_tanh(m->out[0]), false), *b = all_of(squares(m->out[0]), false);
     m->loss = samba_sub(samba_scale(b, 0.1f), samba_div(a, samba_number(m->s, 7.0f)));
 }
-static void weighted(model *m)          // a parameter times a mean, plus a number
+
+static void weighted(model *m) // a parameter times a mean, plus a number
 {
     samba_tensor *w = samba_param(m->s, "gain", SAMBA_SCALAR, (samba_init){ .value = 0.7f });
     m->loss = samba_shift(samba_mul(w, all_of(squares(m->out[0]), true)), 2.0f);
 }
-static void products(model *m)          // over rows, (WIDTH,rows) (rows,WIDTH)
+
+static void products(model *m) // over rows, (WIDTH,rows) (rows,WIDTH)
 {
     m->loss = all_of(samba_mul(samba_matmul(samba_transpose(m->out[0], 0, 1), m->y),
-                               samba_full(m->s, SAMBA_SHAPE(WIDTH, WIDTH), 0.25f)), false);
+                               samba_full(m->s, SAMBA_SHAPE(WIDTH, WIDTH), 0.25f)),
+                     false);
 }
-static void over_rows(model *m)         // losses and outputs without a dimension of rows
+
+static void over_rows(model *m) // losses and outputs without a dimension of rows
 {
     m->loss = samba_mean(squares(samba_sub(m->out[0], m->y)), SAMBA_AXES(0), false);
     m->out[1] = samba_sum(m->out[0], SAMBA_AXES(0), true);
@@ -116,7 +150,7 @@ static void over_rows(model *m)         // losses and outputs without a dimensio
 typedef struct test_case {
     const char *name;
     loss_fn loss;
-    int hidden;                         // labels -100: 0 none, 1 some, 2 all of some parts, 3 all
+    int hidden; // labels -100: 0 none, 1 some, 2 all of some parts, 3 all
     bool dropout, attention;
     samba_optim_kind kind;
     float clip;
@@ -157,7 +191,8 @@ static model trace(samba_session *s, const test_case *c, int32_t rows)
 {
     model m;
     memset(&m, 0, sizeof m);
-    m.s = s, m.rows = rows;
+    m.s = s;
+    m.rows = rows;
     m.x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(rows, LENGTH, WIDTH));
     m.y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(rows, WIDTH));
     m.label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows, LENGTH));
@@ -180,6 +215,7 @@ static model trace(samba_session *s, const test_case *c, int32_t rows)
 typedef enum way { BY_TYPES, WHOLE, BY_IDS, BY_CALLS, LOADED, N_WAYS } way;
 
 static char warned[1024];
+
 static void on_log(samba_log_level level, const char *text, void *user)
 {
     (void)user;
@@ -190,12 +226,17 @@ static void feed(const model *m, const test_case *c, int step)
 {
     static float x[ROWS * LENGTH * WIDTH], y[ROWS * WIDTH], mask[ROWS];
     static int32_t label[ROWS * LENGTH];
-    for (int i = 0; i < ROWS * LENGTH * WIDTH; i++) x[i] = (float)((i * 37 + step * 11) % 23) / 9 - 1.2f;
-    for (int i = 0; i < ROWS * WIDTH; i++) y[i] = (float)((i * 29 + step * 5) % 17) / 8 - 1;
-    for (int i = 0; i < ROWS; i++) mask[i] = (float)((i + step) % 3 != 1);
+    for (int i = 0; i < ROWS * LENGTH * WIDTH; i++)
+        x[i] = (float)((i * 37 + step * 11) % 23) / 9 - 1.2f;
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        y[i] = (float)((i * 29 + step * 5) % 17) / 8 - 1;
+    for (int i = 0; i < ROWS; i++)
+        mask[i] = (float)((i + step) % 3 != 1);
     for (int i = 0; i < ROWS * LENGTH; i++) {
         int row = i / LENGTH;
-        bool hides = c->hidden == 1 ? i % 5 == 2 : c->hidden == 2 ? row < 4 || row == 6 : c->hidden == 3;
+        bool hides = c->hidden == 1 ? i % 5 == 2
+            : c->hidden == 2        ? row < 4 || row == 6
+                                    : c->hidden == 3;
         label[i] = hides ? -100 : (i * 5 + step) % CLASSES;
     }
     CHECK(samba_write(m->x, x) && samba_write(m->y, y));
@@ -207,11 +248,16 @@ static samba_program program_of(const test_case *c, const model *m, int32_t part
     samba_program p;
     memset(&p, 0, sizeof p);
     p.loss = m->loss;
-    for (int i = 0, n = 0; i < 4; i++) if (m->out[i]) p.outputs[n++] = m->out[i];
+    for (int i = 0, n = 0; i < 4; i++)
+        if (m->out[i]) p.outputs[n++] = m->out[i];
     p.optim.kind = c->kind ? c->kind : SAMBA_SGD;
-    p.optim.lr = c->kind ? 0.01f : 0.1f, p.optim.momentum = c->kind ? 0 : 0.9f;
+    p.optim.lr = c->kind ? 0.01f : 0.1f;
+    p.optim.momentum = c->kind ? 0 : 0.9f;
     p.optim.weight_decay = 0.01f;
-    p.max_grad_norm = c->clip, p.level = c->level, p.mapping = c->mapping, p.microbatches = parts;
+    p.max_grad_norm = c->clip;
+    p.level = c->level;
+    p.mapping = c->mapping;
+    p.microbatches = parts;
     return p;
 }
 
@@ -221,9 +267,15 @@ static bool run(samba_session *s, way how)
     int32_t ids[1024], n = 0;
     samba_section q;
     memset(&d, 0, sizeof d);
-    while (samba_describe_section(s, n, &q)) ids[n] = n, n++;
+    while (samba_describe_section(s, n, &q)) {
+        ids[n] = n;
+        n++;
+    }
     if (how == BY_TYPES || how == LOADED) return samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
-    if (how == BY_IDS) d.section_ids = ids, d.n_section_ids = n;
+    if (how == BY_IDS) {
+        d.section_ids = ids;
+        d.n_section_ids = n;
+    }
     if (how == BY_CALLS) d.until_call_id = n;
     return how == WHOLE ? samba_run(s, 0) : samba_session_run(s, &d);
 }
@@ -263,7 +315,7 @@ static int train(const test_case *c, int32_t parts, way how, float *values)
     const char *names[32];
     int32_t count = samba_weight_names(s, names, 16);
     if (c->mapping != SAMBA_MAPPING_SPATIAL) count += samba_grad_names(s, names + count, 16);
-    qsort(names, (size_t)count, sizeof *names, by_name);        // a PEF's order is its own
+    qsort(names, (size_t)count, sizeof *names, by_name); // a PEF's order is its own
     for (int32_t i = 0; i < count; i++) {
         samba_tensor *t = samba_tensor_by_name(s, names[i]);
         CHECK(samba_copy_out(t, values + n, samba_bytes(t)));
@@ -272,7 +324,8 @@ static int train(const test_case *c, int32_t parts, way how, float *values)
     // A forward pass alone, without dropout.
     const char *const fwd = "fwd";
     feed(&m, c, 9);
-    CHECK(samba_session_run(s, &(samba_session_run_desc){ .section_types = &fwd, .n_section_types = 1, .eval = true }));
+    CHECK(samba_session_run(
+        s, &(samba_session_run_desc){ .section_types = &fwd, .n_section_types = 1, .eval = true }));
     CHECK(samba_copy_out(m.loss, values + n, samba_bytes(m.loss)));
     n += (int)(samba_bytes(m.loss) / 4);
     if (!samba_ok(s)) printf("    %s\n", samba_error(s));
@@ -291,8 +344,10 @@ static void test_parts_make_the_batch(void)
                 warned[0] = 0;
                 CHECK(train(c, parts, (way)how, got) == n);
                 CHECK_CLOSE(got, want, (size_t)n, c->amp ? 2e-2 : 3e-5, c->amp ? 1e-3 : 2e-6);
-                CHECK(!warned[0] || (want[0] != want[0] && strstr(warned, "is NaN")));    // a mean of no targets
-                if (test_bad > before) printf("    %s, %d parts, way %d %s\n", c->name, (int)parts, how, warned);
+                CHECK(!warned[0]
+                      || (want[0] != want[0] && strstr(warned, "is NaN"))); // a mean of no targets
+                if (test_bad > before)
+                    printf("    %s, %d parts, way %d %s\n", c->name, (int)parts, how, warned);
                 if (test_bad > before) break;
             }
         }
@@ -306,6 +361,7 @@ static samba_session *session(void)
     warned[0] = 0;
     return samba_open(&(samba_desc){ .threads = 1, .log = on_log });
 }
+
 static bool said(samba_session *s, samba_code code, const char *word)
 {
     bool fine = samba_error_code(s) == code && strstr(samba_error(s), word);
@@ -313,14 +369,20 @@ static bool said(samba_session *s, samba_code code, const char *word)
     samba_clear_error(s);
     return fine;
 }
-static void close_clean(samba_session *s) { CHECK(samba_close(s) == 0); }
+
+static void close_clean(samba_session *s)
+{
+    CHECK(samba_close(s) == 0);
+}
 
 // Masks go on from part to part: the bits of one batch, also where a part ends within four.
 static void test_masks(void)
 {
     enum { N = 12, W = 3 };
+
     float want[N * W], got[N * W], x[N * W];
-    for (int i = 0; i < N * W; i++) x[i] = 1.0f + (float)i;
+    for (int i = 0; i < N * W; i++)
+        x[i] = 1.0f + (float)i;
     for (int32_t parts = 1; parts <= N; parts++) {
         if (N % parts) continue;
         samba_session *s = session();
@@ -328,8 +390,10 @@ static void test_masks(void)
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(W), (samba_init){ .value = 1 });
         samba_tensor *y = samba_dropout(samba_mul(in, w), "drop", 0.4f);
         samba_tensor *loss = samba_sum(y, SAMBA_ALL_AXES, false);
-        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y }, .microbatches = parts,
-                                                 .optim.kind = SAMBA_SGD }));
+        CHECK(samba_compile(
+            s,
+            &(samba_program){
+                .loss = loss, .outputs = { y }, .microbatches = parts, .optim.kind = SAMBA_SGD }));
         samba_write(in, x);
         for (int run = 0; run < 3; run++) {
             CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD) && samba_copy_out(y, got, sizeof got));
@@ -337,7 +401,8 @@ static void test_masks(void)
         }
         CHECK(!memcmp(want, got, sizeof got) && !warned[0]);
         float sum[W] = { 0, 0, 0 };
-        for (int i = 0; i < N * W; i++) sum[i % W] += got[i];
+        for (int i = 0; i < N * W; i++)
+            sum[i % W] += got[i];
         if (parts > 1) CHECK(samba_run(s, SAMBA_ZEROGRAD) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
         close_clean(s);
     }
@@ -351,13 +416,15 @@ static void test_memory_limit(void)
         samba_session *s = session();
         samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(32, 16));
         samba_tensor *y = samba_linear(x, "fc", 16);
-        samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false), .outputs = { y },
-                            .microbatches = parts, .optim.kind = SAMBA_SGD };
-        const int64_t both = 2 * parts * 32 * 16 * 4;           // x and y
+        samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false),
+                            .outputs = { y },
+                            .microbatches = parts,
+                            .optim.kind = SAMBA_SGD };
+        const int64_t both = 2 * parts * 32 * 16 * 4; // x and y
         p.mem_limit[SAMBA_MEM_HOST] = both - 1;
         CHECK(!samba_compile(s, &p) && strstr(samba_error(s), "mem_limit of HOST"));
         samba_clear_error(s);
-        p.mem_limit[SAMBA_MEM_HOST] = both + 64 * parts;        // and the loss
+        p.mem_limit[SAMBA_MEM_HOST] = both + 64 * parts; // and the loss
         CHECK(samba_compile(s, &p));
         CHECK(samba_close(s) == 0);
     }
@@ -384,7 +451,8 @@ static void test_padded_sums(void)
         CHECK(k ? strstr(warned, loss->name) != NULL : !warned[0]);
 
         float data[2 * 4 * 3];
-        for (int i = 0; i < 24; i++) data[i] = (float)i;
+        for (int i = 0; i < 24; i++)
+            data[i] = (float)i;
         CHECK(samba_bytes(x) == sizeof data && samba_write(x, data));
         CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
         if (k == 0) CHECK(samba_read(loss)[0] == 276);
@@ -412,27 +480,54 @@ static void test_told(void)
         samba_tensor *y = samba_mul(x, w), *mean = samba_mean(y, SAMBA_ALL_AXES, false);
         samba_tensor *loss = mean, *out = NULL;
         const char *told = "", *refused = "";
-        if (k == 0) loss = samba_mul(mean, mean), out = mean, told = loss->name;
-        if (k == 1) loss = samba_sum(samba_max(y, SAMBA_AXES(0), false), SAMBA_ALL_AXES, false), told = loss->name;
-        if (k == 2) loss = samba_add(samba_sum(y, SAMBA_ALL_AXES, false), samba_sum(w, SAMBA_ALL_AXES, false)), told = loss->name;
-        if (k == 3) out = samba_sub(y, samba_mean(y, SAMBA_AXES(0), true)), told = out->name;
-        if (k == 4) out = samba_max(y, SAMBA_AXES(0), false), told = refused = out->name;
-        if (k == 5) out = samba_transpose(y, 0, 1), refused = out->name;
-        if (k == 6) out = samba_cast(samba_sum(y, SAMBA_AXES(0), false), SAMBA_BF16), refused = out->name;
-        if (k == 7) out = samba_scale(w, 3);            // the same for all parts
+        if (k == 0) {
+            loss = samba_mul(mean, mean);
+            out = mean;
+            told = loss->name;
+        }
+        if (k == 1) {
+            loss = samba_sum(samba_max(y, SAMBA_AXES(0), false), SAMBA_ALL_AXES, false);
+            told = loss->name;
+        }
+        if (k == 2) {
+            loss = samba_add(samba_sum(y, SAMBA_ALL_AXES, false),
+                             samba_sum(w, SAMBA_ALL_AXES, false));
+            told = loss->name;
+        }
+        if (k == 3) {
+            out = samba_sub(y, samba_mean(y, SAMBA_AXES(0), true));
+            told = out->name;
+        }
+        if (k == 4) {
+            out = samba_max(y, SAMBA_AXES(0), false);
+            told = refused = out->name;
+        }
+        if (k == 5) {
+            out = samba_transpose(y, 0, 1);
+            refused = out->name;
+        }
+        if (k == 6) {
+            out = samba_cast(samba_sum(y, SAMBA_AXES(0), false), SAMBA_BF16);
+            refused = out->name;
+        }
+        if (k == 7) out = samba_scale(w, 3); // the same for all parts
         if (k == 8) {
             samba_tensor *ids = samba_argmax(y, 1, false);
-            loss = samba_cross_entropy(y, ids), refused = ids->name;
+            loss = samba_cross_entropy(y, ids);
+            refused = ids->name;
         }
-        samba_program p = { .loss = loss, .outputs = { out }, .microbatches = 2, .optim.kind = SAMBA_SGD };
+        samba_program p
+            = { .loss = loss, .outputs = { out }, .microbatches = 2, .optim.kind = SAMBA_SGD };
         bool fine = samba_compile(s, &p);
         CHECK(fine == !*refused);
-        if (*refused) CHECK(strstr(samba_error(s), refused) && (said(s, SAMBA_EARG, refused) || k == 6));
+        if (*refused)
+            CHECK(strstr(samba_error(s), refused) && (said(s, SAMBA_EARG, refused) || k == 6));
         CHECK(*told ? strstr(warned, told) != NULL : !warned[0]);
         samba_clear_error(s);
         if (k == 7) {
             const float in[24] = { 1 }, three[3] = { 3, 3, 3 };
-            CHECK(samba_write(x, in) && samba_run(s, SAMBA_FWD) && samba_bytes(out) == sizeof three);
+            CHECK(samba_write(x, in) && samba_run(s, SAMBA_FWD)
+                  && samba_bytes(out) == sizeof three);
             CHECK(!memcmp(samba_read(out), three, sizeof three));
         }
         close_clean(s);
@@ -440,7 +535,8 @@ static void test_told(void)
     samba_session *s = session();
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
     x->batch_dim = 1;
-    CHECK(!samba_compile(s, &(samba_program){ .outputs = { samba_tanh(x) }, .inference = true, .microbatches = 3 }));
+    CHECK(!samba_compile(
+        s, &(samba_program){ .outputs = { samba_tanh(x) }, .inference = true, .microbatches = 3 }));
     CHECK(said(s, SAMBA_EARG, "input x"));
     close_clean(s);
 }
@@ -453,45 +549,98 @@ static void test_order_of_rows(void)
         samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
         samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(4, 1));
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(4, 3), (samba_init){ .value = 1 });
-        samba_tensor *y = samba_linear(x, "fc", 3), *two[2] = { x, y }, *both = samba_cat(two, 2, 0);
+        samba_tensor *y = samba_linear(x, "fc", 3), *two[2] = { x, y },
+                     *both = samba_cat(two, 2, 0);
         samba_tensor *z = samba_linear(both, "fc2", 3), *loss = NULL, *out = NULL;
         const char *told = "", *refused = "";
-        two[0] = y, two[1] = x;
-        if (k == 0) loss = all_of(squares(z), true), out = samba_slice(z, 0, 4, 8, 1);
-        if (k == 1) loss = all_of(samba_sub(samba_slice(z, 0, 0, 4, 1), samba_slice(both, 0, 4, 8, 1)), true);
-        if (k == 2) loss = all_of(samba_mul(z, both), true), out = samba_slice(y, 0, 1, 4, 2);
+        two[0] = y;
+        two[1] = x;
+        if (k == 0) {
+            loss = all_of(squares(z), true);
+            out = samba_slice(z, 0, 4, 8, 1);
+        }
+        if (k == 1)
+            loss = all_of(samba_sub(samba_slice(z, 0, 0, 4, 1), samba_slice(both, 0, 4, 8, 1)),
+                          true);
+        if (k == 2) {
+            loss = all_of(samba_mul(z, both), true);
+            out = samba_slice(y, 0, 1, 4, 2);
+        }
         if (k == 3) loss = all_of(samba_mul(z, samba_cat(two, 2, 0)), true);
-        if (k == 4) loss = all_of(y, true), out = z, refused = z->name;
-        if (k == 5) loss = all_of(samba_slice(y, 0, 0, 3, 1), true), told = loss->name;
-        if (k == 6) loss = all_of(samba_slice(z, 0, 2, 6, 1), true), told = loss->name;
-        if (k == 7) loss = all_of(samba_pad(y, SAMBA_SHAPE(1, 0), SAMBA_SHAPE(0, 0), 1), true), told = loss->name;
-        if (k == 8) loss = all_of(samba_sub(z, samba_reshape(samba_cat(two, 2, 1), SAMBA_SHAPE(8, 3))), true), told = loss->name;
-        if (k == 9) loss = all_of(out = samba_gather(y, 0, ids), true), told = out->name;
-        if (k == 10) loss = all_of(samba_lookup(ids, y), true), told = "lookup";
+        if (k == 4) {
+            loss = all_of(y, true);
+            out = z;
+            refused = z->name;
+        }
+        if (k == 5) {
+            loss = all_of(samba_slice(y, 0, 0, 3, 1), true);
+            told = loss->name;
+        }
+        if (k == 6) {
+            loss = all_of(samba_slice(z, 0, 2, 6, 1), true);
+            told = loss->name;
+        }
+        if (k == 7) {
+            loss = all_of(samba_pad(y, SAMBA_SHAPE(1, 0), SAMBA_SHAPE(0, 0), 1), true);
+            told = loss->name;
+        }
+        if (k == 8) {
+            loss = all_of(samba_sub(z, samba_reshape(samba_cat(two, 2, 1), SAMBA_SHAPE(8, 3))),
+                          true);
+            told = loss->name;
+        }
+        if (k == 9) {
+            loss = all_of(out = samba_gather(y, 0, ids), true);
+            told = out->name;
+        }
+        if (k == 10) {
+            loss = all_of(samba_lookup(ids, y), true);
+            told = "lookup";
+        }
         samba_tensor *turned = samba_reshape(samba_transpose(y, 0, 1), SAMBA_SHAPE(4, 3));
-        if (k == 15) loss = all_of(samba_mul(turned, y), true), told = loss->name;
+        if (k == 15) {
+            loss = all_of(samba_mul(turned, y), true);
+            told = loss->name;
+        }
         if (k == 16) loss = all_of(samba_mul(turned, turned), true);
-        if (k == 17) loss = all_of(y, false), out = samba_cast(loss, SAMBA_I32), told = refused = out->name;
-        if (k >= 12 && k < 15) {        // in pieces
-            two[0] = samba_scale(samba_slice(y, 0, 0, 1, 1), 2), two[1] = samba_scale(samba_slice(y, 0, 1, 4, 1), 2);
+        if (k == 17) {
+            loss = all_of(y, false);
+            out = samba_cast(loss, SAMBA_I32);
+            told = refused = out->name;
+        }
+        if (k >= 12 && k < 15) { // in pieces
+            two[0] = samba_scale(samba_slice(y, 0, 0, 1, 1), 2);
+            two[1] = samba_scale(samba_slice(y, 0, 1, 4, 1), 2);
             loss = samba_add(all_of(two[0], false), all_of(two[1], false));
         }
         if (k == 12) out = samba_cat(two, 2, 0);
-        if (k == 13) loss = all_of(samba_add(two[0], two[1]), true), told = loss->name;
-        if (k == 14) out = two[0], told = out->name;
-        if (k == 11) loss = all_of(samba_add(y, samba_dropout(w, "drop", 0.5f)), true), told = "dropout of w";
-        samba_program p = { .loss = loss, .outputs = { out }, .microbatches = 2, .optim.kind = SAMBA_SGD };
+        if (k == 13) {
+            loss = all_of(samba_add(two[0], two[1]), true);
+            told = loss->name;
+        }
+        if (k == 14) {
+            out = two[0];
+            told = out->name;
+        }
+        if (k == 11) {
+            loss = all_of(samba_add(y, samba_dropout(w, "drop", 0.5f)), true);
+            told = "dropout of w";
+        }
+        samba_program p
+            = { .loss = loss, .outputs = { out }, .microbatches = 2, .optim.kind = SAMBA_SGD };
         CHECK(samba_compile(s, &p) == !*refused);
-        if (*refused) CHECK(said(s, k == 4 ? SAMBA_EARG : SAMBA_EDTYPE, k == 4 ? "joins rows" : out->name));
+        if (*refused)
+            CHECK(said(s, k == 4 ? SAMBA_EARG : SAMBA_EDTYPE, k == 4 ? "joins rows" : out->name));
         CHECK(*told ? strstr(warned, told) != NULL : !warned[0]);
         samba_clear_error(s);
         close_clean(s);
     }
 }
 
-// Slices that take the rows apart: the same with each piece gives what the batch gives; if they are treated
-// differently, parts give something else, and it is said.
+// Slices that take the rows apart: the same with each piece gives what the batch gives; if they are
+// treated differently, parts give something else, and it is said.
 enum { PIECE_CASES = 18, FIRST_TOLD = 9 };
+
 static samba_tensor *pieces_loss(samba_session *s, int k, int32_t rows, samba_tensor **out)
 {
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(rows, 3));
@@ -503,43 +652,65 @@ static samba_tensor *pieces_loss(samba_session *s, int k, int32_t rows, samba_te
     samba_tensor *c = samba_slice(y, 0, 0, cut, 1), *d = samba_slice(y, 0, cut, rows, 1);
     samba_tensor *av = samba_mul(a, v), *bv = samba_mul(b, v), *two[4] = { NULL };
     switch (k) {
-    case 0: return samba_add(all_of(samba_tanh(av), false), all_of(samba_tanh(bv), false));
-    case 1:                             // stacked, and their mean
+    case 0:
+        return samba_add(all_of(samba_tanh(av), false), all_of(samba_tanh(bv), false));
+    case 1: // stacked, and their mean
         samba_split(squares(samba_mul(x, v)), rows / 4, 0, two, 4);
-        for (int i = 0; i < 4; i++) two[i] = all_of(two[i], true);
+        for (int i = 0; i < 4; i++)
+            two[i] = all_of(two[i], true);
         return all_of(samba_stack(two, 4, 0), true);
-    case 2:                             // pieces of different sizes
-        a = samba_reshape(av, SAMBA_SHAPE(-1)), b = samba_reshape(bv, SAMBA_SHAPE(-1));
+    case 2: // pieces of different sizes
+        a = samba_reshape(av, SAMBA_SHAPE(-1));
+        b = samba_reshape(bv, SAMBA_SHAPE(-1));
         return samba_add(all_of(squares(b), false), all_of(squares(a), false));
-    case 3:                             // both are done with both
-        c = samba_mul(samba_slice(x, 0, 0, cut, 1), w), d = samba_mul(samba_slice(x, 0, cut, rows, 1), w);
+    case 3: // both are done with both
+        c = samba_mul(samba_slice(x, 0, 0, cut, 1), w);
+        d = samba_mul(samba_slice(x, 0, cut, rows, 1), w);
         a = samba_add(all_of(samba_tanh(av), false), all_of(squares(c), false));
         return samba_add(samba_add(a, all_of(squares(d), false)), all_of(samba_tanh(bv), false));
-    case 4:                             // put together again
-        two[0] = samba_tanh(av), two[1] = samba_tanh(bv), *out = samba_cat(two, 2, 0);
+    case 4: // put together again
+        two[0] = samba_tanh(av);
+        two[1] = samba_tanh(bv);
+        *out = samba_cat(two, 2, 0);
         return all_of(*out, false);
-    case 5: return samba_add(samba_mse(av, c, SAMBA_REDUCE_MEAN), samba_mse(bv, d, SAMBA_REDUCE_MEAN));
-    case 6:                             // pieces of pieces
-        two[0] = samba_slice(av, 0, 0, cut / 2, 1), two[1] = samba_slice(av, 0, cut / 2, cut, 1);
-        two[2] = samba_slice(bv, 0, 0, cut / 2, 1), two[3] = samba_slice(bv, 0, cut / 2, cut, 1);
+    case 5:
+        return samba_add(samba_mse(av, c, SAMBA_REDUCE_MEAN), samba_mse(bv, d, SAMBA_REDUCE_MEAN));
+    case 6: // pieces of pieces
+        two[0] = samba_slice(av, 0, 0, cut / 2, 1);
+        two[1] = samba_slice(av, 0, cut / 2, cut, 1);
+        two[2] = samba_slice(bv, 0, 0, cut / 2, 1);
+        two[3] = samba_slice(bv, 0, cut / 2, cut, 1);
         a = samba_add(all_of(squares(two[0]), false), all_of(squares(two[1]), false));
-        return samba_add(samba_add(a, all_of(squares(two[2]), false)), all_of(squares(two[3]), false));
-    case 7: return samba_neg(samba_scale(samba_add(all_of(bv, false), all_of(av, false)), 3));
-    case 8:                             // layers that share their parameters
+        return samba_add(samba_add(a, all_of(squares(two[2]), false)),
+                         all_of(squares(two[3]), false));
+    case 7:
+        return samba_neg(samba_scale(samba_add(all_of(bv, false), all_of(av, false)), 3));
+    case 8: // layers that share their parameters
         samba_set_sharing(a->session, true);
-        a = samba_layernorm(samba_linear(a, "fc", 3), "norm"), b = samba_layernorm(samba_linear(b, "fc", 3), "norm");
+        a = samba_layernorm(samba_linear(a, "fc", 3), "norm");
+        b = samba_layernorm(samba_linear(b, "fc", 3), "norm");
         return samba_add(all_of(samba_mul(a, c), true), all_of(samba_mul(b, d), true));
-    case 9: return samba_add(all_of(samba_tanh(av), false), all_of(squares(bv), false));
-    case 10: return samba_sub(all_of(av, false), all_of(bv, false));
+    case 9:
+        return samba_add(all_of(samba_tanh(av), false), all_of(squares(bv), false));
+    case 10:
+        return samba_sub(all_of(av, false), all_of(bv, false));
     case 11:
-        two[0] = samba_tanh(av), two[1] = squares(bv);
+        two[0] = samba_tanh(av);
+        two[1] = squares(bv);
         return all_of(samba_cat(two, 2, 0), false);
-    case 12: return samba_add(samba_scale(all_of(av, false), 3), all_of(bv, false));
-    case 13: *out = all_of(samba_tanh(av), false); return all_of(samba_tanh(bv), false);
-    case 14: return samba_add(all_of(av, true), all_of(bv, true));             // fewer rows weigh more
-    case 15: return samba_add(all_of(av, false), all_of(samba_mul(b, w), false));
-    case 16: return samba_add(all_of(samba_mul(av, c), false), all_of(samba_mul(d, samba_tanh(bv)), false));
-    default:                            // one of them, once more
+    case 12:
+        return samba_add(samba_scale(all_of(av, false), 3), all_of(bv, false));
+    case 13:
+        *out = all_of(samba_tanh(av), false);
+        return all_of(samba_tanh(bv), false);
+    case 14:
+        return samba_add(all_of(av, true), all_of(bv, true)); // fewer rows weigh more
+    case 15:
+        return samba_add(all_of(av, false), all_of(samba_mul(b, w), false));
+    case 16:
+        return samba_add(all_of(samba_mul(av, c), false),
+                         all_of(samba_mul(d, samba_tanh(bv)), false));
+    default: // one of them, once more
         a = samba_add(all_of(av, false), all_of(bv, false));
         return samba_add(a, all_of(squares(samba_slice(x, 0, cut, rows, 1)), false));
     }
@@ -548,25 +719,34 @@ static samba_tensor *pieces_loss(samba_session *s, int k, int32_t rows, samba_te
 static void test_pieces(void)
 {
     float x[8 * 3], y[8 * 3], got[2], piece[2];
-    for (int i = 0; i < 24; i++) x[i] = (float)(i * 7 % 11) / 5 - 1, y[i] = (float)(i * 5 % 13) / 6 - 1;
+    for (int i = 0; i < 24; i++) {
+        x[i] = (float)(i * 7 % 11) / 5 - 1;
+        y[i] = (float)(i * 5 % 13) / 6 - 1;
+    }
     for (int k = 0; k < PIECE_CASES; k++) {
         int before = test_bad;
         for (int32_t parts = 1; parts <= 2; parts++) {
             samba_session *s = session();
             samba_tensor *out = NULL, *loss = pieces_loss(s, k, 8 / parts, &out);
-            samba_program p = { .loss = loss, .outputs = { out }, .microbatches = parts, .optim.kind = SAMBA_SGD };
+            samba_program p = {
+                .loss = loss, .outputs = { out }, .microbatches = parts, .optim.kind = SAMBA_SGD
+            };
             CHECK(samba_compile(s, &p));
             CHECK(samba_write(samba_tensor_by_name(s, "x"), x));
-            if (samba_tensor_by_name(s, "y")->symbol >= 0) CHECK(samba_write(samba_tensor_by_name(s, "y"), y));
+            if (samba_tensor_by_name(s, "y")->symbol >= 0)
+                CHECK(samba_write(samba_tensor_by_name(s, "y"), y));
             CHECK(samba_run(s, SAMBA_FWD));
             got[parts - 1] = samba_read(loss)[0];
             piece[parts - 1] = k == 13 ? samba_read(out)[0] : 0;
             bool told = strstr(warned, "not treated alike") != NULL;
             CHECK(told == (parts == 2 && k >= FIRST_TOLD) && (told || !warned[0]));
-            if (parts == 2) CHECK((fabsf(got[0] - got[1]) < 1e-4f && fabsf(piece[0] - piece[1]) < 1e-4f) == (k < FIRST_TOLD));
+            if (parts == 2)
+                CHECK((fabsf(got[0] - got[1]) < 1e-4f && fabsf(piece[0] - piece[1]) < 1e-4f)
+                      == (k < FIRST_TOLD));
             close_clean(s);
         }
-        if (test_bad > before) printf("    case %d: %g %g %s\n", k, (double)got[0], (double)got[1], warned);
+        if (test_bad > before)
+            printf("    case %d: %g %g %s\n", k, (double)got[0], (double)got[1], warned);
     }
 }
 
@@ -580,7 +760,8 @@ static void test_unused_piece(void)
         CHECK(samba_split(x, 2, 0, half, 2) == 2);
         samba_tensor *loss = all_of(samba_mul(half[used % 2], w), true);
         if (used == 2) loss = samba_add(loss, all_of(samba_mul(half[1], w), true));
-        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .microbatches = 2, .optim.kind = SAMBA_SGD }));
+        CHECK(samba_compile(
+            s, &(samba_program){ .loss = loss, .microbatches = 2, .optim.kind = SAMBA_SGD }));
         CHECK(used == 2 ? !warned[0] : strstr(warned, "neither of rows nor a sum") != NULL);
         close_clean(s);
     }
@@ -591,13 +772,17 @@ static void test_order_within_cats(void)
 {
     for (int same = 0; same < 2; same++) {
         samba_session *s = session();
-        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3)), *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 3));
-        samba_tensor *a = samba_input(s, "a", SAMBA_F32, SAMBA_SHAPE(2, 3)), *b = samba_input(s, "b", SAMBA_F32, SAMBA_SHAPE(2, 3));
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3)),
+                     *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 3));
+        samba_tensor *a = samba_input(s, "a", SAMBA_F32, SAMBA_SHAPE(2, 3)),
+                     *b = samba_input(s, "b", SAMBA_F32, SAMBA_SHAPE(2, 3));
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 });
         samba_tensor *ab = samba_cat((samba_tensor *[2]){ a, b }, 2, 0);
         samba_tensor *one = samba_cat((samba_tensor *[2]){ same ? y : ab, y }, 2, 0);
-        samba_tensor *loss = all_of(samba_mul(samba_mul(samba_cat((samba_tensor *[2]){ x, y }, 2, 0), one), w), true);
-        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .microbatches = 2, .optim.kind = SAMBA_SGD }));
+        samba_tensor *loss = all_of(
+            samba_mul(samba_mul(samba_cat((samba_tensor *[2]){ x, y }, 2, 0), one), w), true);
+        CHECK(samba_compile(
+            s, &(samba_program){ .loss = loss, .microbatches = 2, .optim.kind = SAMBA_SGD }));
         CHECK(same ? !warned[0] : strstr(warned, "neither of rows nor a sum") != NULL);
         close_clean(s);
     }
@@ -607,13 +792,15 @@ static void test_order_within_cats(void)
 static void test_inference(void)
 {
     float x[8 * 3], want[8 * 2], got[8 * 2], mean[2];
-    for (int i = 0; i < 24; i++) x[i] = (float)(i * 7 % 11) / 5 - 1;
+    for (int i = 0; i < 24; i++)
+        x[i] = (float)(i * 7 % 11) / 5 - 1;
     for (int32_t parts = 1; parts <= 4; parts *= 4) {
         samba_session *s = session();
         samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(8 / parts, 3));
         samba_tensor *y = samba_softmax(samba_linear(samba_dropout(in, "d", 0.5f), "fc", 2), 1);
         samba_tensor *m = samba_mean(samba_log(y), SAMBA_ALL_AXES, false);
-        CHECK(samba_compile(s, &(samba_program){ .outputs = { y, m }, .inference = true, .microbatches = parts }));
+        CHECK(samba_compile(
+            s, &(samba_program){ .outputs = { y, m }, .inference = true, .microbatches = parts }));
         CHECK(samba_write(in, x) && samba_run(s, 0));
         CHECK(samba_copy_out(y, parts == 1 ? want : got, sizeof want));
         mean[parts > 1] = samba_read(m)[0];
@@ -638,15 +825,31 @@ static void test_ids(void)
     samba_section q;
     for (; samba_describe_section(s, n, &q); n++) {
         ids[n] = n;
-        for (int k = 0; k < 4; k++) if (!strcmp(q.type, types[k])) end[k] = n + 1, first[k] = first[k] ? first[k] : n;
+        for (int k = 0; k < 4; k++)
+            if (!strcmp(q.type, types[k])) {
+                end[k] = n + 1;
+                first[k] = first[k] ? first[k] : n;
+            }
     }
     CHECK(first[1] > 0 && end[1] == first[2] && end[2] == first[3]);
     for (int k = 0; k < 7; k++) {
         samba_session_run_desc d = { .section_ids = ids, .n_section_ids = n };
-        if (k == 0) d.section_ids = ids + first[2], d.n_section_ids = end[3] - first[2];        // no counts
-        if (k == 1) d.section_ids = ids + first[1], d.n_section_ids = end[3] - first[1] - 1;    // not all of BCKWD
-        if (k == 2) d.section_ids = ids + first[3], d.n_section_ids = end[3] - first[3];        // BCKWD alone
-        if (k == 3) d.section_ids = ids + first[1] + 1, d.n_section_ids = end[3] - first[1] - 1;
+        if (k == 0) {
+            d.section_ids = ids + first[2];
+            d.n_section_ids = end[3] - first[2];
+        } // no counts
+        if (k == 1) {
+            d.section_ids = ids + first[1];
+            d.n_section_ids = end[3] - first[1] - 1;
+        } // not all of BCKWD
+        if (k == 2) {
+            d.section_ids = ids + first[3];
+            d.n_section_ids = end[3] - first[3];
+        } // BCKWD alone
+        if (k == 3) {
+            d.section_ids = ids + first[1] + 1;
+            d.n_section_ids = end[3] - first[1] - 1;
+        }
         if (k == 4) d = (samba_session_run_desc){ .from_call_id = first[2] };
         if (k == 5) d = (samba_session_run_desc){ .until_call_id = end[2] - 1 };
         if (k == 6) d = (samba_session_run_desc){ .from_call_id = end[3] - 1 };
@@ -654,7 +857,9 @@ static void test_ids(void)
         CHECK(!samba_session_run(s, &d) && said(s, SAMBA_EARG, "nothing was run"));
         CHECK(samba_read(samba_tensor_by_name(s, "a__weight"))[0] == before);
     }
-    CHECK(samba_session_run(s, &(samba_session_run_desc){ .section_ids = ids + first[1], .n_section_ids = end[2] - first[1] }));
+    CHECK(samba_session_run(s,
+                            &(samba_session_run_desc){ .section_ids = ids + first[1],
+                                                       .n_section_ids = end[2] - first[1] }));
     float loss = samba_read(m.loss)[0];
     CHECK(samba_run(s, SAMBA_FWD) && samba_read(m.loss)[0] == loss);
     close_clean(s);
@@ -663,10 +868,10 @@ static void test_ids(void)
 // In a sequence of types gradients add up between two steps, and begin at zero after each.
 static void test_sequences(void)
 {
-    const char *const sequence[4][6] = {
-        { "zerograd", "fwd", "bckwd", "fwd", "bckwd", "opt" }, { "fwd", "bckwd", "fwd", "bckwd", "opt" },
-        { "opt", "fwd", "bckwd" }, { "fwd", "bckwd", "opt", "fwd", "bckwd", "opt" }
-    };
+    const char *const sequence[4][6] = { { "zerograd", "fwd", "bckwd", "fwd", "bckwd", "opt" },
+                                         { "fwd", "bckwd", "fwd", "bckwd", "opt" },
+                                         { "opt", "fwd", "bckwd" },
+                                         { "fwd", "bckwd", "opt", "fwd", "bckwd", "opt" } };
     const int n[4] = { 6, 5, 3, 6 };
     const float w_after[4] = { 1 - 8, 1 - 8, 1 - 4, 1 - 8 }, grad_after[4] = { 8, 8, 4, 4 };
     for (int k = 0; k < 4; k++) {
@@ -675,9 +880,12 @@ static void test_sequences(void)
         samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2));
         samba_tensor *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
         samba_program p = { .loss = all_of(samba_mul(x, w), false), .microbatches = 2 };
-        p.optim.kind = SAMBA_SGD, p.optim.lr = 1;
-        CHECK(samba_compile(s, &p) && samba_write(x, ones) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
-        CHECK(samba_session_run(s, &(samba_session_run_desc){ .section_types = sequence[k], .n_section_types = n[k] }));
+        p.optim.kind = SAMBA_SGD;
+        p.optim.lr = 1;
+        CHECK(samba_compile(s, &p) && samba_write(x, ones)
+              && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+        CHECK(samba_session_run(
+            s, &(samba_session_run_desc){ .section_types = sequence[k], .n_section_types = n[k] }));
         CHECK(samba_read(w)[0] == w_after[k] && samba_read(samba_sn_grad(w))[0] == grad_after[k]);
         close_clean(s);
     }
@@ -692,41 +900,57 @@ static void test_output_grads(void)
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
         samba_tensor *each = samba_sum(samba_mul(x, w), SAMBA_AXES(1), false);
         samba_tensor *mean = samba_mean(squares(samba_mul(x, w)), SAMBA_ALL_AXES, false);
-        samba_program p = { .outputs = { each, mean }, .optim = { .kind = SAMBA_SGD }, .microbatches = parts };
+        samba_program p
+            = { .outputs = { each, mean }, .optim = { .kind = SAMBA_SGD }, .microbatches = parts };
         float in[12], ones[12], half = 0.5f, none = 0, custom[6] = { 1, 2, 3, 4, 5, 6 }, want[2];
-        for (int i = 0; i < 12; i++) in[i] = (float)i - 3, ones[i] = 1;
+        for (int i = 0; i < 12; i++) {
+            in[i] = (float)i - 3;
+            ones[i] = 1;
+        }
         CHECK(samba_compile(s, &p) && samba_write(x, in));
         samba_tensor *dw = samba_sn_grad(w);
-        CHECK(samba_read(samba_sn_grad(mean))[0] == 1.0f && !memcmp(samba_read(samba_sn_grad(each)), ones, 24));
-        CHECK(samba_argin_names(s, NULL, 0) == 3);              // lr, weight_decay, momentum
+        CHECK(samba_read(samba_sn_grad(mean))[0] == 1.0f
+              && !memcmp(samba_read(samba_sn_grad(each)), ones, 24));
+        CHECK(samba_argin_names(s, NULL, 0) == 3); // lr, weight_decay, momentum
         for (int k = 0; k < 5; k++) {
             double scale = 1, sum[2] = { 0, 0 };
             samba_output_grad g[2] = { { mean, &half, 4 }, { each, custom, 24 } };
             samba_session_run_desc d = { 0 };
-            if (k == 1) d.grad_of_outputs = g, d.n_grad_of_outputs = 1;
-            if (k == 2) CHECK(samba_init_output_grads(s, g + 1, 1, 5));        // mean keeps its half
-            if (k == 3) CHECK(!samba_init_output_grads(s, NULL, 0, 4) && said(s, SAMBA_EARG, "has no dimension that counts the rows"));
-            if (k == 3) CHECK(samba_init_output_grads(s, NULL, 0, 6) && samba_init_output_grads(s, &(samba_output_grad){ each, ones, 24 }, 1, 4));
+            if (k == 1) {
+                d.grad_of_outputs = g;
+                d.n_grad_of_outputs = 1;
+            }
+            if (k == 2) CHECK(samba_init_output_grads(s, g + 1, 1, 5)); // mean keeps its half
+            if (k == 3)
+                CHECK(!samba_init_output_grads(s, NULL, 0, 4)
+                      && said(s, SAMBA_EARG, "has no dimension that counts the rows"));
+            if (k == 3)
+                CHECK(samba_init_output_grads(s, NULL, 0, 6)
+                      && samba_init_output_grads(s, &(samba_output_grad){ each, ones, 24 }, 1, 4));
             if (k == 4) CHECK(samba_write(samba_sn_grad(mean), &none));
             CHECK(samba_session_run(s, &d));
             if (k == 1 || k == 2) scale = 0.5;
             if (k == 4) scale = 0;
             samba_write(w, ones);
             for (int i = 0; i < 12; i++) {
-                double row = k < 2 ? 1 : k == 2 ? (i / 2 < 5 ? (double)custom[i / 2] : 0) : i / 2 < 4;
+                double row = k < 2 ? 1
+                    : k == 2       ? (i / 2 < 5 ? (double)custom[i / 2] : 0)
+                                   : i / 2 < 4;
                 sum[i % 2] += row * (double)in[i] + scale * 2 * (double)in[i] * (double)in[i] / 12;
             }
-            want[0] = (float)sum[0], want[1] = (float)sum[1];
+            want[0] = (float)sum[0];
+            want[1] = (float)sum[1];
             CHECK_CLOSE(samba_read(dw), want, 2, 1e-6, 1e-6);
         }
         samba_output_grad bad[2] = { { mean, &half, 4 }, { each, custom, 12 } };
         samba_session_run_desc d = { .grad_of_outputs = bad, .n_grad_of_outputs = 2 };
         CHECK(samba_init_output_grads(s, NULL, 0, 0));
         CHECK(!samba_session_run(s, &d) && said(s, SAMBA_EARG, "12 bytes; 24 are needed"));
-        CHECK(samba_read(samba_sn_grad(mean))[0] == 1.0f);      // nothing of the list was sent
+        CHECK(samba_read(samba_sn_grad(mean))[0] == 1.0f); // nothing of the list was sent
         CHECK(!samba_init_output_grads(s, NULL, 0, -4) && said(s, SAMBA_ERANGE, "rows is -4"));
         CHECK(!samba_init_output_grads(s, NULL, 0, 7) && said(s, SAMBA_ERANGE, "has 6"));
-        bad[1].output = w, bad[1].bytes = 0;
+        bad[1].output = w;
+        bad[1].bytes = 0;
         CHECK(!samba_init_output_grads(s, bad, 2, 0) && said(s, SAMBA_EARG, "w is no loss"));
         close_clean(s);
     }
@@ -736,6 +960,7 @@ static void test_output_grads(void)
 static void test_cut_output_grads(void)
 {
     enum { B = 4, T = 3 };
+
     for (int k = 0; k < 12; k++) {
         int way = k / 2, parts = 1 + k % 2;
         samba_session *s = session();
@@ -743,22 +968,30 @@ static void test_cut_output_grads(void)
         samba_tensor *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
         float in[B * T], want = 0;
         y = loss = samba_mul(x, w);
-        if (way == 1) loss = samba_reshape(y, SAMBA_SHAPE(-1));                         // (B*T)
-        if (way == 2) loss = samba_transpose(y, 0, 1);                                  // (T,B)
-        if (way == 3) loss = samba_sum(y, SAMBA_AXES(0), false);                        // over the batch
+        if (way == 1) loss = samba_reshape(y, SAMBA_SHAPE(-1));  // (B*T)
+        if (way == 2) loss = samba_transpose(y, 0, 1);           // (T,B)
+        if (way == 3) loss = samba_sum(y, SAMBA_AXES(0), false); // over the batch
         if (way == 4) loss = samba_mean(y, SAMBA_ALL_AXES, false);
         if (way == 5) loss = samba_reshape(y, SAMBA_SHAPE(B / parts, 1, T));
         bool cuts = way != 3 && way != 4;
-        if (way == 2 && parts == 2) { samba_close(s); continue; }                       // is refused when compiling
-        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .microbatches = parts, .optim = { .kind = SAMBA_SGD } }));
+        if (way == 2 && parts == 2) {
+            samba_close(s);
+            continue;
+        } // is refused when compiling
+        CHECK(samba_compile(s,
+                            &(samba_program){ .loss = loss,
+                                              .microbatches = parts,
+                                              .optim = { .kind = SAMBA_SGD } }));
         for (int i = 0; i < B * T; i++) {
             in[i] = (float)(i + 1);
             want += i / T < 2 ? in[i] : 0;
         }
         CHECK(samba_write(x, in) && samba_init_output_grads(s, NULL, 0, 2) == cuts);
         if (!cuts) CHECK(said(s, SAMBA_EARG, "has no dimension that counts the rows of the batch"));
-        if (cuts) CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD) && samba_read(samba_sn_grad(w))[0] == want);
-        CHECK(samba_init_output_grads(s, NULL, 0, B) && !samba_init_output_grads(s, NULL, 0, 1000) && said(s, SAMBA_ERANGE, "has 4"));
+        if (cuts)
+            CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD) && samba_read(samba_sn_grad(w))[0] == want);
+        CHECK(samba_init_output_grads(s, NULL, 0, B) && !samba_init_output_grads(s, NULL, 0, 1000)
+              && said(s, SAMBA_ERANGE, "has 4"));
         close_clean(s);
     }
 }
@@ -768,40 +1001,58 @@ static void test_cut_output_grads(void)
 static void test_host_copies(void)
 {
     enum { ROWS = 6, WIDTH = 2, PARTS = 3 };
+
     samba_session *s = session();
     float traced[ROWS / PARTS * WIDTH] = { 0 }, all[ROWS * WIDTH], more[ROWS * WIDTH];
-    samba_tensor *x = samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), traced), *in = x;
+    samba_tensor *x = samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), traced),
+                 *in = x;
     samba_tensor *y = samba_tanh(samba_scale(x, 0.5f));
     samba_program p = { .outputs = { y }, .inference = true, .microbatches = PARTS };
-    for (int i = 0; i < ROWS * WIDTH; i++) all[i] = (float)i / 7, more[i] = -all[i];
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        all[i] = (float)i / 7;
+        more[i] = -all[i];
+    }
     CHECK(samba_compile(s, &p));
     samba_session_run_desc run = { .inputs = &in, .n_inputs = 1, .outputs = &y, .n_outputs = 1 };
-    CHECK(!samba_session_run(s, &run) && said(s, SAMBA_ESTATE, "all microbatches"));       // a dummy of one part
-    CHECK(samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, WIDTH), all) == x && samba_session_run(s, &run));
-    for (int i = 0; i < ROWS * WIDTH; i++) CHECK(fabsf(((float *)samba_cpu(y))[i] - tanhf(all[i] / 2)) < 1e-6f);
+    CHECK(!samba_session_run(s, &run)
+          && said(s, SAMBA_ESTATE, "all microbatches")); // a dummy of one part
+    CHECK(samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, WIDTH), all) == x
+          && samba_session_run(s, &run));
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        CHECK(fabsf(((float *)samba_cpu(y))[i] - tanhf(all[i] / 2)) < 1e-6f);
     CHECK(!samba_is_stale(y) && traced[0] == 0);
 
-    all[ROWS * WIDTH - 1] = 2;                              // an edit in the last part is noticed
-    CHECK(samba_session_run(s, &run) && fabsf(((float *)samba_cpu(y))[ROWS * WIDTH - 1] - tanhf(1)) < 1e-6f);
-    CHECK(samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, WIDTH), more) == x && samba_session_run(s, &run));
+    all[ROWS * WIDTH - 1] = 2; // an edit in the last part is noticed
+    CHECK(samba_session_run(s, &run)
+          && fabsf(((float *)samba_cpu(y))[ROWS * WIDTH - 1] - tanhf(1)) < 1e-6f);
+    CHECK(samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, WIDTH), more) == x
+          && samba_session_run(s, &run));
     CHECK(fabsf(((float *)samba_cpu(y))[3] + tanhf(all[3] / 2)) < 1e-6f);
     float *host = (float *)samba_cpu(x);
     host[2] = 3;
-    CHECK(samba_rdu(x) && samba_run(s, 0) && fabsf(((float *)samba_cpu(y))[2] - tanhf(1.5f)) < 1e-6f);
+    CHECK(samba_rdu(x) && samba_run(s, 0)
+          && fabsf(((float *)samba_cpu(y))[2] - tanhf(1.5f)) < 1e-6f);
 
-    CHECK(!samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS + 2, WIDTH), all) && said(s, SAMBA_ESHAPE, "compiled for"));
-    CHECK(!samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, ROWS), all) && said(s, SAMBA_ESHAPE, "compiled for"));
-    CHECK(!samba_zeros(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, WIDTH)) && said(s, SAMBA_ESHAPE, "compiled for"));
-    host = (float *)samba_cpu(x);                           // the memory that goes is read before
-    CHECK(!samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), host) && said(s, SAMBA_EARG, "host copy"));
-    CHECK(samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), host) == x && ((float *)x->data)[2] == 3);
-    CHECK(samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), more) && !samba_rdu(x) && said(s, SAMBA_ESTATE, "all microbatches"));
+    CHECK(!samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS + 2, WIDTH), all)
+          && said(s, SAMBA_ESHAPE, "compiled for"));
+    CHECK(!samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, ROWS), all)
+          && said(s, SAMBA_ESHAPE, "compiled for"));
+    CHECK(!samba_zeros(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, WIDTH))
+          && said(s, SAMBA_ESHAPE, "compiled for"));
+    host = (float *)samba_cpu(x); // the memory that goes is read before
+    CHECK(!samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), host)
+          && said(s, SAMBA_EARG, "host copy"));
+    CHECK(samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), host) == x
+          && ((float *)x->data)[2] == 3);
+    CHECK(samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), more)
+          && !samba_rdu(x) && said(s, SAMBA_ESTATE, "all microbatches"));
     CHECK(samba_cpu(x) && ((float *)samba_cpu(x))[2] == 3);
 
-    p.microbatches = 1;                                     // the copies are those of the program before
+    p.microbatches = 1; // the copies are those of the program before
     CHECK(samba_set_tracing(s, true) && samba_compile(s, &p));
     CHECK(!samba_run(s, 0) && said(s, SAMBA_ESTATE, "never given a value"));
-    CHECK(samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), all) && samba_session_run(s, &run));
+    CHECK(samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS / PARTS, WIDTH), all)
+          && samba_session_run(s, &run));
     CHECK(((float *)samba_cpu(y))[3] == samba_read(y)[3] && samba_bytes(y) == sizeof traced);
     close_clean(s);
 }
@@ -815,7 +1066,10 @@ static void test_named_twice(void)
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 3 });
         samba_tensor *loss = samba_sum(squares(w), SAMBA_ALL_AXES, false);
         samba_program p = { .loss = loss, .outputs = { loss, w }, .optim.kind = SAMBA_SGD };
-        if (k) p.loss_indices[0] = p.loss_indices[1] = 0, p.n_loss_indices = 2;
+        if (k) {
+            p.loss_indices[0] = p.loss_indices[1] = 0;
+            p.n_loss_indices = 2;
+        }
         CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
         grad[k] = samba_read(samba_sn_grad(w))[0];
         close_clean(s);
@@ -830,16 +1084,21 @@ static void test_hyperparameters(void)
         samba_session *s = session();
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
         samba_program p = { .loss = samba_sum(w, SAMBA_ALL_AXES, false) };
-        p.optim.kind = SAMBA_SGD, p.optim.lr = 1, p.optim.momentum_state = kept;
+        p.optim.kind = SAMBA_SGD;
+        p.optim.lr = 1;
+        p.optim.momentum_state = kept;
         const samba_value seed[3] = { { "lr", 0.5 }, { "momentum", 0.9 }, { "weight_decay", 0 } };
         const samba_value bad[2] = { { "lr", 0.25 }, { "moment", 1 } };
         samba_session_run_desc d = { .hyperparams = seed, .n_hyperparams = 3 };
         CHECK(samba_compile(s, &p) && samba_set(s, "momentum", 0));
         CHECK(samba_session_run(s, &d) == kept);
-        if (!kept) CHECK(said(s, SAMBA_ESTATE, "momentum_state") && samba_get(s, "lr") == 1 && samba_get(s, "momentum") == 0);
+        if (!kept)
+            CHECK(said(s, SAMBA_ESTATE, "momentum_state") && samba_get(s, "lr") == 1
+                  && samba_get(s, "momentum") == 0);
         if (kept) CHECK(samba_session_run(s, &d) && samba_read(w)[0] == 1 - 0.5f - 0.5f * 1.9f);
         double lr = samba_get(s, "lr");
-        CHECK(!samba_session_run(s, &(samba_session_run_desc){ .hyperparams = bad, .n_hyperparams = 2 }));
+        CHECK(!samba_session_run(
+            s, &(samba_session_run_desc){ .hyperparams = bad, .n_hyperparams = 2 }));
         CHECK(said(s, SAMBA_ENAME, "moment") && samba_get(s, "lr") == lr);
         close_clean(s);
     }
@@ -854,10 +1113,15 @@ static void test_device(void)
     samba_program p = program_of(&c, &m, 4);
     CHECK(samba_compile(s, &p) && samba_save(s, path));
     feed(&m, &c, 1);
-    static union { uint64_t align; unsigned char bytes[1 << 17]; } pef;
-    FILE *f = fopen(path, "rb");
-    size_t size = f ? fread(pef.bytes, 1, sizeof pef.bytes, f) : 0, need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
-    if (f) fclose(f), remove(path);
+
+    static union {
+        uint64_t align;
+        unsigned char bytes[1 << 17];
+    } pef;
+
+    size_t size = read_into(path, pef.bytes, sizeof pef.bytes);
+    size_t need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
+    remove(path);
     void *memory = malloc(need + 1);
     samba_runtime *rt = samba_runtime_open(pef.bytes, size, memory, need, NULL, 0);
     CHECK(rt != NULL);
@@ -870,7 +1134,8 @@ static void test_device(void)
         CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
         CHECK(samba_runtime_run(rt, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
         const samba_tensor *w = samba_tensor_by_name(s, "a__weight");
-        CHECK(!memcmp(samba_runtime_data(rt, "a__weight"), samba_read(samba_tensor_by_name(s, "a__weight")), samba_bytes(w)));
+        CHECK(!memcmp(samba_runtime_data(rt, "a__weight"),
+                      samba_read(samba_tensor_by_name(s, "a__weight")), samba_bytes(w)));
     }
     free(memory);
     close_clean(s);
@@ -885,7 +1150,8 @@ static void test_computed_at_once(void)
         samba_tensor *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
         samba_tensor *y = samba_mul(x, w), *loss = all_of(y, false);
         const float in[4] = { 1, 2, 3, 4 };
-        samba_program p = { .loss = loss, .outputs = { y }, .microbatches = parts, .optim.kind = SAMBA_SGD };
+        samba_program p
+            = { .loss = loss, .outputs = { y }, .microbatches = parts, .optim.kind = SAMBA_SGD };
         CHECK(samba_compile(s, &p) && samba_write(x, in) && samba_run(s, SAMBA_FWD));
         CHECK(samba_read(samba_scale(loss, 2))[0] == 20.0f);
         samba_tensor *sum = all_of(y, false);
@@ -922,14 +1188,21 @@ static void test_traced_value(void)
     for (int how = 0; how < 4; how++) {
         samba_session *s = samba_open(&(samba_desc){ .quiet = true });
         samba_tensor *x = how == 1 ? samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3), rows)
-            : how == 2 ? samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3)) : samba_randn(s, "x", SAMBA_SHAPE(2, 3));
+            : how == 2             ? samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3))
+                                   : samba_randn(s, "x", SAMBA_SHAPE(2, 3));
         if (how == 3) samba_set_batch_dim(x, -1);
         samba_tensor *loss = samba_mean(samba_linear(x, "fc", 2), SAMBA_ALL_AXES, false);
-        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .microbatches = 3, .optim = { .kind = SAMBA_SGD } }));
+        CHECK(samba_compile(
+            s,
+            &(samba_program){ .loss = loss, .microbatches = 3, .optim = { .kind = SAMBA_SGD } }));
         CHECK(samba_run(s, 0) == (how == 3));
-        const char *const said = how < 2 ? "given a value for one microbatch" : how == 2 ? "never given a value" : "";
+        const char *const said = how < 2 ? "given a value for one microbatch"
+            : how == 2                   ? "never given a value"
+                                         : "";
         CHECK(strstr(samba_error(s), said));
-        if (how < 2) CHECK(strstr(samba_error(s), "all 3") && strstr(samba_error(s), "samba_set_batch_dim(x, -1)"));
+        if (how < 2)
+            CHECK(strstr(samba_error(s), "all 3")
+                  && strstr(samba_error(s), "samba_set_batch_dim(x, -1)"));
         samba_close(s);
     }
 }
@@ -939,9 +1212,13 @@ static void test_traced_value(void)
 static void test_made_of_a_whole(void)
 {
     enum { N = 8, PARTS = 2, ROWS = N / PARTS };
+
     float x[N], mask[N];
     double want = 0;
-    for (int i = 0; i < N; i++) x[i] = (float)(i * i % 7), mask[i] = (float)(1 + i % 3);
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(i * i % 7);
+        mask[i] = (float)(1 + i % 3);
+    }
 
     samba_session *s = session();
     samba_tensor *xs = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS));
@@ -949,8 +1226,8 @@ static void test_made_of_a_whole(void)
     samba_tensor *share = samba_div(masks, samba_mean(masks, SAMBA_ALL_AXES, false));
     samba_tensor *weighed = samba_sum(samba_mul(xs, share), SAMBA_ALL_AXES, false);
     samba_tensor *y = samba_div(weighed, samba_sum(share, SAMBA_ALL_AXES, false));
-    CHECK(samba_compile(s, &(samba_program){ .inference = true, .outputs = { y },
-                                             .microbatches = PARTS }));
+    CHECK(samba_compile(
+        s, &(samba_program){ .inference = true, .outputs = { y }, .microbatches = PARTS }));
     CHECK(strstr(warned, "mean of the parts'"));
     CHECK(samba_write(xs, x) && samba_write(masks, mask) && samba_run(s, SAMBA_FWD));
     for (int part = 0; part < PARTS; part++) {
@@ -974,10 +1251,11 @@ static void test_made_of_a_loss(void)
     samba_tensor *xs = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 2));
     samba_tensor *labels = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(2));
     samba_tensor *y = samba_exp(samba_scale(samba_nll(xs, labels, NULL), 0.125f));
-    CHECK(samba_compile(s, &(samba_program){ .inference = true, .outputs = { y }, .microbatches = 2 }));
+    CHECK(samba_compile(
+        s, &(samba_program){ .inference = true, .outputs = { y }, .microbatches = 2 }));
     CHECK(strstr(warned, "mean of the parts'"));
     CHECK(samba_write(xs, x) && samba_write(labels, label) && samba_run(s, SAMBA_FWD));
-    double first = 1 / 1.5, second = (6 + 8) / 1.5;        // 3 targets count: 1.5 of each part
+    double first = 1 / 1.5, second = (6 + 8) / 1.5; // 3 targets count: 1.5 of each part
     float want = (float)((exp(first / 8) + exp(second / 8)) / 2);
     CHECK_CLOSE(samba_read(y), &want, 1, 1e-6, 0);
     close_clean(s);

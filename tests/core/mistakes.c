@@ -11,6 +11,7 @@
 #include "tools/include/samba/torch_names.h"
 #include "tools/include/samba/driver.h"
 #include "tools/include/samba/dot_graph.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/hook.h"
 #include <math.h>
@@ -32,7 +33,7 @@ typedef struct mistake {
     stage when;
     void (*make)(fixture *f);
     samba_code code;
-    const char *words;      // separated by '|': each must be in the message
+    const char *words; // separated by '|': each must be in the message
 } mistake;
 
 static const char *program_path = "mistakes";
@@ -41,7 +42,7 @@ static bool print_messages;
 // The error of another session, reported through the fixture's.
 static void pass_on(fixture *f, samba_session *s)
 {
-    const char *text = strchr(samba_error(s), ' ');     // what follows the code's name
+    const char *text = strchr(samba_error(s), ' '); // what follows the code's name
     CHECK(!samba_ok(s));
     if (text) samba_fail(f->s, samba_error_code(s), "%s", text + 1);
     samba_close(s);
@@ -49,114 +50,261 @@ static void pass_on(fixture *f, samba_session *s)
 
 // ---- Shapes and types ----
 
-static void add_shapes(fixture *f) { samba_add(f->x, f->y); }
-static void add_null(fixture *f) { samba_add(f->x, NULL); }
-static void matmul_inner(fixture *f) { samba_matmul(f->x, f->y); }
-static void matmul_scalar(fixture *f) { samba_matmul(f->x, samba_number(f->s, 2.0f)); }
-static void matmul_integer(fixture *f) { samba_matmul(f->ids, f->x); }
-static void affine_weight(fixture *f) { samba_affine(f->x, f->w, NULL); }
+static void add_shapes(fixture *f)
+{
+    samba_add(f->x, f->y);
+}
+
+static void add_null(fixture *f)
+{
+    samba_add(f->x, NULL);
+}
+
+static void matmul_inner(fixture *f)
+{
+    samba_matmul(f->x, f->y);
+}
+
+static void matmul_scalar(fixture *f)
+{
+    samba_matmul(f->x, samba_number(f->s, 2.0f));
+}
+
+static void matmul_integer(fixture *f)
+{
+    samba_matmul(f->ids, f->x);
+}
+
+static void affine_weight(fixture *f)
+{
+    samba_affine(f->x, f->w, NULL);
+}
+
 static void affine_bias(fixture *f)
 {
     samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
     samba_tensor *w = samba_param(f->s, "wide", SAMBA_SHAPE(C, F), zero);
     samba_affine(f->x, w, samba_param(f->s, "short", SAMBA_SHAPE(C + 1), zero));
 }
+
 static void conv_channels(fixture *f)
 {
     samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
     samba_tensor *w = samba_param(f->s, "filters", SAMBA_SHAPE(4, 7, 3, 3), zero);
     samba_convolution(f->image, w, NULL, NULL);
 }
-static void conv_kernel(fixture *f) { samba_conv2d(f->image, "conv", 4, 50, NULL); }
+
+static void conv_kernel(fixture *f)
+{
+    samba_conv2d(f->image, "conv", 4, 50, NULL);
+}
+
 static void conv_groups(fixture *f)
 {
     samba_conv_opts opts = { { 0, 0 }, { 0, 0 }, { 0, 0 }, 3 };
     samba_conv2d(f->image, "conv", 4, 3, &opts);
 }
-static void conv_of_rows(fixture *f) { samba_conv2d(f->x, "conv", 4, 3, NULL); }
+
+static void conv_of_rows(fixture *f)
+{
+    samba_conv2d(f->x, "conv", 4, 3, NULL);
+}
+
 static void cat_shapes(fixture *f)
 {
     samba_tensor *parts[2];
-    parts[0] = f->x, parts[1] = f->y;
+    parts[0] = f->x;
+    parts[1] = f->y;
     samba_cat(parts, 2, 0);
 }
+
 static void cat_axis(fixture *f)
 {
     samba_tensor *parts[2];
-    parts[0] = f->x, parts[1] = f->y;
+    parts[0] = f->x;
+    parts[1] = f->y;
     samba_cat(parts, 2, 2);
 }
-static void where_condition(fixture *f) { samba_matmul(f->cond, f->x); }
-static void lookup_of_floats(fixture *f) { samba_embedding(f->x, "table", V, 2); }
-static void gather_floats(fixture *f) { samba_gather(f->x, 1, f->x); }
-static void loss_of_floats(fixture *f) { samba_cross_entropy(f->y, f->y); }
+
+static void where_condition(fixture *f)
+{
+    samba_matmul(f->cond, f->x);
+}
+
+static void lookup_of_floats(fixture *f)
+{
+    samba_embedding(f->x, "table", V, 2);
+}
+
+static void gather_floats(fixture *f)
+{
+    samba_gather(f->x, 1, f->x);
+}
+
+static void loss_of_floats(fixture *f)
+{
+    samba_cross_entropy(f->y, f->y);
+}
+
 static void loss_shapes(fixture *f)
 {
     samba_cross_entropy(f->y, samba_input(f->s, "labels5", SAMBA_I32, SAMBA_SHAPE(B + 1)));
 }
-static void mse_shapes(fixture *f) { samba_mse(f->x, f->y, SAMBA_REDUCE_MEAN); }
-static void reshape_count(fixture *f) { samba_reshape(f->x, SAMBA_SHAPE(5, 5)); }
-static void reshape_inferred(fixture *f) { samba_reshape(f->x, SAMBA_SHAPE(5, -1)); }
+
+static void mse_shapes(fixture *f)
+{
+    samba_mse(f->x, f->y, SAMBA_REDUCE_MEAN);
+}
+
+static void reshape_count(fixture *f)
+{
+    samba_reshape(f->x, SAMBA_SHAPE(5, 5));
+}
+
+static void reshape_inferred(fixture *f)
+{
+    samba_reshape(f->x, SAMBA_SHAPE(5, -1));
+}
+
 static void reshape_huge(fixture *f)
 {
     samba_reshape(f->x, SAMBA_SHAPE(2147483647, 2147483647, 2147483647));
 }
+
 static void reshape_rank(fixture *f)
 {
     samba_shape shape = SAMBA_SHAPE(B, F);
     shape.ndim = 20;
     samba_reshape(f->x, shape);
 }
-static void softmax_axis(fixture *f) { samba_softmax(f->x, 2); }
-static void sum_axis(fixture *f) { samba_sum(f->x, SAMBA_AXES(0, 3), false); }
-static void sum_twice(fixture *f) { samba_sum(f->x, SAMBA_AXES(1, -1), false); }
-static void argmax_axis(fixture *f) { samba_argmax(f->x, -3, false); }
-static void permute_axes(fixture *f) { samba_permute(f->x, SAMBA_AXES(1, 1)); }
-static void transpose_axes(fixture *f) { samba_transpose(f->x, 0, 2); }
-static void slice_empty(fixture *f) { samba_slice(f->x, 1, 4, 4, 1); }
-static void slice_axis(fixture *f) { samba_slice(f->x, 7, 0, 1, 1); }
-static void squeeze_wide(fixture *f) { samba_squeeze(f->x, 1); }
-static void squeeze_axis(fixture *f) { samba_squeeze(f->x, 9); }
-static void unsqueeze_axis(fixture *f) { samba_unsqueeze(f->x, B * F); }
-static void flatten_axis(fixture *f) { samba_flatten(f->x, 4); }
-static void expand_shape(fixture *f) { samba_expand(f->x, SAMBA_SHAPE(B, 2 * F)); }
+
+static void softmax_axis(fixture *f)
+{
+    samba_softmax(f->x, 2);
+}
+
+static void sum_axis(fixture *f)
+{
+    samba_sum(f->x, SAMBA_AXES(0, 3), false);
+}
+
+static void sum_twice(fixture *f)
+{
+    samba_sum(f->x, SAMBA_AXES(1, -1), false);
+}
+
+static void argmax_axis(fixture *f)
+{
+    samba_argmax(f->x, -3, false);
+}
+
+static void permute_axes(fixture *f)
+{
+    samba_permute(f->x, SAMBA_AXES(1, 1));
+}
+
+static void transpose_axes(fixture *f)
+{
+    samba_transpose(f->x, 0, 2);
+}
+
+static void slice_empty(fixture *f)
+{
+    samba_slice(f->x, 1, 4, 4, 1);
+}
+
+static void slice_axis(fixture *f)
+{
+    samba_slice(f->x, 7, 0, 1, 1);
+}
+
+static void squeeze_wide(fixture *f)
+{
+    samba_squeeze(f->x, 1);
+}
+
+static void squeeze_axis(fixture *f)
+{
+    samba_squeeze(f->x, 9);
+}
+
+static void unsqueeze_axis(fixture *f)
+{
+    samba_unsqueeze(f->x, B * F);
+}
+
+static void flatten_axis(fixture *f)
+{
+    samba_flatten(f->x, 4);
+}
+
+static void expand_shape(fixture *f)
+{
+    samba_expand(f->x, SAMBA_SHAPE(B, 2 * F));
+}
+
 static void split_axis(fixture *f)
 {
     samba_tensor *parts[4];
     samba_split(f->x, 2, 5, parts, 4);
 }
+
 static void pool_window(fixture *f)
 {
     samba_pool_opts opts = { { 40, 40 }, { 0, 0 }, { 0, 0 }, false, false };
     samba_max_pool2d(f->image, &opts);
 }
+
 static void norm_channels(fixture *f)
 {
     samba_init one = { SAMBA_INIT_CONSTANT, 1.0f, 0.0f };
     samba_tensor *g = samba_param(f->s, "gain", SAMBA_SHAPE(F + 1), one);
     samba_layer_normalize(f->x, g, NULL, 1e-5f);
 }
+
 static void attention_widths(fixture *f)
 {
     samba_scaled_dot_product_attention(f->x, f->y, f->y, NULL, NULL);
 }
-static void cast_type(fixture *f) { samba_cast(f->x, (samba_dtype)77); }
+
+static void cast_type(fixture *f)
+{
+    samba_cast(f->x, (samba_dtype)77);
+}
 
 // ---- Names, leaves, layers ----
 
-static void name_twice(fixture *f) { samba_input(f->s, "x", SAMBA_I32, SAMBA_SHAPE(B)); }
+static void name_twice(fixture *f)
+{
+    samba_input(f->s, "x", SAMBA_I32, SAMBA_SHAPE(B));
+}
+
 static void layer_reshaped(fixture *f)
 {
     samba_linear(f->x, "fc1", C);
     samba_linear(f->x, "fc1", C + 1);
 }
-static void name_missing(fixture *f) { samba_input(f->s, NULL, SAMBA_F32, SAMBA_SHAPE(B)); }
-static void name_empty(fixture *f) { samba_linear(f->x, "", C); }
-static void layer_unnamed(fixture *f) { samba_linear(f->x, NULL, C); }
+
+static void name_missing(fixture *f)
+{
+    samba_input(f->s, NULL, SAMBA_F32, SAMBA_SHAPE(B));
+}
+
+static void name_empty(fixture *f)
+{
+    samba_linear(f->x, "", C);
+}
+
+static void layer_unnamed(fixture *f)
+{
+    samba_linear(f->x, NULL, C);
+}
+
 static void name_with_newline(fixture *f)
 {
     samba_input(f->s, "two\nlines", SAMBA_F32, SAMBA_SHAPE(B));
 }
+
 static void long_name_twice(fixture *f)
 {
     char name[5000];
@@ -165,27 +313,75 @@ static void long_name_twice(fixture *f)
     samba_input(f->s, name, SAMBA_F32, SAMBA_SHAPE(B));
     samba_input(f->s, name, SAMBA_F32, SAMBA_SHAPE(C));
 }
-static void shape_negative(fixture *f) { samba_input(f->s, "empty", SAMBA_F32, SAMBA_SHAPE(B, 0)); }
-static void type_unknown(fixture *f) { samba_input(f->s, "odd", (samba_dtype)19, SAMBA_SHAPE(B)); }
-static void layer_of_none(fixture *f) { samba_linear(f->x, "none", 0); }
-static void layer_negative(fixture *f) { samba_conv2d(f->image, "conv", -2, 3, NULL); }
+
+static void shape_negative(fixture *f)
+{
+    samba_input(f->s, "empty", SAMBA_F32, SAMBA_SHAPE(B, 0));
+}
+
+static void type_unknown(fixture *f)
+{
+    samba_input(f->s, "odd", (samba_dtype)19, SAMBA_SHAPE(B));
+}
+
+static void layer_of_none(fixture *f)
+{
+    samba_linear(f->x, "none", 0);
+}
+
+static void layer_negative(fixture *f)
+{
+    samba_conv2d(f->image, "conv", -2, 3, NULL);
+}
+
 static void data_null(fixture *f)
 {
     samba_from_data(f->s, "data", SAMBA_F32, SAMBA_SHAPE(B), NULL);
 }
-static void randint_high(fixture *f) { samba_randint(f->s, "draws", 0, SAMBA_SHAPE(B)); }
-static void dropout_rate(fixture *f) { samba_dropout(f->x, "drop", 2.0f); }
-static void dropout_unnamed(fixture *f) { samba_dropout(f->x, NULL, 0.5f); }
-static void batch_dim_range(fixture *f) { samba_set_batch_dim(f->x, 2); }
-static void unknown_tensor(fixture *f) { samba_tensor_by_name(f->s, "fc__wieght"); }
-static void foreign_operand(fixture *f) { samba_add(f->x, f->foreign); }
+
+static void randint_high(fixture *f)
+{
+    samba_randint(f->s, "draws", 0, SAMBA_SHAPE(B));
+}
+
+static void dropout_rate(fixture *f)
+{
+    samba_dropout(f->x, "drop", 2.0f);
+}
+
+static void dropout_unnamed(fixture *f)
+{
+    samba_dropout(f->x, NULL, 0.5f);
+}
+
+static void batch_dim_range(fixture *f)
+{
+    samba_set_batch_dim(f->x, 2);
+}
+
+static void unknown_tensor(fixture *f)
+{
+    samba_tensor_by_name(f->s, "fc__wieght");
+}
+
+static void foreign_operand(fixture *f)
+{
+    samba_add(f->x, f->foreign);
+}
+
 static void foreign_output(fixture *f)
 {
     samba_program p = { 0 };
-    p.inference = true, p.outputs[0] = f->foreign;
+    p.inference = true;
+    p.outputs[0] = f->foreign;
     samba_compile(f->s, &p);
 }
-static void foreign_gradient(fixture *f) { samba_grad(f->loss, f->foreign); }
+
+static void foreign_gradient(fixture *f)
+{
+    samba_grad(f->loss, f->foreign);
+}
+
 static void op_after_error(fixture *f)
 {
     CHECK(!samba_add(f->x, f->y));
@@ -199,66 +395,116 @@ static void op_after_error(fixture *f)
 
 // ---- Gradients, ops by name ----
 
-static void gradient_of_integer(fixture *f) { samba_grad(samba_argmax(f->x, 1, false), f->x); }
-static void gradient_unrelated(fixture *f) { samba_grad(f->loss, f->y); }
+static void gradient_of_integer(fixture *f)
+{
+    samba_grad(samba_argmax(f->x, 1, false), f->x);
+}
+
+static void gradient_unrelated(fixture *f)
+{
+    samba_grad(f->loss, f->y);
+}
+
 static void apply_unknown(fixture *f)
 {
     samba_tensor *in[1];
     in[0] = f->x;
     samba_apply(f->s, "tahn", in, 1, NULL, 0);
 }
+
 static void apply_too_few(fixture *f)
 {
     samba_tensor *in[1];
     in[0] = f->x;
     samba_apply(f->s, "matmul", in, 1, NULL, 0);
 }
-static void apply_null(fixture *f) { samba_apply(f->s, "tanh", NULL, 1, NULL, 0); }
-static void apply_negative(fixture *f) { samba_apply(f->s, "tanh", &f->x, -1, NULL, 0); }
+
+static void apply_null(fixture *f)
+{
+    samba_apply(f->s, "tanh", NULL, 1, NULL, 0);
+}
+
+static void apply_negative(fixture *f)
+{
+    samba_apply(f->s, "tanh", &f->x, -1, NULL, 0);
+}
+
 static void apply_too_many(fixture *f)
 {
     samba_tensor *in[20];
-    for (int i = 0; i < 20; i++) in[i] = f->x;
+    for (int i = 0; i < 20; i++)
+        in[i] = f->x;
     samba_apply(f->s, "cat", in, 20, NULL, 0);
 }
-static void apply_without_factor(fixture *f) { samba_apply(f->s, "scale", &f->x, 1, NULL, 0); }
-static void apply_without_slope(fixture *f) { samba_call_function(f->s, "F.leaky_relu", &f->x, 1, NULL, 0); }
-static void apply_without_axis(fixture *f) { samba_call_function(f->s, "F.softmax", &f->x, 1, NULL, 0); }
-static void apply_without_eps(fixture *f) { samba_apply(f->s, "layer_norm", &f->x, 1, NULL, 0); }
+
+static void apply_without_factor(fixture *f)
+{
+    samba_apply(f->s, "scale", &f->x, 1, NULL, 0);
+}
+
+static void apply_without_slope(fixture *f)
+{
+    samba_call_function(f->s, "F.leaky_relu", &f->x, 1, NULL, 0);
+}
+
+static void apply_without_axis(fixture *f)
+{
+    samba_call_function(f->s, "F.softmax", &f->x, 1, NULL, 0);
+}
+
+static void apply_without_eps(fixture *f)
+{
+    samba_apply(f->s, "layer_norm", &f->x, 1, NULL, 0);
+}
+
 static void apply_more_attributes(fixture *f)
 {
     const int32_t one = 1;
     samba_apply(f->s, "relu", &f->x, 1, &one, 1);
 }
+
 static void half_kernel(const samba_args *a)
 {
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 0.5f * a->in[0][i];
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = 0.5f * a->in[0][i];
 }
+
 static samba_op half_op(void)
 {
     samba_op op = { 0 };
-    op.name = "half", op.wire = 0x8001, op.signature = "*->*", op.kernel = half_kernel;
+    op.name = "half";
+    op.wire = 0x8001;
+    op.signature = "*->*";
+    op.kernel = half_kernel;
     return op;
 }
-static void register_null(fixture *f) { samba_register_op(f->s, NULL); }
+
+static void register_null(fixture *f)
+{
+    samba_register_op(f->s, NULL);
+}
+
 static void register_kernel(fixture *f)
 {
     samba_op op = half_op();
     op.kernel = NULL;
     samba_register_op(f->s, &op);
 }
+
 static void register_wire(fixture *f)
 {
     samba_op op = half_op();
     op.wire = 32767;
     samba_register_op(f->s, &op);
 }
+
 static void register_name(fixture *f)
 {
     samba_op op = half_op();
     op.name = "add";
     samba_register_op(f->s, &op);
 }
+
 static void register_twice(fixture *f)
 {
     samba_op op = half_op();
@@ -266,6 +512,7 @@ static void register_twice(fixture *f)
     op.name = "other_half";
     samba_register_op(f->s, &op);
 }
+
 static void register_without_gradient(fixture *f)
 {
     samba_program p = { 0 };
@@ -282,74 +529,99 @@ static void register_without_gradient(fixture *f)
 static samba_program small_program(fixture *f)
 {
     samba_program p = { 0 };
-    p.loss = f->loss, p.outputs[0] = f->logits;
-    p.optim.kind = SAMBA_SGD, p.optim.lr = 0.1f, p.optim.momentum = 0.9f;
+    p.loss = f->loss;
+    p.outputs[0] = f->logits;
+    p.optim.kind = SAMBA_SGD;
+    p.optim.lr = 0.1f;
+    p.optim.momentum = 0.9f;
     return p;
 }
-static void compile_null(fixture *f) { samba_compile(f->s, NULL); }
+
+static void compile_null(fixture *f)
+{
+    samba_compile(f->s, NULL);
+}
+
 static void compile_nothing(fixture *f)
 {
     samba_program p = { 0 };
     samba_compile(f->s, &p);
 }
+
 static void compile_loss_index(fixture *f)
 {
     samba_program p = small_program(f);
-    p.loss = NULL, p.n_loss_indices = 1, p.loss_indices[0] = 1;
+    p.loss = NULL;
+    p.n_loss_indices = 1;
+    p.loss_indices[0] = 1;
     samba_compile(f->s, &p);
 }
+
 static void compile_integer_loss(fixture *f)
 {
     samba_program p = small_program(f);
     p.loss = samba_argmax(f->logits, 1, false);
     samba_compile(f->s, &p);
 }
+
 static void compile_microbatches(fixture *f)
 {
     samba_program p = small_program(f);
     p.microbatches = -3;
     samba_compile(f->s, &p);
 }
+
 static void compile_two_owners(fixture *f)
 {
     samba_program p = small_program(f);
     samba_tensor *w = samba_tensor_by_name(f->s, "fc__weight");
     samba_optim optims[2];
     optims[0] = p.optim;
-    optims[0].params = &w, optims[0].n_params = 1;
+    optims[0].params = &w;
+    optims[0].n_params = 1;
     optims[1] = optims[0];
-    p.optims = optims, p.n_optims = 2;
+    p.optims = optims;
+    p.n_optims = 2;
     memset(&p.optim, 0, sizeof p.optim);
     samba_compile(f->s, &p);
 }
+
 static void compile_not_a_parameter(fixture *f)
 {
     samba_program p = small_program(f);
-    p.optim.params = &f->x, p.optim.n_params = 1;
+    p.optim.params = &f->x;
+    p.optim.n_params = 1;
     samba_compile(f->s, &p);
 }
+
 static void compile_no_optimizer_kind(fixture *f)
 {
     samba_program p = small_program(f);
     samba_optim optims[1];
     optims[0] = p.optim;
     optims[0].kind = SAMBA_NO_OPTIM;
-    p.optims = optims, p.n_optims = 1;
+    p.optims = optims;
+    p.n_optims = 1;
     memset(&p.optim, 0, sizeof p.optim);
     samba_compile(f->s, &p);
 }
+
 static void compile_same_region(fixture *f)
 {
     samba_program p = small_program(f);
     samba_tensor *w = samba_tensor_by_name(f->s, "fc__weight");
     samba_optim optims[2];
-    optims[0] = p.optim, optims[0].argin_region_name = "head_";
+    optims[0] = p.optim;
+    optims[0].argin_region_name = "head_";
     optims[1] = optims[0];
-    optims[0].params = &w, optims[0].n_params = 1;
-    p.optims = optims, p.n_optims = 2;
+    optims[0].params = &w;
+    optims[0].n_params = 1;
+    p.optims = optims;
+    p.n_optims = 2;
     memset(&p.optim, 0, sizeof p.optim);
     samba_compile(f->s, &p);
 }
+
 static void compile_without_parameters(fixture *f)
 {
     samba_program p = small_program(f);
@@ -357,74 +629,140 @@ static void compile_without_parameters(fixture *f)
     p.loss = samba_mean(f->x, SAMBA_ALL_AXES, false);
     samba_compile(f->s, &p);
 }
+
 static void compile_missing_directory(fixture *f)
 {
     samba_program p = small_program(f);
     p.pef = f->missing;
     samba_compile(f->s, &p);
 }
+
 static void compile_too_large_on_chip(fixture *f)
 {
     samba_program p = small_program(f);
-    p.mapping = SAMBA_MAPPING_SPATIAL, p.sram_bytes = 100;
+    p.mapping = SAMBA_MAPPING_SPATIAL;
+    p.sram_bytes = 100;
     samba_compile(f->s, &p);
 }
 
 // ---- Runs ----
 
-static void run_before_compile(fixture *f) { samba_run(f->s, 0); }
-static void eval_before_compile(fixture *f) { samba_eval(f->s); }
-static void run_graph_before_compile(fixture *f) { samba_run_graph(f->s, "decode", 0); }
-static void save_before_compile(fixture *f) { samba_save(f->s, f->file); }
-static void save_with_before_compile(fixture *f) { samba_save_with(f->s, f->file, NULL); }
-static void set_before_compile(fixture *f) { samba_set(f->s, "lr", 0.1); }
-static void set_unknown(fixture *f) { samba_set(f->s, "learning_rate", 0.1); }
-static void set_part_of_a_name(fixture *f) { samba_set(f->s, "ecay", 0.1); }
-static void set_nan(fixture *f) { samba_set(f->s, "lr", (double)NAN); }
-static void get_unknown(fixture *f) { samba_get(f->s, "l_r"); }
+static void run_before_compile(fixture *f)
+{
+    samba_run(f->s, 0);
+}
+
+static void eval_before_compile(fixture *f)
+{
+    samba_eval(f->s);
+}
+
+static void run_graph_before_compile(fixture *f)
+{
+    samba_run_graph(f->s, "decode", 0);
+}
+
+static void save_before_compile(fixture *f)
+{
+    samba_save(f->s, f->file);
+}
+
+static void save_with_before_compile(fixture *f)
+{
+    samba_save_with(f->s, f->file, NULL);
+}
+
+static void set_before_compile(fixture *f)
+{
+    samba_set(f->s, "lr", 0.1);
+}
+
+static void set_unknown(fixture *f)
+{
+    samba_set(f->s, "learning_rate", 0.1);
+}
+
+static void set_part_of_a_name(fixture *f)
+{
+    samba_set(f->s, "ecay", 0.1);
+}
+
+static void set_nan(fixture *f)
+{
+    samba_set(f->s, "lr", (double)NAN);
+}
+
+static void get_unknown(fixture *f)
+{
+    samba_get(f->s, "l_r");
+}
+
 static void init_scaled_constant(fixture *f)
 {
     samba_param(f->s, "w", SAMBA_SHAPE(2), (samba_init){ SAMBA_INIT_CONSTANT, 1, 0.5f });
 }
-static void run_backward(fixture *f) { samba_run(f->s, SAMBA_BCKWD); }
-static void run_odd_type(fixture *f) { samba_run(f->s, 1024); }
+
+static void run_backward(fixture *f)
+{
+    samba_run(f->s, SAMBA_BCKWD);
+}
+
+static void run_odd_type(fixture *f)
+{
+    samba_run(f->s, 1024);
+}
+
 static void run_type_name(fixture *f)
 {
     samba_session_run_desc d = { 0 };
     const char *types[1];
-    types[0] = "backward", d.section_types = types, d.n_section_types = 1;
+    types[0] = "backward";
+    d.section_types = types;
+    d.n_section_types = 1;
     samba_session_run(f->s, &d);
 }
+
 static void run_both(fixture *f)
 {
     samba_session_run_desc d = { 0 };
     const char *types[1];
     int32_t ids[1] = { 0 };
-    types[0] = "fwd", d.section_types = types, d.n_section_types = 1;
-    d.section_ids = ids, d.n_section_ids = 1;
+    types[0] = "fwd";
+    d.section_types = types;
+    d.n_section_types = 1;
+    d.section_ids = ids;
+    d.n_section_ids = 1;
     samba_session_run(f->s, &d);
 }
+
 static void run_id(fixture *f)
 {
     samba_session_run_desc d = { 0 };
     int32_t ids[1] = { 999 };
-    d.section_ids = ids, d.n_section_ids = 1;
+    d.section_ids = ids;
+    d.n_section_ids = 1;
     samba_session_run(f->s, &d);
 }
+
 static void run_types_and_ids(fixture *f)
 {
     samba_run_desc d = { 0 };
     int32_t ids[1] = { 0 };
-    d.types[0] = SAMBA_FWD, d.section_ids = ids, d.n_section_ids = 1;
+    d.types[0] = SAMBA_FWD;
+    d.section_ids = ids;
+    d.n_section_ids = 1;
     samba_run_with(f->s, &d);
 }
+
 static void run_far_id(fixture *f)
 {
     samba_run_desc d = { 0 };
     int32_t ids[2] = { 0, 999 };
-    d.section_ids = ids, d.n_section_ids = 2;
+    d.section_ids = ids;
+    d.n_section_ids = 2;
     samba_run_with(f->s, &d);
 }
+
 static void run_counts(fixture *f)
 {
     for (int i = 0; i < 4; i++) {
@@ -436,68 +774,87 @@ static void run_counts(fixture *f)
         }
     }
 }
+
 static void run_hyperparameter(fixture *f)
 {
     samba_run_desc d = { 0 };
     samba_value value = { "lrr", 0.1 };
-    d.hyperparams = &value, d.n_hyperparams = 1;
+    d.hyperparams = &value;
+    d.n_hyperparams = 1;
     samba_run_with(f->s, &d);
 }
+
 static void run_foreign_input(fixture *f)
 {
     samba_session_run_desc d = { 0 };
-    d.inputs = &f->foreign, d.n_inputs = 1;
+    d.inputs = &f->foreign;
+    d.n_inputs = 1;
     CHECK(!samba_session_run(f->s, &d));
 }
+
 static void send_without_data(fixture *f)
 {
     samba_session_run_desc d = { 0 };
-    d.inputs = &f->x, d.n_inputs = 1;
-    CHECK(samba_session_run(f->s, &d));    // what the device has is the newest
+    d.inputs = &f->x;
+    d.n_inputs = 1;
+    CHECK(samba_session_run(f->s, &d)); // what the device has is the newest
     samba_rdu(f->x);
 }
+
 // Each list of a run with a count and no values.
 static void run_lists(fixture *f)
 {
     for (int i = 0; i < 6; i++) {
         samba_session_run_desc d = { 0 };
-        int32_t *count[6] = { &d.n_inputs, &d.n_hyperparams, &d.n_section_types, &d.n_section_ids,
-                              &d.n_outputs, &d.n_grad_of_outputs };
+        int32_t *count[6] = { &d.n_inputs,      &d.n_hyperparams, &d.n_section_types,
+                              &d.n_section_ids, &d.n_outputs,     &d.n_grad_of_outputs };
         for (*count[i] = i < 5 ? -1 : 1; *count[i] < 2; *count[i] += 2) {
             samba_clear_error(f->s);
             CHECK(!samba_session_run(f->s, &d) && !samba_ok(f->s));
         }
     }
 }
+
 static void run_foreign_gradient(fixture *f)
 {
     samba_session_run_desc d = { 0 };
     samba_output_grad g = { f->foreign, f };
-    d.grad_of_outputs = &g, d.n_grad_of_outputs = 1;
+    d.grad_of_outputs = &g;
+    d.n_grad_of_outputs = 1;
     samba_session_run(f->s, &d);
 }
-static void init_gradients(fixture *f) { samba_init_output_grads(f->s, NULL, 2, 0); }
+
+static void init_gradients(fixture *f)
+{
+    samba_init_output_grads(f->s, NULL, 2, 0);
+}
+
 static void run_backwards(fixture *f)
 {
     samba_session_run_desc d = { 0 };
-    d.from_call_id = 2, d.until_call_id = 1;
+    d.from_call_id = 2;
+    d.until_call_id = 1;
     samba_session_run(f->s, &d);
 }
+
 static void open_odd_preset(fixture *f)
 {
     samba_desc d = { 0 };
     (void)f;
-    d.graphamp = (samba_graphamp)3, d.threads = 1;
+    d.graphamp = (samba_graphamp)3;
+    d.threads = 1;
     samba_session *s = samba_open(&d);
     CHECK(s && strstr(samba_error(s), "mp3") && samba_error_code(s) == SAMBA_EARG);
     samba_close(s);
     samba_set_graphamp(f->s, (samba_graphamp)3);
 }
-static void name_again(fixture *f)              // the first one has its name in the graph still
+
+static void name_again(fixture *f) // the first one has its name in the graph still
 {
     CHECK(samba_update_tensor(f->s, "x", NULL));
     samba_input(f->s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
 }
+
 static void run_label(fixture *f)
 {
     const int32_t labels[B] = { 0, 1, C, 2 }, good[B] = { 0, 1, 2, 0 };
@@ -511,40 +868,51 @@ static void run_label(fixture *f)
     // after the code's name, which is put there again
     samba_fail(f->s, code, "%s", text + 13);
 }
+
 static void run_id_of_embedding(fixture *f)
 {
     samba_session *s = samba_open(NULL);
     samba_tensor *ids = samba_input(s, "tokens", SAMBA_I32, SAMBA_SHAPE(2));
     samba_program p = { 0 };
     const int32_t values[2] = { 1, -7 };
-    p.inference = true, p.outputs[0] = samba_embedding(ids, "table", V, 2);
+    p.inference = true;
+    p.outputs[0] = samba_embedding(ids, "table", V, 2);
     CHECK(samba_compile(s, &p) && samba_write(ids, values) && !samba_run(s, 0));
     pass_on(f, s);
 }
+
 static void run_without_input(fixture *f)
 {
     samba_program p = small_program(f);
     samba_compile(f->s, &p);
     samba_run(f->s, 0);
 }
+
 static void eval_without_input(fixture *f)
 {
     samba_program p = small_program(f);
     samba_compile(f->s, &p);
     samba_eval(f->s);
 }
-static void microbatch_backward(fixture *f) { samba_run(f->s, SAMBA_BCKWD); }
+
+static void microbatch_backward(fixture *f)
+{
+    samba_run(f->s, SAMBA_BCKWD);
+}
+
 static void microbatch_transfer(fixture *f)
 {
     samba_session *s = samba_open(NULL);
     samba_program p = { 0 };
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
     p.loss = samba_sum(samba_linear(x, "fc", 1), SAMBA_ALL_AXES, false);
-    p.optim.kind = SAMBA_SGD, p.microbatches = 2;
+    p.optim.kind = SAMBA_SGD;
+    p.microbatches = 2;
     CHECK(samba_compile(s, &p) && samba_bytes(x) == 2 * B * F * sizeof(float));
     samba_rdu(x);
     pass_on(f, s);
 }
+
 static void eager_without_value(fixture *f)
 {
     CHECK(samba_set_tracing(f->s, false));
@@ -553,37 +921,75 @@ static void eager_without_value(fixture *f)
 
 // ---- Values ----
 
-static void read_intermediate(fixture *f) { samba_read(f->hidden); }
+static void read_intermediate(fixture *f)
+{
+    samba_read(f->hidden);
+}
+
 static void write_intermediate(fixture *f)
 {
     float values[B * F] = { 0 };
     samba_write(f->hidden, values);
 }
-static void write_null(fixture *f) { samba_write(f->x, NULL); }
-static void read_type(fixture *f) { samba_read(f->label); }
-static void read_integer_type(fixture *f) { samba_read_i32(f->logits); }
+
+static void write_null(fixture *f)
+{
+    samba_write(f->x, NULL);
+}
+
+static void read_type(fixture *f)
+{
+    samba_read(f->label);
+}
+
+static void read_integer_type(fixture *f)
+{
+    samba_read_i32(f->logits);
+}
+
 static void copy_size(fixture *f)
 {
     float values[B * C];
     samba_copy_out(f->logits, values, sizeof values - 4);
 }
-static void copy_null(fixture *f) { samba_copy_out(f->logits, NULL, B * C * sizeof(float)); }
-static void gradient_of_input(fixture *f) { samba_sn_grad(f->x); }
-static void transfer_unused(fixture *f) { samba_rdu(f->hidden); }
+
+static void copy_null(fixture *f)
+{
+    samba_copy_out(f->logits, NULL, B * C * sizeof(float));
+}
+
+static void gradient_of_input(fixture *f)
+{
+    samba_sn_grad(f->x);
+}
+
+static void transfer_unused(fixture *f)
+{
+    samba_rdu(f->hidden);
+}
 
 // ---- Files ----
 
-static void load_missing(fixture *f) { samba_load(f->s, f->missing, NULL); }
-static void load_null(fixture *f) { samba_load(f->s, NULL, NULL); }
-static void load_directory(fixture *f) { samba_load(f->s, ".", NULL); }
+static void load_missing(fixture *f)
+{
+    samba_load(f->s, f->missing, NULL);
+}
+
+static void load_null(fixture *f)
+{
+    samba_load(f->s, NULL, NULL);
+}
+
+static void load_directory(fixture *f)
+{
+    samba_load(f->s, ".", NULL);
+}
+
 static void write_text(const char *path, const char *text)
 {
-    FILE *file = fopen(path, "wb");
-    CHECK(file != NULL);
-    if (!file) return;
-    fputs(text, file);
-    fclose(file);
+    CHECK(write_whole(path, text, strlen(text)));
 }
+
 static void load_text(fixture *f)
 {
     char line[200];
@@ -592,11 +998,13 @@ static void load_text(fixture *f)
     write_text(f->file, line);
     samba_load(f->s, f->file, NULL);
 }
+
 static void load_empty(fixture *f)
 {
     write_text(f->file, "");
     samba_load(f->s, f->file, NULL);
 }
+
 // An input of the PEF, which holds two microbatches, has the name of a parameter here.
 static void load_other_role(fixture *f)
 {
@@ -605,7 +1013,10 @@ static void load_other_role(fixture *f)
     samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
     p.loss = samba_sum(samba_linear(samba_input(s, "same", SAMBA_F32, SAMBA_SHAPE(B, F)), "fc", 1),
                        SAMBA_ALL_AXES, false);
-    p.optim.kind = SAMBA_SGD, p.microbatches = 2, p.pef = f->file, p.compile_only = true;
+    p.optim.kind = SAMBA_SGD;
+    p.microbatches = 2;
+    p.pef = f->file;
+    p.compile_only = true;
     CHECK(samba_compile(s, &p));
     samba_close(s);
     s = samba_open(NULL);
@@ -616,19 +1027,49 @@ static void load_other_role(fixture *f)
     }
     pass_on(f, s);
 }
-static void load_other_graph(fixture *f) { samba_load(f->s, f->other_pef, NULL); }
+
+static void load_other_graph(fixture *f)
+{
+    samba_load(f->s, f->other_pef, NULL);
+}
+
 static void load_other_optimizer(fixture *f)
 {
     samba_program p = small_program(f);
     p.optim.kind = SAMBA_ADAMW;
     samba_load(f->s, f->pef, &p);
 }
-static void save_missing_directory(fixture *f) { samba_save(f->s, f->missing); }
-static void save_null(fixture *f) { samba_save(f->s, NULL); }
-static void restore_null(fixture *f) { samba_restore(f->s, NULL); }
-static void restore_missing(fixture *f) { samba_restore(f->s, f->missing); }
-static void restore_other_model(fixture *f) { samba_restore(f->s, f->other_pef); }
-static void restore_without_values(fixture *f) { samba_restore(f->s, f->pef); }
+
+static void save_missing_directory(fixture *f)
+{
+    samba_save(f->s, f->missing);
+}
+
+static void save_null(fixture *f)
+{
+    samba_save(f->s, NULL);
+}
+
+static void restore_null(fixture *f)
+{
+    samba_restore(f->s, NULL);
+}
+
+static void restore_missing(fixture *f)
+{
+    samba_restore(f->s, f->missing);
+}
+
+static void restore_other_model(fixture *f)
+{
+    samba_restore(f->s, f->other_pef);
+}
+
+static void restore_without_values(fixture *f)
+{
+    samba_restore(f->s, f->pef);
+}
+
 static void load_unregistered(fixture *f)
 {
     samba_session *s = samba_open(NULL);
@@ -636,7 +1077,8 @@ static void load_unregistered(fixture *f)
     samba_program p = { 0 };
     samba_op op = half_op();
     CHECK(samba_register_op(s, &op));
-    p.inference = p.compile_only = true, p.pef = f->file;
+    p.inference = p.compile_only = true;
+    p.pef = f->file;
     p.outputs[0] = samba_apply(s, "half", &x, 1, NULL, 0);
     CHECK(samba_compile(s, &p));
     samba_close(s);
@@ -651,12 +1093,25 @@ static void drive(fixture *f, const char *command, const char *pef)
 {
     samba_app_args args = { 0 };
     samba_program p = small_program(f);
-    args.command = command, args.pef = pef;
+    args.command = command;
+    args.pef = pef;
     samba_app_driver(f->s, &args, &p);
 }
-static void driver_null(fixture *f) { samba_app_driver(f->s, NULL, NULL); }
-static void driver_command(fixture *f) { drive(f, "run", NULL); }
-static void driver_pef(fixture *f) { drive(f, "measure-performance", NULL); }
+
+static void driver_null(fixture *f)
+{
+    samba_app_driver(f->s, NULL, NULL);
+}
+
+static void driver_command(fixture *f)
+{
+    drive(f, "run", NULL);
+}
+
+static void driver_pef(fixture *f)
+{
+    drive(f, "measure-performance", NULL);
+}
 
 static const mistake mistakes[] = {
     { "add of other shapes", TRACING, add_shapes, SAMBA_ESHAPE,
@@ -750,11 +1205,16 @@ static const mistake mistakes[] = {
     { "matmul with one input", TRACING, apply_too_few, SAMBA_EARG, "matmul|x f32 (4,6)|1 inputs" },
     { "inputs that are NULL", TRACING, apply_null, SAMBA_EARG, "samba_apply|tanh|1 inputs" },
     { "-1 inputs", TRACING, apply_negative, SAMBA_EARG, "tanh|-1 inputs" },
-    { "scale without its factor", TRACING, apply_without_factor, SAMBA_EARG, "scale|0 attributes given, 1 needed" },
-    { "leaky_relu without its slope", TRACING, apply_without_slope, SAMBA_EARG, "leaky_relu|0 attributes given, 1 needed" },
-    { "softmax by its torch name without an axis", TRACING, apply_without_axis, SAMBA_EARG, "softmax|0 arguments are given" },
-    { "layer_norm without eps", TRACING, apply_without_eps, SAMBA_EARG, "layer_norm|0 attributes given, 1 needed" },
-    { "relu with an attribute", TRACING, apply_more_attributes, SAMBA_EARG, "relu|1 attributes given, 0 needed" },
+    { "scale without its factor", TRACING, apply_without_factor, SAMBA_EARG,
+      "scale|0 attributes given, 1 needed" },
+    { "leaky_relu without its slope", TRACING, apply_without_slope, SAMBA_EARG,
+      "leaky_relu|0 attributes given, 1 needed" },
+    { "softmax by its torch name without an axis", TRACING, apply_without_axis, SAMBA_EARG,
+      "softmax|0 arguments are given" },
+    { "layer_norm without eps", TRACING, apply_without_eps, SAMBA_EARG,
+      "layer_norm|0 attributes given, 1 needed" },
+    { "relu with an attribute", TRACING, apply_more_attributes, SAMBA_EARG,
+      "relu|1 attributes given, 0 needed" },
     { "20 inputs", TRACING, apply_too_many, SAMBA_EARG, "cat|20 inputs" },
     { "register nothing", TRACING, register_null, SAMBA_EARG, "samba_register_op|name|kernel" },
     { "register without a kernel", TRACING, register_kernel, SAMBA_EARG,
@@ -814,7 +1274,8 @@ static const mistake mistakes[] = {
     { "section type of no kind", TRAINING, run_odd_type, SAMBA_EARG, "samba_run|1024|FWD" },
     { "wrong name of a section type", TRAINING, run_type_name, SAMBA_EARG, "backward|BCKWD" },
     { "types and ids", TRAINING, run_both, SAMBA_EARG, "section_types|section_ids" },
-    { "lists of a run that are NULL", TRAINING, run_lists, SAMBA_EARG, "gradient 0 of 1|no values" },
+    { "lists of a run that are NULL", TRAINING, run_lists, SAMBA_EARG,
+      "gradient 0 of 1|no values" },
     { "gradient of another session's output", TRAINING, run_foreign_gradient, SAMBA_EARG,
       "gradient 0 of 1|this session" },
     { "gradients that are NULL", TRAINING, init_gradients, SAMBA_EARG, "gradient 0 of 2" },
@@ -823,7 +1284,8 @@ static const mistake mistakes[] = {
     { "name of a removed tensor", TRACING, name_again, SAMBA_ENAME, "x|twice" },
     { "section id out of range", TRAINING, run_id, SAMBA_ERANGE, "999|0 ... " },
     { "section id out of range, of run_with", TRAINING, run_far_id, SAMBA_ERANGE, "999|0 ... " },
-    { "types and ids of run_with", TRAINING, run_types_and_ids, SAMBA_EARG, "types and section_ids" },
+    { "types and ids of run_with", TRAINING, run_types_and_ids, SAMBA_EARG,
+      "types and section_ids" },
     { "lists of run_with that are NULL", TRAINING, run_counts, SAMBA_EARG, "has a count" },
     { "run with an input of another session", TRAINING, run_foreign_input, SAMBA_EARG,
       "foreign|another session" },
@@ -849,7 +1311,8 @@ static const mistake mistakes[] = {
       "samba_read_i32|fc|f32|samba_copy_out" },
     { "copy of a wrong size", TRAINING, copy_size, SAMBA_EARG, "samba_copy_out|fc|44|48" },
     { "copy to NULL", TRAINING, copy_null, SAMBA_EARG, "samba_copy_out|fc|48" },
-    { "gradient of an input", TRAINING, gradient_of_input, SAMBA_ESTATE, "x|gradient|losses|samba_grad" },
+    { "gradient of an input", TRAINING, gradient_of_input, SAMBA_ESTATE,
+      "x|gradient|losses|samba_grad" },
     { "transfer of what is not there", TRAINING, transfer_unused, SAMBA_ESTATE, "samba_rdu|tanh" },
 
     { "load of a missing file", TRACING, load_missing, SAMBA_EIO, "read|no/such/place" },
@@ -887,7 +1350,8 @@ static void open_fixture(fixture *f)
 {
     samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
     samba_desc quiet = { 0 };
-    quiet.threads = 1, quiet.quiet = true;
+    quiet.threads = 1;
+    quiet.quiet = true;
     f->s = samba_open(&quiet);
     f->other = samba_open(&quiet);
     f->foreign = samba_ones(f->other, "foreign", SAMBA_F32, SAMBA_SHAPE(B, F));
@@ -908,8 +1372,10 @@ static void write_inputs(fixture *f, int n)
 {
     float x[2 * B * F];
     int32_t label[2 * B];
-    for (int i = 0; i < n * B * F; i++) x[i] = 0.1f * (float)(i % 7) - 0.2f;
-    for (int i = 0; i < n * B; i++) label[i] = i % C;
+    for (int i = 0; i < n * B * F; i++)
+        x[i] = 0.1f * (float)(i % 7) - 0.2f;
+    for (int i = 0; i < n * B; i++)
+        label[i] = i % C;
     CHECK(samba_write(f->x, x) && samba_write(f->label, label));
 }
 
@@ -971,7 +1437,7 @@ static void one_mistake(fixture *f, const mistake *m)
     has_words(text, m->words);
     CHECK(strlen(text) >= 20 && strlen(text) < LONG && !strstr(text, "malformed"));
     CHECK(!samba_tanh(f->x) && !samba_run(f->s, 0));
-    CHECK(strcmp(samba_error(f->s), text) == 0);        // the first error stays
+    CHECK(strcmp(samba_error(f->s), text) == 0); // the first error stays
     samba_clear_error(f->s);
     goes_on(f, m->when);
     CHECK(samba_close(f->s) == 0);
@@ -984,7 +1450,8 @@ static void write_files(fixture *f)
     samba_program p;
     open_fixture(f);
     p = small_program(f);
-    p.pef = f->pef, p.compile_only = true;
+    p.pef = f->pef;
+    p.compile_only = true;
     CHECK(samba_compile(f->s, &p));
     samba_close(f->s);
     samba_close(f->other);
@@ -992,7 +1459,8 @@ static void write_files(fixture *f)
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
     samba_program q = { 0 };
-    q.inference = true, q.outputs[0] = samba_linear(samba_sigmoid(x), "last", C);
+    q.inference = true;
+    q.outputs[0] = samba_linear(samba_sigmoid(x), "last", C);
     CHECK(samba_compile(s, &q) && samba_save(s, f->other_pef));
     CHECK(samba_close(s) == 0);
 }
@@ -1039,6 +1507,7 @@ static void test_empty_file_in_empty_session(void)
 
 // What reached stderr since start_listening, in a buffer that the next call reuses.
 static int screen = -1;
+
 static void start_listening(void)
 {
     fflush(stderr);
@@ -1059,6 +1528,7 @@ static const char *heard(void)
 }
 
 static int n_errors, n_warnings;
+
 static void count_log(samba_log_level level, const char *text, void *user)
 {
     (void)user;
@@ -1081,11 +1551,11 @@ static void test_errors_are_told_at_once(void)
     CHECK(samba_close(s) == 1);
     CHECK(!strcmp(heard(), ""));
 
-    start_listening();                      // after samba_clear_error the next one is another
+    start_listening(); // after samba_clear_error the next one is another
     s = samba_open(NULL);
     samba_fail(s, SAMBA_EIO, "one");
     samba_clear_error(s);
-    samba_fail(s, SAMBA_OK, "one");         // whatever code: it is an error
+    samba_fail(s, SAMBA_OK, "one"); // whatever code: it is an error
     CHECK(samba_error_code(s) == SAMBA_EARG && samba_close(s) == 1);
     CHECK(!strcmp(heard(), "samba: SAMBA_EIO one\nsamba: SAMBA_EARG one\n"));
 }
@@ -1123,10 +1593,12 @@ static void test_warnings(void)
     samba_desc logged = { .log = count_log };
     samba_session *s = samba_open(&logged);
     n_warnings = 0;
-    for (int i = 0; i < 10; i++) samba__warn(s, "one %s of %d", "warning", 7);
+    for (int i = 0; i < 10; i++)
+        samba__warn(s, "one %s of %d", "warning", 7);
     CHECK(n_warnings == 1 && samba_ok(s));
     size_t held = samba_held_bytes(s);
-    for (int i = 0; i < 1000; i++) samba__warn(s, "warning %d", i);
+    for (int i = 0; i < 1000; i++)
+        samba__warn(s, "warning %d", i);
     CHECK(n_warnings == SAMBA__MAX_WARNINGS + 1 && samba_held_bytes(s) == held);
     CHECK(samba_close(s) == 0);
     s = samba_open(NULL);
@@ -1140,7 +1612,8 @@ static void test_warnings(void)
 
 static void test_code_texts(void)
 {
-    for (int i = 0; i < SAMBA_N_CODES; i++) CHECK(strlen(samba_code_text((samba_code)i)) > 5);
+    for (int i = 0; i < SAMBA_N_CODES; i++)
+        CHECK(strlen(samba_code_text((samba_code)i)) > 5);
     CHECK(samba_code_text((samba_code)77)[0]);
 }
 
@@ -1151,9 +1624,12 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     print_messages = argc > 1;
     if (argc > 0) program_path = argv[0];
-    for (int i = 0; i < 4; i++) snprintf(file_path[i], LONG, "%.500s%s", program_path, ends[i]);
-    f.file = file_path[0], f.pef = file_path[1], f.other_pef = file_path[2],
-        f.missing = file_path[3];
+    for (int i = 0; i < 4; i++)
+        snprintf(file_path[i], LONG, "%.500s%s", program_path, ends[i]);
+    f.file = file_path[0];
+    f.pef = file_path[1];
+    f.other_pef = file_path[2];
+    f.missing = file_path[3];
     RUN(test_null);
     RUN(test_failed_layer_leaves_no_name);
     RUN(test_empty_file_in_empty_session);
@@ -1169,12 +1645,13 @@ int main(int argc, char **argv)
         one_mistake(&f, &mistakes[i]);
         test_end(mistakes[i].name);
     }
-    for (int i = 0; i < 3; i++) remove(file_path[i]);
+    for (int i = 0; i < 3; i++)
+        remove(file_path[i]);
     char log[LONG + 8];
     snprintf(log, sizeof log, "%s.log", file_path[1]);
     remove(log);
     snprintf(log, sizeof log, "%s.log", file_path[0]);
     remove(log);
-    fflush(stderr);                         // freopen left it with a buffer; the summary is last
+    fflush(stderr); // freopen left it with a buffer; the summary is last
     return test_summary();
 }

@@ -8,7 +8,8 @@
 #include <unistd.h>
 #include <utime.h>
 
-enum { B = 4, WIDTH = 640, CLASSES = 8 };       // two weights of 1.6 MB
+enum { B = 4, WIDTH = 640, CLASSES = 8 }; // two weights of 1.6 MB
+
 enum { WEIGHTS = 2 * WIDTH * WIDTH * 4 };
 
 static char path[600], other_path[600];
@@ -24,7 +25,8 @@ static void open_model(model *m, bool inference, bool no_map)
 {
     samba_desc d = hook_desc(&m->h);
     memset(&m->program, 0, sizeof m->program);
-    d.no_map = no_map, d.threads = 2;
+    d.no_map = no_map;
+    d.threads = 2;
     m->s = samba_open(&d);
     m->x = samba_input(m->s, "x", SAMBA_F32, SAMBA_SHAPE(B, WIDTH));
     m->y = samba_input(m->s, "y", SAMBA_I32, SAMBA_SHAPE(B));
@@ -32,7 +34,8 @@ static void open_model(model *m, bool inference, bool no_map)
     m->logits = samba_linear(samba_tanh(samba_linear(h, "two", WIDTH)), "head", CLASSES);
     m->loss = samba_cross_entropy(m->logits, m->y);
     m->program.inference = inference;
-    m->program.loss = inference ? NULL : m->loss, m->program.outputs[0] = m->logits;
+    m->program.loss = inference ? NULL : m->loss;
+    m->program.outputs[0] = m->logits;
     m->program.optim.kind = SAMBA_ADAMW;
 }
 
@@ -40,10 +43,12 @@ static bool run(const model *m)
 {
     static float x[B * WIDTH];
     const int32_t y[B] = { 0, 1, 2, 3 };
-    for (int i = 0; i < B * WIDTH; i++) x[i] = 0.01f * (float)(i % 37) - 0.2f;
+    for (int i = 0; i < B * WIDTH; i++)
+        x[i] = 0.01f * (float)(i % 37) - 0.2f;
     return samba_write(m->x, x) && (m->program.inference || samba_write(m->y, y))
         && samba_run(m->s, 0);
 }
+
 static uint64_t result(const model *m)
 {
     CHECK(run(m));
@@ -58,7 +63,11 @@ static void close_model(const model *m)
 }
 
 // A checkpoint of a program; the result of a run after it was saved, and what the device needs.
-typedef struct facts { uint64_t result; size_t device; } facts;
+typedef struct facts {
+    uint64_t result;
+    size_t device;
+} facts;
+
 static facts make_checkpoint(bool inference)
 {
     model m;
@@ -68,7 +77,7 @@ static facts make_checkpoint(bool inference)
     if (!inference) CHECK(run(&m));
     CHECK(samba_save(m.s, path));
     f.device = samba_device_bytes(m.s);
-    CHECK(m.s->file.bytes == NULL);             // of what was compiled, the tables are kept
+    CHECK(m.s->file.bytes == NULL); // of what was compiled, the tables are kept
     f.result = result(&m);
     close_model(&m);
     return f;
@@ -92,10 +101,12 @@ static void overwrite(long at, size_t n)
     FILE *f = fopen(path, "r+b");
     uint8_t byte = 0x3C;
     CHECK(f && !fseek(f, at, SEEK_SET));
-    for (size_t i = 0; f && i < n; i++) CHECK(fwrite(&byte, 1, 1, f) == 1);
+    for (size_t i = 0; f && i < n; i++)
+        CHECK(fwrite(&byte, 1, 1, f) == 1);
     if (f) fclose(f);
 }
-static void make_old(void)                      // the test does not wait for the clock
+
+static void make_old(void) // the test does not wait for the clock
 {
     struct utimbuf then = { 1000000000, 1000000000 };
     CHECK(!utime(path, &then));
@@ -114,7 +125,7 @@ static void test_parameters_stay_in_the_file(void)
     CHECK(result(&m) == want.result && result(&m) == want.result);
     CHECK(m.h.n_calls == n_calls);
     close_model(&m);
-    CHECK(load(&m, true, true) && !m.s->file.mapped);           // in memory, once
+    CHECK(load(&m, true, true) && !m.s->file.mapped); // in memory, once
     CHECK(samba_device_bytes(m.s) == want.device && m.h.most < m.h.live + WEIGHTS / 2);
     CHECK(result(&m) == want.result);
     close_model(&m);
@@ -130,10 +141,11 @@ static void test_writing_is_private(void)
     CHECK(result(&m) != want.result && result(&n) == want.result);
     CHECK(samba_restore(m.s, path) && result(&m) == want.result);
     CHECK(samba_write(samba_tensor_by_name(m.s, "two__weight"), zeros));
-    CHECK(samba_save(m.s, path));               // over the file both use
+    CHECK(samba_save(m.s, path)); // over the file both use
     CHECK(result(&m) != want.result && result(&n) == want.result);
     CHECK(samba_restore(n.s, path) && result(&n) == result(&m));
-    close_model(&m), close_model(&n);
+    close_model(&m);
+    close_model(&n);
 }
 
 // Trained on from the mapped file, saved over it, and again.
@@ -144,7 +156,7 @@ static void test_training_goes_on(void)
     CHECK(load(&whole, false, true));
     for (int round = 0; round < 3; round++) {
         CHECK(load(&part, false, false));
-        CHECK(!part.s->file.bytes && !part.s->file.mapped);     // all was copied: nothing is held
+        CHECK(!part.s->file.bytes && !part.s->file.mapped); // all was copied: nothing is held
         CHECK(part.h.live < samba_device_bytes(part.s) + WEIGHTS / 2 + 2 * SAMBA_LOCAL_BYTES);
         CHECK(result(&whole) == result(&part));
         CHECK(samba_save(part.s, path));
@@ -203,8 +215,8 @@ static void test_written_while_in_use(void)
         CHECK(load(&m, true, how == 3) && result(&m) == want.result);
         if (how == 0) overwrite(WEIGHTS, 4);
         if (how == 1) CHECK(truncate(path, 4096) == 0);
-        if (how == 2) CHECK(!rename(path, other_path));         // no harm
-        if (how == 3) overwrite(WEIGHTS, 4);                    // it was read
+        if (how == 2) CHECK(!rename(path, other_path)); // no harm
+        if (how == 3) overwrite(WEIGHTS, 4);            // it was read
         if (how >= 2) {
             CHECK(result(&m) == want.result);
         } else {
@@ -239,7 +251,7 @@ static void test_cut_while_in_use(void)
         if (how == 3) CHECK(!samba_write(t, values));
         if (how == 4) CHECK(!samba_fetch_state(m.s, SAMBA_KEPT));
         if (how == 5) CHECK(!samba_restore(m.s, path));
-        if (how == 6) {                 // ops that are computed at once
+        if (how == 6) { // ops that are computed at once
             samba_set_tracing(m.s, false);
             CHECK(!samba_sum(t, SAMBA_ALL_AXES, false));
         }
@@ -286,6 +298,7 @@ int main(int argc, char **argv)
     RUN(test_written_while_in_use);
     RUN(test_cut_while_in_use);
     RUN(test_no_memory);
-    remove(path), remove(other_path);
+    remove(path);
+    remove(other_path);
     return test_summary();
 }

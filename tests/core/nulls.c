@@ -6,6 +6,7 @@
 #include "samba.h"
 #include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/torch_names.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include "tests/lib/reference.h"
@@ -15,7 +16,8 @@ static const samba_shape pair = { 2, { 4, 4 } };
 
 // A call that must fail: with an error in the session, or, if it lacks the tensor or the session
 // that would have it, without one.
-#define REFUSES(call) (samba_clear_error(s), CHECK(!(call)), CHECK(!samba_ok(s)), samba_clear_error(s))
+#define REFUSES(call) \
+    (samba_clear_error(s), CHECK(!(call)), CHECK(!samba_ok(s)), samba_clear_error(s))
 #define NOTHING(call) (samba_clear_error(s), CHECK(!(call)), CHECK(samba_ok(s)))
 #define TAKES(call) (samba_clear_error(s), CHECK(call), CHECK(samba_ok(s)), says_why())
 
@@ -25,16 +27,29 @@ static void says_why(void)
     samba_clear_error(s);
 }
 
-static void ignore_text(const char *text, void *user) { (void)text, (void)user; }
+static void ignore_text(const char *text, void *user)
+{
+    (void)text;
+    (void)user;
+}
+
 static void ignore_event(const char *name, int32_t section, bool begins, void *user)
 {
-    (void)name, (void)section, (void)begins, (void)user;
+    (void)name;
+    (void)section;
+    (void)begins;
+    (void)user;
 }
 
 static void ignore_node(int32_t node, const char *name, const samba_op *op, const samba_args *args,
                         bool begins, void *user)
 {
-    (void)node, (void)name, (void)op, (void)args, (void)begins, (void)user;
+    (void)node;
+    (void)name;
+    (void)op;
+    (void)args;
+    (void)begins;
+    (void)user;
 }
 
 static samba_session *open_quiet(void)
@@ -50,21 +65,22 @@ static samba_tensor *leaf(const char *name, samba_dtype dtype, samba_shape shape
 
 static void test_ops(void)
 {
-    typedef samba_tensor *(*one)(samba_tensor *x);
-    typedef samba_tensor *(*two)(samba_tensor *a, samba_tensor *b);
+    typedef samba_tensor *(*one)(samba_tensor * x);
+    typedef samba_tensor *(*two)(samba_tensor * a, samba_tensor * b);
 #define MAP(name, ...) samba_##name,
     static const one ones[] = { REF_MAPS_OF_ONE(MAP) };
-    static const two twos[] = {
-        REF_MAPS_OF_TWO(MAP) samba_matmul, samba_cross_entropy, samba_lookup
-    };
+    static const two twos[]
+        = { REF_MAPS_OF_TWO(MAP) samba_matmul, samba_cross_entropy, samba_lookup };
 #undef MAP
     s = open_quiet();
     samba_tensor *x = leaf("x", SAMBA_F32, pair), *id = leaf("id", SAMBA_I32, SAMBA_SHAPE(4));
-    samba_tensor *no = NULL, *c = leaf("c", SAMBA_BOOL, pair), *v = leaf("v", SAMBA_F32, SAMBA_SHAPE(4));
+    samba_tensor *no = NULL, *c = leaf("c", SAMBA_BOOL, pair),
+                 *v = leaf("v", SAMBA_F32, SAMBA_SHAPE(4));
     samba_tensor *image = leaf("image", SAMBA_F32, SAMBA_SHAPE(1, 4, 4, 4));
     samba_tensor *w = leaf("w", SAMBA_F32, SAMBA_SHAPE(4, 4, 2, 2));
     samba_tensor *index = leaf("index", SAMBA_I32, pair);
-    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) NOTHING(ones[i](NULL));
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        NOTHING(ones[i](NULL));
     for (size_t i = 0; i < sizeof twos / sizeof *twos; i++) {
         NOTHING(twos[i](NULL, NULL));
         samba_tensor *first = twos[i] == samba_lookup ? id : x;
@@ -81,7 +97,8 @@ static void test_ops(void)
     TAKES(samba_affine(x, x, NULL));
     CHECK(!samba_reshape(no, pair) && !samba_flatten(no, 0) && !samba_expand(no, pair));
     CHECK(!samba_squeeze(no, 0) && !samba_unsqueeze(no, 0) && !samba_transpose(no, 0, 1));
-    CHECK(!samba_permute(no, pair) && !samba_slice(no, 0, 0, 1, 1) && !samba_pad(no, pair, pair, 0.0f));
+    CHECK(!samba_permute(no, pair) && !samba_slice(no, 0, 0, 1, 1)
+          && !samba_pad(no, pair, pair, 0.0f));
     samba_clear_error(s);
     samba_tensor *parts[4] = { NULL }, *list[2] = { x, NULL };
     NOTHING(samba_split(NULL, 2, 0, parts, 4));
@@ -90,12 +107,14 @@ static void test_ops(void)
     CHECK(!samba_cat(NULL, 2, 0) && !samba_stack(NULL, 2, 0));
     CHECK(!samba_cat(list, 2, 0) && !samba_stack(list, 2, 0));
     samba_clear_error(s);
-    list[0] = NULL, list[1] = x;
+    list[0] = NULL;
+    list[1] = x;
     CHECK(!samba_cat(list, 2, 0) && !samba_stack(list, 2, 0));
     samba_clear_error(s);
     CHECK(!samba_gather(no, 0, index) && !samba_gather(x, 0, no));
     samba_clear_error(s);
-    CHECK(!samba_write_rows(no, x, id) && !samba_write_rows(x, no, id) && !samba_write_rows(x, x, no));
+    CHECK(!samba_write_rows(no, x, id) && !samba_write_rows(x, no, id)
+          && !samba_write_rows(x, x, no));
     samba_clear_error(s);
     CHECK(!samba_softmax(no, 0) && !samba_log_softmax(no, 0));
     CHECK(!samba_layer_normalize(no, v, v, 1e-5f));
@@ -134,7 +153,8 @@ static void test_ops(void)
         CHECK((y != NULL) == (i == 3));
         samba_clear_error(s);
     }
-    CHECK(!samba_matmul_transposed(no, true, x, true) && !samba_matmul_transposed(x, true, no, true));
+    CHECK(!samba_matmul_transposed(no, true, x, true)
+          && !samba_matmul_transposed(x, true, no, true));
     CHECK(!samba_convolution_backward_input(no, w, image->shape, NULL));
     CHECK(!samba_convolution_backward_input(image, no, image->shape, NULL));
     CHECK(!samba_convolution_backward_weight(no, image, w->shape, NULL));
@@ -171,7 +191,8 @@ static void test_leaves_and_layers(void)
     CHECK(!samba_enable_lazy_param(NULL, NULL) && !samba_disable_lazy_param(NULL));
     CHECK(!samba_use_lazy_param(NULL) && !samba_reset_random_generator(NULL));
     CHECK(!samba_set_batch_dim(NULL, 0) && !samba_number(NULL, 1.0f));
-    samba_tensor *x = leaf("x", SAMBA_F32, pair), *image = leaf("image", SAMBA_F32, SAMBA_SHAPE(1, 4, 4, 4));
+    samba_tensor *x = leaf("x", SAMBA_F32, pair),
+                 *image = leaf("image", SAMBA_F32, SAMBA_SHAPE(1, 4, 4, 4));
     samba_tensor *id = leaf("id", SAMBA_I32, SAMBA_SHAPE(4)), *in[2] = { x, NULL };
     samba_tensor *line = leaf("line", SAMBA_F32, SAMBA_SHAPE(1, 4, 4));
     REFUSES(samba_linear(x, NULL, 3));
@@ -208,7 +229,7 @@ static void test_leaves_and_layers(void)
     CHECK(!samba_apply(NULL, "cast", in, 1, attr, 1));
     REFUSES(samba_apply_all(s, NULL, in, 1, NULL, 0, NULL, 4));
     REFUSES(samba_call_function(s, NULL, in, 1, NULL, 0));
-    REFUSES(samba_apply_all(s, "torch.bmm", in, 2, NULL, 0, NULL, 4));      // no name of an op
+    REFUSES(samba_apply_all(s, "torch.bmm", in, 2, NULL, 0, NULL, 4)); // no name of an op
     CHECK(samba_op_at(NULL, 0) && !samba_op_at(NULL, -1) && !samba_op_at(NULL, 1 << 20));
     REFUSES(samba_call_function_all(s, "torch.split", NULL, 1, attr, 1, NULL, 4));
     REFUSES(samba_call_function_all(s, "torch.bmm", in, 2, NULL, 0, NULL, 4));
@@ -273,7 +294,8 @@ static void test_session(void)
     CHECK(samba_weight_names(s, NULL, 4) == 2 && samba_grad_names(s, NULL, 4) == 2);
     CHECK(samba_dropout_rate_names(s, NULL, 4) == 0 && samba_dropout_seed_names(s, NULL, 4) == 0);
     CHECK(!samba_argin_names(NULL, names, 4) && !samba_section_types(NULL));
-    CHECK(!samba_section_type_name(0) && !samba_section_type_name(SAMBA_COUNT) && !strcmp(samba_section_type_name(SAMBA_OPT), "OPT"));
+    CHECK(!samba_section_type_name(0) && !samba_section_type_name(SAMBA_COUNT)
+          && !strcmp(samba_section_type_name(SAMBA_OPT), "OPT"));
     REFUSES(samba_write(x, NULL));
     REFUSES(samba_write_f32(x, NULL, 16));
     REFUSES(samba_copy_out(x, NULL, 64));
@@ -355,23 +377,30 @@ static void test_device(void)
     CHECK(!samba_runtime_bytes(NULL, 128, why, sizeof why));
     CHECK(!samba_runtime_bytes(pef, sizeof pef, NULL, 40));
     samba_device_memory ram;
-    CHECK(!samba_measure_device(NULL, 128, NULL, &ram, why, sizeof why) && why[0] && ram.bytes == 0);
-    CHECK(!samba_measure_device(pef, sizeof pef, NULL, NULL, NULL, 0) && !samba_measure_device(NULL, 0, NULL, NULL, NULL, 40));
+    CHECK(!samba_measure_device(NULL, 128, NULL, &ram, why, sizeof why) && why[0]
+          && ram.bytes == 0);
+    CHECK(!samba_measure_device(pef, sizeof pef, NULL, NULL, NULL, 0)
+          && !samba_measure_device(NULL, 0, NULL, NULL, NULL, 40));
     CHECK(!samba_runtime_run(NULL, 0) && !samba_runtime_run_graph(NULL, "g", 0));
     CHECK(!samba_runtime_data(NULL, "x"));
     samba_runtime_symbol symbol;
     samba_storage none = { 0 };
-    CHECK(samba_runtime_error(NULL, why, sizeof why) == SAMBA_EARG && samba_runtime_n_symbols(NULL) == 0);
+    CHECK(samba_runtime_error(NULL, why, sizeof why) == SAMBA_EARG
+          && samba_runtime_n_symbols(NULL) == 0);
     CHECK(!samba_runtime_symbol_at(NULL, 0, &symbol) && !samba_runtime_find(NULL, "x", &symbol));
-    CHECK(!samba_runtime_set_train(NULL, true) && !samba_runtime_set(NULL, "lr", 0) && samba_runtime_get(NULL, "lr") == 0);
+    CHECK(!samba_runtime_set_train(NULL, true) && !samba_runtime_set(NULL, "lr", 0)
+          && samba_runtime_get(NULL, "lr") == 0);
     const samba_runtime_desc no_list = { NULL, 2 };
-    CHECK(!samba_runtime_open_with(NULL, 0, NULL, 0, NULL, NULL, 0) && !samba_runtime_bytes_with(NULL, 0, NULL, NULL, 0));
-    CHECK(!samba_runtime_bytes_with(pef, sizeof pef, &no_list, why, sizeof why) && strstr(why, "no ops"));
-    CHECK(samba_runtime_state_bytes(NULL) == 0 && !samba_runtime_save(NULL, &none) && !samba_runtime_restore(NULL, &none));
+    CHECK(!samba_runtime_open_with(NULL, 0, NULL, 0, NULL, NULL, 0)
+          && !samba_runtime_bytes_with(NULL, 0, NULL, NULL, 0));
+    CHECK(!samba_runtime_bytes_with(pef, sizeof pef, &no_list, why, sizeof why)
+          && strstr(why, "no ops"));
+    CHECK(samba_runtime_state_bytes(NULL) == 0 && !samba_runtime_save(NULL, &none)
+          && !samba_runtime_restore(NULL, &none));
     CHECK(!samba_refuse(&call, SAMBA_EARG, NULL) && call.code == SAMBA_EARG);
     CHECK(!samba_refuse(NULL, SAMBA_EARG, "x"));
     samba_fault(NULL, 0, 0);
-    samba_fault(&args, 0, 0);                   // no place to report to
+    samba_fault(&args, 0, 0); // no place to report to
     args.fault = fault;
     samba_fault(&args, 1, 7);
     CHECK(fault[SAMBA__FAULT_SET] && fault[SAMBA__FAULT_INPUT] == 1);
@@ -388,9 +417,7 @@ static void test_runtime(void)
     samba_program p = { .inference = true, .outputs = { samba_tanh(x) } };
     CHECK(samba_compile(s, &p) && samba_save(s, "build/nulls.pef"));
     samba_close(s);
-    FILE *f = fopen("build/nulls.pef", "rb");
-    size_t n = f ? fread(pef, 1, sizeof pef, f) : 0;
-    if (f) fclose(f);
+    size_t n = read_into("build/nulls.pef", pef, sizeof pef);
     size_t size = samba_runtime_bytes(pef, n, NULL, 0);
     void *memory = malloc(size);
     CHECK(size > 0 && !samba_runtime_open(pef, n, NULL, size, NULL, 0));
@@ -402,7 +429,8 @@ static void test_runtime(void)
     samba_storage none = { 0 };
     samba_runtime_symbol symbol;
     CHECK(samba_runtime_error(rt, NULL, 40) == SAMBA_ENAME);
-    CHECK(!samba_runtime_symbol_at(rt, 0, NULL) && !samba_runtime_find(rt, NULL, &symbol) && !samba_runtime_find(rt, "x", NULL));
+    CHECK(!samba_runtime_symbol_at(rt, 0, NULL) && !samba_runtime_find(rt, NULL, &symbol)
+          && !samba_runtime_find(rt, "x", NULL));
     CHECK(!samba_runtime_set(rt, NULL, 0) && samba_runtime_get(rt, NULL) == 0);
     CHECK(!samba_runtime_save(rt, NULL) && !samba_runtime_restore(rt, NULL));
     CHECK(!samba_runtime_save(rt, &none) && !samba_runtime_restore(rt, &none));

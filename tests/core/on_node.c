@@ -2,6 +2,7 @@
 // fused, overwrite their inputs, and steps follow gradients; and the same bits as without it.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,16 @@
 enum { B = 6, F = 24, H = 40, MOST = 4096 };
 
 // A copy of what a symbol held when it was last seen.
-typedef struct copy { void *data; size_t size; bool made; } copy;
+typedef struct copy {
+    void *data;
+    size_t size;
+    bool made;
+} copy;
 
 typedef struct watcher {
     samba_pef pef;
-    copy *held;                     // of each symbol
-    int32_t open;                   // the node that has begun; -1: none
+    copy *held;   // of each symbol
+    int32_t open; // the node that has begun; -1: none
     int32_t n_begun, n_wrong, n_relu, n_views, last_microbatch;
     const void *view_of;
 } watcher;
@@ -46,7 +51,8 @@ static void see_inputs(watcher *w, const samba_pef_node *n, const samba_args *a)
         samba_pef_symbol s = samba_pef_symbol_at(&w->pef, n->in[k]);
         bool temporary = s.role == SAMBA_ROLE_TEMPORARY;
         if (temporary && !c->made) w->n_wrong++;
-        if (temporary && c->made) w->n_wrong += c->size != size || memcmp(c->data, a->in[k], size) != 0;
+        if (temporary && c->made)
+            w->n_wrong += c->size != size || memcmp(c->data, a->in[k], size) != 0;
         hold(c, a->in[k], size, c->made);
     }
 }
@@ -60,7 +66,8 @@ static void see_outputs(watcher *w, const samba_pef_node *n, const samba_args *a
     for (int64_t i = 0; relu && i < samba_count(&a->out_spec[0].shape); i++)
         w->n_wrong += a->out[0][i] != (x[i] > 0 ? x[i] : 0);
     w->n_relu += relu;
-    w->n_views += strcmp(n->op, "reshape") == 0 && (const void *)a->out[0] == (const void *)a->in[0];
+    w->n_views
+        += strcmp(n->op, "reshape") == 0 && (const void *)a->out[0] == (const void *)a->in[0];
 }
 
 static void watch(int32_t i, const char *name, const samba_op *op, const samba_args *a, bool begins,
@@ -74,8 +81,10 @@ static void watch(int32_t i, const char *name, const samba_op *op, const samba_a
     w->open = begins ? i : -1;
     w->last_microbatch = a->microbatch;
     w->n_begun += begins;
-    if (begins) see_inputs(w, &n, a);
-    else see_outputs(w, &n, a);
+    if (begins)
+        see_inputs(w, &n, a);
+    else
+        see_outputs(w, &n, a);
 }
 
 // A net with all of it: products with epilogues, chains, views, in-place sums, dropout.
@@ -86,7 +95,8 @@ static samba_session *traced(samba_program *p)
     samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(B));
     samba_tensor *h = samba_relu(samba_scale(samba_linear(x, "fc1", H), 1.5f));
     h = samba_add(h, samba_tanh(samba_dropout(samba_linear(h, "fc2", H), "drop", 0.25f)));
-    h = samba_reshape(samba_reshape(samba_sigmoid(h), SAMBA_SHAPE(B, 4, H / 4)), SAMBA_SHAPE(B * 4, H / 4));
+    h = samba_reshape(samba_reshape(samba_sigmoid(h), SAMBA_SHAPE(B, 4, H / 4)),
+                      SAMBA_SHAPE(B * 4, H / 4));
     h = samba_reshape(samba_relu(samba_layernorm(h, "norm")), SAMBA_SHAPE(B, H));
     memset(p, 0, sizeof *p);
     p->outputs[0] = samba_name(samba_linear(h, "fc3", 5), "logits");
@@ -100,8 +110,10 @@ static void feed(samba_session *s, int32_t parts)
 {
     static float x[MOST];
     static int32_t label[MOST];
-    for (int32_t i = 0; i < parts * B * F; i++) x[i] = (float)(i * 7 % 23) / 16 - 0.6f;
-    for (int32_t i = 0; i < parts * B; i++) label[i] = i % 5;
+    for (int32_t i = 0; i < parts * B * F; i++)
+        x[i] = (float)(i * 7 % 23) / 16 - 0.6f;
+    for (int32_t i = 0; i < parts * B; i++)
+        label[i] = i % 5;
     CHECK(samba_write(samba_tensor_by_name(s, "x"), x));
     CHECK(samba_write(samba_tensor_by_name(s, "label"), label));
 }
@@ -118,16 +130,6 @@ static uint64_t bits_of(samba_session *s, uint64_t h)
     return h;
 }
 
-static char *read_file(const char *path, size_t *size)
-{
-    enum { ROOM = 1 << 20 };
-    char *bytes = malloc(ROOM);         // aligned, as samba_pef_open wants it
-    FILE *f = fopen(path, "rb");
-    *size = bytes && f ? fread(bytes, 1, ROOM, f) : 0;
-    if (f) fclose(f);
-    return bytes;
-}
-
 // Three steps, the second of which is watched. The bits of all that is left.
 static uint64_t train(int32_t parts, samba_mapping mapping, bool watched)
 {
@@ -140,7 +142,7 @@ static uint64_t train(int32_t parts, samba_mapping mapping, bool watched)
     feed(s, parts);
     watcher w;
     size_t size = 0;
-    char *bytes = read_file("build/on_node.pef", &size);
+    char *bytes = read_whole("build/on_node.pef", &size);
     memset(&w, 0, sizeof w);
     w.open = -1;
     CHECK(samba_pef_open(&w.pef, bytes, size, NULL, 0));
@@ -152,11 +154,14 @@ static uint64_t train(int32_t parts, samba_mapping mapping, bool watched)
         h = bits_of(s, h);
     }
     if (watched) {
-        CHECK(w.n_wrong == 0 && w.open == -1 && w.n_relu == 2 * (parts ? parts : 1) && w.n_views > 0);
+        CHECK(w.n_wrong == 0 && w.open == -1 && w.n_relu == 2 * (parts ? parts : 1)
+              && w.n_views > 0);
         CHECK(w.n_begun >= w.pef.n_nodes);
         CHECK((parts > 1) == (w.n_begun > w.pef.n_nodes));
-    } else CHECK(w.n_begun == 0);
-    for (int32_t i = 0; i < w.pef.n_symbols; i++) free(w.held[i].data);
+    } else
+        CHECK(w.n_begun == 0);
+    for (int32_t i = 0; i < w.pef.n_symbols; i++)
+        free(w.held[i].data);
     free(w.held);
     free(bytes);
     CHECK(samba_close(s) == 0);
@@ -176,7 +181,9 @@ static void stop(int32_t i, const char *name, const samba_op *op, const samba_ar
                  void *user)
 {
     int32_t *last = user;
-    (void)name, (void)op, (void)a;
+    (void)name;
+    (void)op;
+    (void)a;
     if (!begins) *last = i;
 }
 
@@ -185,7 +192,8 @@ static void test_check_finite(void)
 {
     samba_session *s = samba_open(&(samba_desc){ .quiet = true, .check_finite = true });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4));
-    samba_program p = { .inference = true, .outputs = { samba_relu(samba_log(samba_shift(x, 1.0f))) } };
+    samba_program p
+        = { .inference = true, .outputs = { samba_relu(samba_log(samba_shift(x, 1.0f))) } };
     CHECK(samba_compile(s, &p));
     float values[16] = { 0 };
     int32_t last = -1;

@@ -15,7 +15,8 @@ static char checkpoint[PATH], program_file[PATH];
 static void write_ones(samba_tensor *t)
 {
     static float ones[4 * N * SIDE * SIDE];
-    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) ones[i] = 1.0f;
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        ones[i] = 1.0f;
     if (t && samba_bytes(t) <= sizeof ones) samba_write(t, ones);
 }
 
@@ -38,7 +39,9 @@ static samba_tensor *net(samba_tensor *image)
     return samba_linear(samba_flatten(h, 1), "head", CLASSES);
 }
 
-typedef struct model { samba_tensor *image, *label, *logits, *loss; } model;
+typedef struct model {
+    samba_tensor *image, *label, *logits, *loss;
+} model;
 
 static model trace(samba_session *s)
 {
@@ -53,8 +56,11 @@ static model trace(samba_session *s)
 static samba_program training(const model *m)
 {
     samba_program p = { 0 };
-    p.loss = m->loss, p.outputs[0] = m->logits;
-    p.optim.kind = SAMBA_ADAMW, p.optim.weight_decay = 0.01f, p.optim.max_grad_norm = 1.0f;
+    p.loss = m->loss;
+    p.outputs[0] = m->logits;
+    p.optim.kind = SAMBA_ADAMW;
+    p.optim.weight_decay = 0.01f;
+    p.optim.max_grad_norm = 1.0f;
     return p;
 }
 
@@ -93,7 +99,8 @@ static void microbatches(samba_session *s)
 {
     model m = trace(s);
     samba_program p = training(&m);
-    p.microbatches = 2, p.level = SAMBA_O1;
+    p.microbatches = 2;
+    p.level = SAMBA_O1;
     samba_compile(s, &p);
     write_ones(m.image);
     write_labels(m.label);
@@ -108,11 +115,15 @@ static void two_optimizers(samba_session *s)
     samba_optim optims[2];
     samba_tensor *head = samba_tensor_by_name(s, "head__weight");
     memset(optims, 0, sizeof optims);
-    optims[0].kind = SAMBA_SGD, optims[0].momentum = 0.9f;
-    optims[0].params = &head, optims[0].n_params = 1;
+    optims[0].kind = SAMBA_SGD;
+    optims[0].momentum = 0.9f;
+    optims[0].params = &head;
+    optims[0].n_params = 1;
     optims[1] = p.optim;
     memset(&p.optim, 0, sizeof p.optim);
-    p.optims = optims, p.n_optims = 2, p.level = SAMBA_O0;
+    p.optims = optims;
+    p.n_optims = 2;
+    p.level = SAMBA_O0;
     if (head) samba_compile(s, &p);
     write_ones(m.image);
     write_labels(m.label);
@@ -125,7 +136,8 @@ static void train_then_infer(samba_session *s)
     model m = trace(s);
     samba_program p = training(&m), q = { 0 };
     samba_compile(s, &p);
-    q.inference = true, q.outputs[0] = m.logits;
+    q.inference = true;
+    q.outputs[0] = m.logits;
     samba_compile(s, &q);
     write_ones(m.image);
     samba_run(s, 0);
@@ -175,9 +187,14 @@ static void save_and_restore(samba_session *s)
 
 static void twice_kernel(const samba_args *a)
 {
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 2.0f * a->in[0][i];
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = 2.0f * a->in[0][i];
 }
-static void twice_gradient(samba_vjp *g) { g->din[0] = samba_scale(g->dout[0], 2.0f); }
+
+static void twice_gradient(samba_vjp *g)
+{
+    g->din[0] = samba_scale(g->dout[0], 2.0f);
+}
 
 static void own_ops(samba_session *s)
 {
@@ -185,15 +202,19 @@ static void own_ops(samba_session *s)
                                            "k", "l", "m", "n", "o", "p", "q", "r", "s", "t" };
     samba_op op = { 0 };
     samba_program p = { 0 };
-    op.signature = "*->*", op.kernel = twice_kernel, op.vjp = twice_gradient;
+    op.signature = "*->*";
+    op.kernel = twice_kernel;
+    op.vjp = twice_gradient;
     for (uint32_t i = 0; i < 20; i++) {
-        op.name = names[i], op.wire = 0x8000 + i;
+        op.name = names[i];
+        op.wire = 0x8000 + i;
         samba_register_op(s, &op);
     }
     samba_tensor *h = samba_linear(samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(3)), "fc", 3);
     h = samba_apply(s, "t", &h, 1, NULL, 0);
     p.loss = samba_sum(h, SAMBA_ALL_AXES, false);
-    p.optim.kind = SAMBA_SGD, p.pef = program_file;
+    p.optim.kind = SAMBA_SGD;
+    p.pef = program_file;
     samba_compile(s, &p);
     samba_load(s, program_file, &p);
     samba_run(s, 0);
@@ -204,8 +225,10 @@ static void many_tensors(samba_session *s)
 {
     samba_tensor *h = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4));
     samba_program p = { 0 };
-    for (int i = 0; i < 700; i++) h = samba_shift(samba_tanh(h), 0.5f);
-    p.inference = true, p.outputs[0] = h;
+    for (int i = 0; i < 700; i++)
+        h = samba_shift(samba_tanh(h), 0.5f);
+    p.inference = true;
+    p.outputs[0] = h;
     samba_compile(s, &p);
     samba_run(s, 0);
     samba_read(h);
@@ -232,7 +255,8 @@ static bool fails_at(scenario run, long n, bool forever, bool then_go_on)
 {
     hook h;
     samba_desc d = hook_desc(&h);
-    h.fail_at = n, h.forever = forever;
+    h.fail_at = n;
+    h.forever = forever;
     samba_session *s = samba_open(&d);
     if (s) run(s);
     bool failed = h.n_failed > 0;
@@ -241,8 +265,10 @@ static bool fails_at(scenario run, long n, bool forever, bool then_go_on)
     } else {
         CHECK(samba_ok(s) == !failed);
         if (failed) CHECK(samba_error_code(s) == SAMBA_ENOMEM);
-        if (failed) CHECK(strstr(samba_error(s), "bytes") != NULL);
-        else if (!samba_ok(s)) printf("    %s\n", samba_error(s));
+        if (failed)
+            CHECK(strstr(samba_error(s), "bytes") != NULL);
+        else if (!samba_ok(s))
+            printf("    %s\n", samba_error(s));
         CHECK(samba_held_bytes(s) == h.live);
         if (failed && then_go_on) go_on(s, run);
         CHECK(samba_held_bytes(s) == h.live);
@@ -258,12 +284,17 @@ static void every_allocation(scenario run)
 {
     for (int mode = 0; mode < 3; mode++) {
         long n = 0;
-        while (!test_bad && n < 10000 && fails_at(run, n, mode == 1, mode == 2)) n++;
-        CHECK(n >= 8 && n < 10000);         // a scenario that allocates nothing tests nothing
+        while (!test_bad && n < 10000 && fails_at(run, n, mode == 1, mode == 2))
+            n++;
+        CHECK(n >= 8 && n < 10000); // a scenario that allocates nothing tests nothing
     }
 }
 
-static void test_training(void) { every_allocation(train_and_load); }
+static void test_training(void)
+{
+    every_allocation(train_and_load);
+}
+
 static void test_load_by_names(void)
 {
     samba_session *s = samba_open(NULL);
@@ -274,13 +305,40 @@ static void test_load_by_names(void)
     every_allocation(load_by_names);
 }
 
-static void test_microbatches(void) { every_allocation(microbatches); }
-static void test_two_optimizers(void) { every_allocation(two_optimizers); }
-static void test_inference(void) { every_allocation(train_then_infer); }
-static void test_eager(void) { every_allocation(eager); }
-static void test_gradients(void) { every_allocation(gradients); }
-static void test_own_ops(void) { every_allocation(own_ops); }
-static void test_many_tensors(void) { every_allocation(many_tensors); }
+static void test_microbatches(void)
+{
+    every_allocation(microbatches);
+}
+
+static void test_two_optimizers(void)
+{
+    every_allocation(two_optimizers);
+}
+
+static void test_inference(void)
+{
+    every_allocation(train_then_infer);
+}
+
+static void test_eager(void)
+{
+    every_allocation(eager);
+}
+
+static void test_gradients(void)
+{
+    every_allocation(gradients);
+}
+
+static void test_own_ops(void)
+{
+    every_allocation(own_ops);
+}
+
+static void test_many_tensors(void)
+{
+    every_allocation(many_tensors);
+}
 
 // The checkpoint that was there survives every save that fails.
 static void test_checkpoint(void)
@@ -354,8 +412,8 @@ static void read_weights(samba_session *s, float *w)
     CHECK(samba_copy_out(samba_tensor_by_name(s, "conv__weight"), w, WEIGHTS * sizeof *w));
 }
 
-// A compilation that fails leaves what was trained before; above all, a place on the host that nothing
-// was written to does not pass for a newer value, which would be sent to the device.
+// A compilation that fails leaves what was trained before; above all, a place on the host that
+// nothing was written to does not pass for a newer value, which would be sent to the device.
 static void test_compiling_again(void)
 {
     float want[WEIGHTS], got[WEIGHTS];
@@ -378,7 +436,7 @@ static void test_compiling_again(void)
         h.fail_at = -1;
 
         samba_clear_error(s);
-        if (samba_ok(s)) {      // else a container has lost its memory, and the error stays
+        if (samba_ok(s)) { // else a container has lost its memory, and the error stays
             CHECK(samba_send_state(s, SAMBA_KEPT));
             read_weights(s, got);
             CHECK(memcmp(got, want, sizeof want) == 0);
@@ -401,7 +459,8 @@ static void test_too_large(void)
     samba_clear_error(s);
     samba_tensor *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(1 << 20, 1 << 20));
     samba_program p = { 0 };
-    p.inference = true, p.outputs[0] = samba_tanh(y);
+    p.inference = true;
+    p.outputs[0] = samba_tanh(y);
     CHECK(!samba_compile(s, &p));
     CHECK(samba_error_code(s) == SAMBA_ENOMEM);
     samba_close(s);

@@ -9,7 +9,9 @@
 // Relative, and a tenth of it times the largest element absolutely.
 static const double out_rtol = 1e-5, grad_rtol = 1e-4;
 
-typedef struct worst_errors { double eager, program, grad; } worst_errors;
+typedef struct worst_errors {
+    double eager, program, grad;
+} worst_errors;
 
 static void compare_floats(const float *got, const float *want, size_t n, double rtol,
                            double *worst)
@@ -123,17 +125,19 @@ static void test_op(const op_call *op, const char *dir)
     golden_free(&file);
 }
 
-// Rows whose largest element is not finite have no softmax: NaN, whatever the kernels and the length
-// of the row. -inf in other rows is 0, as what lies far below is.
+// Rows whose largest element is not finite have no softmax: NaN, whatever the kernels and the
+// length of the row. -inf in other rows is 0, as what lies far below is.
 static void test_rows_of_infinities(void)
 {
     enum { ROWS = 5, COLUMNS = 300 };
+
     static float x[ROWS * COLUMNS];
     const float first[ROWS] = { NAN, INFINITY, -INFINITY, 1, 0 };
     int32_t label[ROWS] = { 0 };
     for (int portable = 0; portable < 2; portable++) {
         for (int n = 1; n <= COLUMNS; n += n < 40 ? 13 : 240) {
-            for (int i = 0; i < ROWS * n; i++) x[i] = i / n == 2 || i % n ? -INFINITY : first[i / n];
+            for (int i = 0; i < ROWS * n; i++)
+                x[i] = i / n == 2 || i % n ? -INFINITY : first[i / n];
             if (n > 1) x[5 * n - 1] = -1000;
             samba_session *s = samba_open(&(samba_desc){ .threads = 1, .portable = portable });
             samba_set_tracing(s, false);
@@ -157,7 +161,8 @@ static void test_rows_of_infinities(void)
                 CHECK(r < 3 ? logs[i] != logs[i] : c ? logs[i] <= -1000 : logs[i] == 0);
                 CHECK(r < 3 ? dx[i] != dx[i] : dx[i] == 0);
             }
-            for (int r = 0; r < ROWS; r++) CHECK(r < 3 ? losses[r] != losses[r] : losses[r] == 0);
+            for (int r = 0; r < ROWS; r++)
+                CHECK(r < 3 ? losses[r] != losses[r] : losses[r] == 0);
             CHECK(samba_ok(s));
             samba_close(s);
         }
@@ -170,7 +175,8 @@ static void test_attention_of_infinities(void)
     for (int portable = 0; portable < 2; portable++) {
         for (int at = 0; at < 130; at += 43) {
             float q[3] = { 1e30f, NAN, 1 }, k[130] = { 0 }, v[130];
-            for (int i = 0; i < 130; i++) v[i] = 1;
+            for (int i = 0; i < 130; i++)
+                v[i] = 1;
             k[at] = 1e30f;
             samba_session *s = samba_open(&(samba_desc){ .threads = 1, .portable = portable });
             samba_set_tracing(s, false);
@@ -186,13 +192,15 @@ static void test_attention_of_infinities(void)
     }
 }
 
-// Kernels take elements in blocks of 32 and then what is left: any length gives the elements of a longer
-// row, also in place; and a maximum sees each of them, a NaN before all.
+// Kernels take elements in blocks of 32 and then what is left: any length gives the elements of a
+// longer row, also in place; and a maximum sees each of them, a NaN before all.
 static void test_rows_of_any_length(void)
 {
     enum { MOST = 100 };
+
     float x[MOST], all[MOST];
-    for (int i = 0; i < MOST; i++) x[i] = (float)((i * 37 + 11) % MOST) / 10 - 7;
+    for (int i = 0; i < MOST; i++)
+        x[i] = (float)((i * 37 + 11) % MOST) / 10 - 7;
     for (int portable = 1; portable >= 0; portable--) {
         for (int n = MOST; n > 0; n--) {
             samba_session *s = samba_open(&(samba_desc){ .threads = 1, .portable = portable });
@@ -204,13 +212,15 @@ static void test_rows_of_any_length(void)
             if (n == MOST && portable) memcpy(all, y, sizeof all);
             CHECK(!memcmp(y, all, (size_t)n * sizeof *y));
             float want = x[0], got;
-            for (int i = 1; i < n; i++) want = x[i] > want ? x[i] : want;
+            for (int i = 1; i < n; i++)
+                want = x[i] > want ? x[i] : want;
             samba_set_tracing(s, false);
             samba_tensor *row = samba_from_data_copy(s, "row", SAMBA_F32, SAMBA_SHAPE(n), x);
             CHECK(samba_read(samba_max(row, SAMBA_AXES(0), false))[0] == want);
             for (int at = 0; at < n; at += 7) {
                 float whole[MOST];
-                memcpy(whole, x, sizeof whole), whole[at] = NAN;
+                memcpy(whole, x, sizeof whole);
+                whole[at] = NAN;
                 CHECK(samba_write(row, whole));
                 got = samba_read(samba_max(row, SAMBA_AXES(0), false))[0];
                 CHECK(got != got);
@@ -224,16 +234,23 @@ static void test_rows_of_any_length(void)
 // What f32 would round is cast exactly: the ends of a type pass, and what lies beyond ends the run.
 static void test_ends_of_integers(void)
 {
-    static const struct { samba_dtype type; int64_t least, most; } ends[] = {
-        { SAMBA_I8, INT8_MIN, INT8_MAX }, { SAMBA_U8, 0, UINT8_MAX }, { SAMBA_I16, INT16_MIN, INT16_MAX },
-        { SAMBA_U16, 0, UINT16_MAX }, { SAMBA_I32, INT32_MIN, INT32_MAX }, { SAMBA_U32, 0, UINT32_MAX },
+    static const struct {
+        samba_dtype type;
+        int64_t least, most;
+    } ends[] = {
+        { SAMBA_I8, INT8_MIN, INT8_MAX },    { SAMBA_U8, 0, UINT8_MAX },
+        { SAMBA_I16, INT16_MIN, INT16_MAX }, { SAMBA_U16, 0, UINT16_MAX },
+        { SAMBA_I32, INT32_MIN, INT32_MAX }, { SAMBA_U32, 0, UINT32_MAX },
     };
-    enum { N = 35 };                                        // some pieces of 16, and a rest
+
+    enum { N = 35 }; // some pieces of 16, and a rest
+
     for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
         samba_session *s = samba_open(&(samba_desc){ .quiet = true });
         int64_t value[N], got[N];
         char said[160];
-        for (int i = 0; i < N; i++) value[i] = i % 2 ? ends[k].most - i / 2 : ends[k].least + i / 2;
+        for (int i = 0; i < N; i++)
+            value[i] = i % 2 ? ends[k].most - i / 2 : ends[k].least + i / 2;
         samba_tensor *x = samba_input(s, "x", SAMBA_I64, SAMBA_SHAPE(N));
         samba_tensor *y = samba_cast(samba_cast(x, ends[k].type), SAMBA_I64);
         CHECK(samba_compile(s, &(samba_program){ .inference = true, .outputs = { y } }));

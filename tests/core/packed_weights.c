@@ -8,8 +8,9 @@
 #include <string.h>
 
 enum { ROWS = 41, MANY_ROWS = 130 };
-static const samba_weights kinds[] = { SAMBA_WEIGHTS_F32, SAMBA_WEIGHTS_BF16, SAMBA_WEIGHTS_INT8,
-                                       SAMBA_WEIGHTS_INT4 };
+
+static const samba_weights kinds[]
+    = { SAMBA_WEIGHTS_F32, SAMBA_WEIGHTS_BF16, SAMBA_WEIGHTS_INT8, SAMBA_WEIGHTS_INT4 };
 
 typedef struct model {
     samba_session *s;
@@ -32,12 +33,13 @@ static model traced(int32_t rows, int32_t n, int32_t k, bool portable, int32_t t
 static void run(model *m, int32_t rows, int32_t n, float *y)
 {
     int32_t ids[MANY_ROWS];
-    for (int32_t i = 0; i < rows; i++) ids[i] = (7 * i + n - 1) % n;
+    for (int32_t i = 0; i < rows; i++)
+        ids[i] = (7 * i + n - 1) % n;
     CHECK(samba_write(m->ids, ids) && samba_run(m->s, 0));
     CHECK(samba_copy_out(m->y, y, 4 * (size_t)(rows * n)));
 }
 
-static float bf16(float x)                  // round to nearest, ties to even
+static float bf16(float x) // round to nearest, ties to even
 {
     uint32_t u;
     memcpy(&u, &x, 4);
@@ -50,10 +52,12 @@ static float bf16(float x)                  // round to nearest, ties to even
 static void round_weights(float *w, int32_t n, int32_t k, samba_weights as)
 {
     if (as >= SAMBA_WEIGHTS_INT8 && k % 32) as = SAMBA_WEIGHTS_BF16;
-    for (int32_t i = 0; as == SAMBA_WEIGHTS_BF16 && i < n * k; i++) w[i] = bf16(w[i]);
+    for (int32_t i = 0; as == SAMBA_WEIGHTS_BF16 && i < n * k; i++)
+        w[i] = bf16(w[i]);
     for (int32_t g = 0; as >= SAMBA_WEIGHTS_INT8 && g < n * k; g += 32) {
         float *x = w + g, most = 0, worst = 0, range = as == SAMBA_WEIGHTS_INT8 ? 127.0f : 8.0f;
-        for (int i = 0; i < 32; i++) if (fabsf(x[i]) > fabsf(most)) most = x[i];
+        for (int i = 0; i < 32; i++)
+            if (fabsf(x[i]) > fabsf(most)) most = x[i];
         float d = bf16(as == SAMBA_WEIGHTS_INT8 ? fabsf(most) / 127.0f : most / -8.0f);
         for (int i = 0; i < 32; i++) {
             float q = roundf(d != 0 ? x[i] / d : 0), top = as == SAMBA_WEIGHTS_INT8 ? 127.0f : 7.0f;
@@ -63,7 +67,7 @@ static void round_weights(float *w, int32_t n, int32_t k, samba_weights as)
             worst = fmaxf(worst, fabsf(rounded - x[i]));
             x[i] = rounded;
         }
-        CHECK(worst <= 1.06f * fabsf(most) / range);    // half a step; a whole one at int4's +8
+        CHECK(worst <= 1.06f * fabsf(most) / range); // half a step; a whole one at int4's +8
     }
 }
 
@@ -86,10 +90,11 @@ static void compare(int32_t rows, int32_t n, int32_t k, samba_weights as)
     model m = traced(rows, n, k, false, 1);
     p.outputs[0] = m.y;
     CHECK(samba_compile(m.s, &p));
-    set_rounded(&m, m.table, as), set_rounded(&m, m.w, as);
+    set_rounded(&m, m.table, as);
+    set_rounded(&m, m.w, as);
     run(&m, rows, n, want);
     CHECK(samba_close(m.s) == 0);
-    for (int variant = 0; variant < 3; variant++) {     // AVX-512 or the like, AVX2, portable
+    for (int variant = 0; variant < 3; variant++) { // AVX-512 or the like, AVX2, portable
         m = traced(rows, n, k, variant == 2, 1 + variant);
         packed.outputs[0] = m.y;
         CHECK(samba_compile(m.s, &packed));
@@ -98,7 +103,7 @@ static void compare(int32_t rows, int32_t n, int32_t k, samba_weights as)
         CHECK(!memcmp(got, want, 4 * (size_t)(rows * n)));
         CHECK(samba_save(m.s, "weights_test.pef") && samba_close(m.s) == 0);
     }
-    samba_session *s = samba_open(NULL);                // and from the file alone
+    samba_session *s = samba_open(NULL); // and from the file alone
     CHECK(samba_load(s, "weights_test.pef", NULL));
     m = (model){ .s = s, .ids = samba_tensor_by_name(s, "ids"), .y = NULL };
     for (int32_t i = 0; samba_ok(s) && i < samba__n_tensors(s); i++)
@@ -118,9 +123,13 @@ static void test_same_bits(void)
         for (int r = 0; r < 5; r++)
             for (int i = 0; i < 4; i++) {
                 compare(rows[r], n[i], k[(r + i) % 4], kinds[as]);
-                if (test_bad) { printf("    %d rows, %d x %d, kind %d\n", rows[r], n[i], k[(r + i) % 4], as); return; }
+                if (test_bad) {
+                    printf("    %d rows, %d x %d, kind %d\n", rows[r], n[i], k[(r + i) % 4], as);
+                    return;
+                }
             }
-    for (int as = 0; as < 4; as++) compare(MANY_ROWS, 70, 800, kinds[as]);      // panels are kept
+    for (int as = 0; as < 4; as++)
+        compare(MANY_ROWS, 70, 800, kinds[as]); // panels are kept
 }
 
 // The values packed are those at the time of compiling, so that others are refused unless they are
@@ -132,9 +141,10 @@ static void test_packs_anew(void)
     samba_program p = { .inference = true, .outputs = { m.y }, .weights = SAMBA_WEIGHTS_INT8 };
     CHECK(samba_compile(m.s, &p));
     run(&m, 3, 64, first);
-    for (int i = 0; i < 64 * 64; i++) w[i] = (float)(i % 11) / 11;
+    for (int i = 0; i < 64 * 64; i++)
+        w[i] = (float)(i % 11) / 11;
     CHECK(!samba_write(m.w, w) && strstr(samba_error(m.s), "made of the value it had when"));
-    samba_clear_error(m.s);                 // the loaded program would not see it; the next one does
+    samba_clear_error(m.s); // the loaded program would not see it; the next one does
     CHECK(samba_set_tracing(m.s, true) && samba_write(m.w, w));
     run(&m, 3, 64, second);
     CHECK(!memcmp(first, second, 3 * 64 * 4));
@@ -152,7 +162,8 @@ static void test_odd_weights(void)
     samba_program p = { .inference = true, .outputs = { m.y }, .weights = SAMBA_WEIGHTS_INT4 };
     CHECK(samba_write(m.w, w) && samba_compile(m.s, &p));
     run(&m, 1, 64, y);
-    for (int i = 0; i < 64; i++) CHECK(y[i] == y[i]);
+    for (int i = 0; i < 64; i++)
+        CHECK(y[i] == y[i]);
     int32_t bad = 64;
     CHECK(samba_write(m.ids, &bad) && !samba_run(m.s, 0));
     CHECK(samba_error_code(m.s) == SAMBA_ERANGE);
@@ -164,8 +175,10 @@ static void test_refused(void)
 {
     for (int i = 0; i < 3; i++) {
         model m = traced(1, 64, 64, false, 1);
-        samba_program p = { .outputs = { m.y }, .weights = i ? SAMBA_WEIGHTS_INT8 : (samba_weights)5 };
-        p.inference = i == 0, p.optim.kind = i == 2 ? SAMBA_SGD : SAMBA_NO_OPTIM;
+        samba_program p
+            = { .outputs = { m.y }, .weights = i ? SAMBA_WEIGHTS_INT8 : (samba_weights)5 };
+        p.inference = i == 0;
+        p.optim.kind = i == 2 ? SAMBA_SGD : SAMBA_NO_OPTIM;
         CHECK(!samba_compile(m.s, &p));
         CHECK(samba_error_code(m.s) == (i ? SAMBA_EARG : SAMBA_ERANGE));
         samba_clear_error(m.s);

@@ -12,7 +12,8 @@ typedef struct model {
     int n;
 } model;
 
-// Weights that are read as rows, transposed and not, by a batch of products, and by two ops at once.
+// Weights that are read as rows, transposed and not, by a batch of products, and by two ops at
+// once.
 static model traced(samba_dtype dtype, int32_t rows, int32_t n, int32_t k, const samba_desc *desc)
 {
     model m = { .s = samba_open(desc) };
@@ -25,8 +26,10 @@ static model traced(samba_dtype dtype, int32_t rows, int32_t n, int32_t k, const
     m.y = samba_affine(h, samba_tensor_by_name(m.s, "table__weight"), NULL);
     samba_tensor *labels = samba_randint(m.s, "labels", n, SAMBA_SHAPE(3, rows));
     m.loss = samba_cross_entropy(m.y, labels);
-    const char *const names[] = { "table__weight", "layer__weight", "square", "layer__bias", "norm__weight" };
-    for (; m.n < 5; m.n++) m.w[m.n] = samba_tensor_by_name(m.s, names[m.n]);
+    const char *const names[]
+        = { "table__weight", "layer__weight", "square", "layer__bias", "norm__weight" };
+    for (; m.n < 5; m.n++)
+        m.w[m.n] = samba_tensor_by_name(m.s, names[m.n]);
     return m;
 }
 
@@ -47,13 +50,18 @@ static void check_equal(samba_tensor *a, samba_tensor *b)
     CHECK(samba__same_shape(&a->shape, &b->shape));
     CHECK(!memcmp(x, y, (size_t)samba_count(&a->shape) * sizeof *x));
     if (test_bad) printf("    %s differs\n", a->name);
-    free(x), free(y);
+    free(x);
+    free(y);
 }
 
 static bool train(model *m, samba_optim_kind kind, float lr)
 {
-    return samba_compile(m->s, &(samba_program){ .loss = m->loss, .outputs = { m->y }, .optim = {
-        .kind = kind, .lr = lr, .momentum = 0.9f, .weight_decay = 0.01f } });
+    return samba_compile(
+        m->s,
+        &(samba_program){ .loss = m->loss,
+                          .outputs = { m->y },
+                          .optim
+                          = { .kind = kind, .lr = lr, .momentum = 0.9f, .weight_decay = 0.01f } });
 }
 
 // Outputs and gradients are those of a program whose f32 parameters hold what the halves hold.
@@ -62,20 +70,24 @@ static void test_same_bits(void)
     static const int32_t rows[] = { 1, 5, 40 }, n[] = { 33, 70, 200 }, k[] = { 16, 45, 300 };
     for (int dtype = SAMBA_BF16; dtype <= SAMBA_F16; dtype++)
         for (int i = 0; i < 9; i++)
-            for (int variant = 0; variant < 3; variant++) {         // AVX-512 or the like, AVX2, portable
+            for (int variant = 0; variant < 3; variant++) { // AVX-512 or the like, AVX2, portable
                 samba_desc desc = { .threads = 1 + variant, .portable = variant == 2 };
-                model half = traced((samba_dtype)dtype, rows[i % 3], n[i / 3], k[(i + i / 3) % 3], &desc);
+                model half
+                    = traced((samba_dtype)dtype, rows[i % 3], n[i / 3], k[(i + i / 3) % 3], &desc);
                 model full = traced(SAMBA_F32, rows[i % 3], n[i / 3], k[(i + i / 3) % 3], NULL);
                 samba_tensor *dw[2][5];
                 for (int w = 0; w < half.n; w++) {
-                    dw[0][w] = samba_grad(half.loss, half.w[w]), dw[1][w] = samba_grad(full.loss, full.w[w]);
+                    dw[0][w] = samba_grad(half.loss, half.w[w]);
+                    dw[1][w] = samba_grad(full.loss, full.w[w]);
                     CHECK(half.w[w]->dtype == (w < 3 ? (samba_dtype)dtype : SAMBA_F32));
                 }
-                samba_program p = { .outputs = { half.y, dw[0][0], dw[0][1], dw[0][2] }, .inference = true };
+                samba_program p
+                    = { .outputs = { half.y, dw[0][0], dw[0][1], dw[0][2] }, .inference = true };
                 CHECK(samba_compile(half.s, &p));
                 if (variant == 1 && half.s->rt && half.s->rt->isa) half.s->rt->isa = 1;
                 p.outputs[0] = full.y;
-                for (int w = 0; w < 3; w++) p.outputs[1 + w] = dw[1][w];
+                for (int w = 0; w < 3; w++)
+                    p.outputs[1 + w] = dw[1][w];
                 CHECK(samba_compile(full.s, &p));
                 for (int w = 0; w < 3; w++) {
                     float *x = floats_of(half.w[w]);
@@ -84,9 +96,13 @@ static void test_same_bits(void)
                 }
                 CHECK(samba_run(half.s, 0) && samba_run(full.s, 0));
                 check_equal(half.y, full.y);
-                for (int w = 0; w < 3; w++) check_equal(dw[0][w], dw[1][w]);
+                for (int w = 0; w < 3; w++)
+                    check_equal(dw[0][w], dw[1][w]);
                 CHECK(samba_close(half.s) == 0 && samba_close(full.s) == 0);
-                if (test_bad) { printf("    type %d, case %d, variant %d\n", dtype, i, variant); return; }
+                if (test_bad) {
+                    printf("    type %d, case %d, variant %d\n", dtype, i, variant);
+                    return;
+                }
             }
 }
 
@@ -100,14 +116,16 @@ static void test_begin(void)
         for (int i = 0; i < 2; i++) {
             CHECK(samba_enable_lazy_param(s[i], &opts));
             CHECK(samba_set_param_dtype(s[i], i ? SAMBA_BF16 : SAMBA_F32) == SAMBA_F32);
-            w[i] = samba_param(s[i], "w", SAMBA_SHAPE(37, 21), (samba_init){ SAMBA_INIT_UNIFORM, 0.5f, 2.0f });
+            w[i] = samba_param(s[i], "w", SAMBA_SHAPE(37, 21),
+                               (samba_init){ SAMBA_INIT_UNIFORM, 0.5f, 2.0f });
         }
         float *x = floats_of(w[0]), *y = floats_of(w[1]);
         for (int i = 0; i < 37 * 21; i++)
             CHECK(y[i] == samba__from_bf16(cut ? samba__cut_bf16(x[i]) : samba__to_bf16(x[i])));
         CHECK(samba_set_param_dtype(s[1], SAMBA_F32) == SAMBA_BF16);
         CHECK(samba_bytes(w[1]) * 2 == samba_bytes(w[0]));
-        free(x), free(y);
+        free(x);
+        free(y);
         CHECK(samba_close(s[0]) == 0 && samba_close(s[1]) == 0);
     }
 }
@@ -118,15 +136,17 @@ static void test_steps_repeat(void)
     for (int kind = SAMBA_SGD; kind <= SAMBA_ADAM; kind++) {
         uint64_t first[5] = { 0 };
         for (int variant = 0; variant < 4; variant++) {
-            model m = traced(SAMBA_BF16, 4, 50, 70, &(samba_desc){ .threads = 1 + variant % 3, .portable = variant == 3 });
+            model m = traced(SAMBA_BF16, 4, 50, 70,
+                             &(samba_desc){ .threads = 1 + variant % 3, .portable = variant == 3 });
             CHECK(train(&m, (samba_optim_kind)kind, 0.01f));
             if (variant == 1 && m.s->rt && m.s->rt->isa) m.s->rt->isa = 1;
             for (int step = 0; step < 12; step++) {
                 CHECK(samba_run(m.s, 0));
-                if (variant != 2 || step != 5) continue;        // go on from a checkpoint
+                if (variant != 2 || step != 5) continue; // go on from a checkpoint
                 CHECK(samba_save(m.s, "halves_test.ckpt") && samba_close(m.s) == 0);
                 m = traced(SAMBA_BF16, 4, 50, 70, NULL);
-                CHECK(train(&m, (samba_optim_kind)kind, 0.01f) && samba_restore(m.s, "halves_test.ckpt"));
+                CHECK(train(&m, (samba_optim_kind)kind, 0.01f)
+                      && samba_restore(m.s, "halves_test.ckpt"));
                 remove("halves_test.ckpt");
             }
             for (int w = 0; w < m.n; w++) {
@@ -148,22 +168,29 @@ static void test_steps_repeat(void)
 static void test_mean(void)
 {
     enum { N = 96, K = 64, STEPS = 200 };
+
     for (int hundredth = 0; hundredth < 2; hundredth++) {
         double lr = (hundredth ? 1e-2 : 1e-1) / 128, mean = 0, spread = 0, sure;
         samba_session *s = samba_open(NULL);
         samba_set_param_dtype(s, SAMBA_BF16);
-        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(N, K), (samba_init){ SAMBA_INIT_CONSTANT, 1.5f, 0.0f });
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(N, K),
+                                      (samba_init){ SAMBA_INIT_CONSTANT, 1.5f, 0.0f });
         samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1, K));
         samba_tensor *loss = samba_sum(samba_affine(x, w, NULL), SAMBA_ALL_AXES, false);
-        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .optim = { .kind = SAMBA_SGD, .lr = (float)lr } }));
-        for (int i = 0; i < STEPS; i++) CHECK(samba_run(s, 0));
+        CHECK(samba_compile(
+            s, &(samba_program){ .loss = loss, .optim = { .kind = SAMBA_SGD, .lr = (float)lr } }));
+        for (int i = 0; i < STEPS; i++)
+            CHECK(samba_run(s, 0));
         float *now = floats_of(w);
-        for (int i = 0; i < N * K; i++) mean += (double)now[i] / (N * K);
-        for (int i = 0; i < N * K; i++) spread += ((double)now[i] - mean) * ((double)now[i] - mean) / (N * K);
-        sure = 5 * sqrt(spread / (N * K));              // five standard deviations of the mean
+        for (int i = 0; i < N * K; i++)
+            mean += (double)now[i] / (N * K);
+        for (int i = 0; i < N * K; i++)
+            spread += ((double)now[i] - mean) * ((double)now[i] - mean) / (N * K);
+        sure = 5 * sqrt(spread / (N * K)); // five standard deviations of the mean
         CHECK(spread > 0 && sure < 0.2 * lr * STEPS);
         CHECK(fabs(mean - (1.5 - lr * STEPS)) < sure);
-        if (test_bad) printf("    mean %.6f, expected %.6f within %.6f\n", mean, 1.5 - lr * STEPS, sure);
+        if (test_bad)
+            printf("    mean %.6f, expected %.6f within %.6f\n", mean, 1.5 - lr * STEPS, sure);
         free(now);
         CHECK(samba_close(s) == 0);
     }
@@ -174,7 +201,8 @@ static void test_odd_numbers(void)
 {
     const float inf = samba__bits_float(0x7f800000u), nan = samba__bits_float(0x7fffffffu);
     for (uint32_t bits = 0; bits < 65536; bits += 4095) {
-        float a = samba__from_bf16(samba__dither_bf16(nan, bits)), b = samba__from_bf16(samba__dither_bf16(-nan, bits));
+        float a = samba__from_bf16(samba__dither_bf16(nan, bits)),
+              b = samba__from_bf16(samba__dither_bf16(-nan, bits));
         CHECK(a != a && b != b);
         CHECK(samba__from_bf16(samba__dither_bf16(inf, bits)) == inf);
         CHECK(samba__from_bf16(samba__dither_bf16(-inf, bits)) == -inf);
@@ -189,13 +217,19 @@ static void test_checkpoints(void)
 {
     model half = traced(SAMBA_BF16, 4, 64, 64, NULL), full = traced(SAMBA_F32, 4, 64, 64, NULL);
     CHECK(train(&half, SAMBA_ADAMW, 0.01f) && train(&full, SAMBA_ADAMW, 0.01f));
-    CHECK(samba_run(half.s, 0) && samba_save(half.s, "halves_test.ckpt") && samba_restore(full.s, "halves_test.ckpt"));
-    for (int w = 0; w < half.n; w++) check_equal(half.w[w], full.w[w]);
-    check_equal(samba_tensor_by_name(half.s, "square__exp_avg"), samba_tensor_by_name(full.s, "square__exp_avg"));
-    CHECK(samba_run(full.s, 0) && samba_save(full.s, "halves_test.ckpt") && samba_restore(half.s, "halves_test.ckpt"));
+    CHECK(samba_run(half.s, 0) && samba_save(half.s, "halves_test.ckpt")
+          && samba_restore(full.s, "halves_test.ckpt"));
+    for (int w = 0; w < half.n; w++)
+        check_equal(half.w[w], full.w[w]);
+    check_equal(samba_tensor_by_name(half.s, "square__exp_avg"),
+                samba_tensor_by_name(full.s, "square__exp_avg"));
+    CHECK(samba_run(full.s, 0) && samba_save(full.s, "halves_test.ckpt")
+          && samba_restore(half.s, "halves_test.ckpt"));
     float *x = floats_of(full.w[2]), *y = floats_of(half.w[2]);
-    for (int i = 0; i < 64 * 64; i++) CHECK(y[i] == samba__from_bf16(samba__to_bf16(x[i])));
-    free(x), free(y);
+    for (int i = 0; i < 64 * 64; i++)
+        CHECK(y[i] == samba__from_bf16(samba__to_bf16(x[i])));
+    free(x);
+    free(y);
     remove("halves_test.ckpt");
     CHECK(samba_close(half.s) == 0 && samba_close(full.s) == 0);
 }
@@ -216,7 +250,8 @@ static void test_as_f32(void)
         samba_session *s = samba_open(NULL);
         samba_tensor *t = samba_zeros(s, "t", (samba_dtype)dtype, SAMBA_SHAPE(2, 3));
         CHECK(samba_write_f32(t, given, 6) && samba_copy_out_f32(t, got, 6));
-        for (int i = 0; i < 6; i++) CHECK(got[i] == (dtype == SAMBA_BOOL ? given[i] != 0 : given[i]));
+        for (int i = 0; i < 6; i++)
+            CHECK(got[i] == (dtype == SAMBA_BOOL ? given[i] != 0 : given[i]));
         model m = { .s = s };
         refused(&m, samba_write_f32(t, given, 5), SAMBA_EARG, "6 elements; 5");
         refused(&m, samba_copy_out_f32(t, got, 7), SAMBA_EARG, "6 elements; 7");

@@ -1,19 +1,21 @@
 // PEF files that were cut, damaged or made to do harm. Every one must be refused with a reason, or
 // run without touching memory that is not its own (build with -fsanitize=address,undefined).
 //     cc -O2 -I. tests/core/pef.c -lm -pthread -o pef && ./pef
-#define SAMBA_SMALL                 // small buffers for threads: a runtime is quickly made
+#define SAMBA_SMALL // small buffers for threads: a runtime is quickly made
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/lasting_values.h"
 #include "tests/lib/pef_nets.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/pef_bytes.h"
 #include <time.h>
 
 enum { PATH = 600, WHY = 300, DENSE = 2048 };
+
 // a program that wants more is not run
 static const size_t most_memory = (size_t)64 << 20;
-static const double most_seconds = 5.0;                         // for one program
+static const double most_seconds = 5.0; // for one program
 
 static bytes training_pef, inference_pef, checkpoint_pef, ops_pef;
 static char path[PATH], other_path[PATH];
@@ -34,6 +36,7 @@ static void test_xxh64(void)
 }
 
 static uint32_t random_state = 1;
+
 static uint32_t random_word(void)
 {
     random_state ^= random_state << 13;
@@ -55,12 +58,19 @@ static size_t needed(const bytes *b)
     n_refused++;
     return 0;
 }
-static bool refused(const bytes *b) { return needed(b) == 0; }
 
-static double seconds_now(void) { return (double)clock() / (double)CLOCKS_PER_SEC; }
+static bool refused(const bytes *b)
+{
+    return needed(b) == 0;
+}
 
-// The runtime in this memory. One that is refused only because its parameters have no values is laid
-// out all the same, and these are zeros.
+static double seconds_now(void)
+{
+    return (double)clock() / (double)CLOCKS_PER_SEC;
+}
+
+// The runtime in this memory. One that is refused only because its parameters have no values is
+// laid out all the same, and these are zeros.
 static samba_runtime *lay_out(const bytes *b, void *memory, size_t size)
 {
     char why[WHY] = { 0 };
@@ -117,31 +127,25 @@ static void refuse_or_run(const bytes *b)
 
 static void write_file(const char *name, const bytes *b)
 {
-    FILE *f = fopen(name, "wb");
-    CHECK(f != NULL);
-    if (!f) return;
-    CHECK(fwrite(b->at, 1, b->size, f) == b->size);
-    fclose(f);
+    CHECK(write_whole(name, b->at, b->size));
 }
 
+// Its block ends where the file does, which a sanitizer watches.
 static bytes read_file(const char *name)
 {
     bytes b = { NULL, 0 };
-    FILE *f = fopen(name, "rb");
-    CHECK(f != NULL);
-    if (!f) return b;
-    b.at = (uint8_t *)calloc(1, 1 << 20);
-    b.size = b.at ? fread(b.at, 1, 1 << 20, f) : 0;
-    fclose(f);
+    b.at = (uint8_t *)read_whole(name, &b.size);
     CHECK(b.size > HEADER && b.size < 1 << 20);
-    uint8_t *exact = (uint8_t *)realloc(b.at, b.size);
+    uint8_t *exact = b.at ? (uint8_t *)realloc(b.at, b.size) : NULL;
     if (exact) b.at = exact;
     return b;
 }
 
 static void silence(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)text, (void)user;
+    (void)level;
+    (void)text;
+    (void)user;
 }
 
 static void *limited_alloc(size_t size, void *user)
@@ -149,9 +153,11 @@ static void *limited_alloc(size_t size, void *user)
     (void)user;
     return size > most_memory ? NULL : malloc(size);
 }
+
 static void plain_release(void *p, size_t size, void *user)
 {
-    (void)size, (void)user;
+    (void)size;
+    (void)user;
     free(p);
 }
 
@@ -160,7 +166,10 @@ static void load_and_run(const bytes *b)
 {
     samba_desc d = { 0 };
     const float zero[64] = { 0 };
-    d.threads = 1, d.log = silence, d.alloc = limited_alloc, d.release = plain_release;
+    d.threads = 1;
+    d.log = silence;
+    d.alloc = limited_alloc;
+    d.release = plain_release;
     samba_session *s = samba_open(&d);
     CHECK(s != NULL);
     write_file(path, b);
@@ -214,7 +223,9 @@ static void make_training(bool checkpoint)
     h = samba_reshape(samba_scale(h, 0.5f), SAMBA_SHAPE(1, 2, 2));
     h = samba_linear(samba_reshape(h, SAMBA_SHAPE(2, 2)), "b", 2);
     p.loss = samba_cross_entropy(h, label);
-    p.optim.kind = SAMBA_SGD, p.optim.momentum = 0.9f, p.optim.max_grad_norm = 1.0f;
+    p.optim.kind = SAMBA_SGD;
+    p.optim.momentum = 0.9f;
+    p.optim.max_grad_norm = 1.0f;
     p.pef = path;
     CHECK(samba_compile(s, &p) && samba_run(s, 0));
     if (checkpoint) CHECK(samba_save(s, path));
@@ -233,7 +244,8 @@ static void make_inference(void)
     cache = samba_write_rows(cache, samba_embedding(ids, "table", 3, 2), row);
     p.outputs[1] = samba_tanh(samba_linear(cache, "a", 2));
     samba_begin_graph(s, "table");
-    p.inference = true, p.pef = path;
+    p.inference = true;
+    p.pef = path;
     p.outputs[0] = samba_softmax(samba_linear(samba_embedding(ids, "table", 3, 2), "a", 2), 1);
     CHECK(samba_compile(s, &p) && samba_save(s, path));
     CHECK(samba_close(s) == 0);
@@ -261,7 +273,10 @@ static void test_make(void)
     make_ops();
     ops_pef = read_file(path);
     const bytes *all[4];
-    all[0] = &training_pef, all[1] = &checkpoint_pef, all[2] = &inference_pef, all[3] = &ops_pef;
+    all[0] = &training_pef;
+    all[1] = &checkpoint_pef;
+    all[2] = &inference_pef;
+    all[3] = &ops_pef;
     for (int i = 0; i < 4; i++) {
         bytes sealed = copy_of(all[i]);
         seal(&sealed);
@@ -280,12 +295,12 @@ static void cut_everywhere(const bytes *b)
 {
     for (size_t n = 0; n < b->size && !test_bad; n++) {
         bytes cut = { NULL, n };
-        cut.at = (uint8_t *)malloc(n ? n : 1);      // of that very size: reading on is caught
+        cut.at = (uint8_t *)malloc(n ? n : 1); // of that very size: reading on is caught
         CHECK(cut.at != NULL);
         if (!cut.at) return;
         memcpy(cut.at, b->at, n);
         CHECK(refused(&cut));
-        if (n >= HEADER) {                          // and as if it were meant to be so short
+        if (n >= HEADER) { // and as if it were meant to be so short
             put64(&cut, 16, n);
             seal(&cut);
             CHECK(refused(&cut));
@@ -302,7 +317,7 @@ static void one_byte(bytes *b, size_t at, uint8_t value)
     uint8_t was = b->at[at];
     uint64_t sum = get64(b, 24), data_sum = get64(b, 104);
     b->at[at] = value;
-    bool in_flags = at >= 12 && at < 16;            // the only bytes that no check covers
+    bool in_flags = at >= 12 && at < 16; // the only bytes that no check covers
     if (!in_flags) CHECK(refused(b));
     if (at >= 32) {
         seal(b);
@@ -339,10 +354,11 @@ static void damage_everywhere(const bytes *original, size_t dense, int step)
 // Every number of the tables becomes every number that is likely to hurt.
 static void odd_numbers(const bytes *original, size_t every)
 {
-    static const uint32_t odd[] = {
-        0, 1, 2, 3, 7, 16, 64, 255, 4096, 65535, 65536, 0x7FFFFFFFu, 0x80000000u, 0xFFFFFFFFu,
-        0xFFFFFFC0u, 0x7F800000u, 0x7FC00000u, 0x40000000u, 0xC0000000u, 0x00010000u
-    };
+    static const uint32_t odd[]
+        = { 0,           1,           2,           3,           7,
+            16,          64,          255,         4096,        65535,
+            65536,       0x7FFFFFFFu, 0x80000000u, 0xFFFFFFFFu, 0xFFFFFFC0u,
+            0x7F800000u, 0x7FC00000u, 0x40000000u, 0xC0000000u, 0x00010000u };
     bytes b = copy_of(original);
     size_t end = word_at(&b, n_words(&b));
     for (size_t at = 32; at < end && !test_bad; at += 4) {
@@ -353,8 +369,9 @@ static void odd_numbers(const bytes *original, size_t every)
             put32(&b, at, v);
             seal(&b);
             refuse_or_run(&b);
-            if (test_bad) printf("    the number at %lu is %lu instead of %lu\n",
-                                 (unsigned long)at, (unsigned long)v, (unsigned long)was);
+            if (test_bad)
+                printf("    the number at %lu is %lu instead of %lu\n", (unsigned long)at,
+                       (unsigned long)v, (unsigned long)was);
         }
         put32(&b, at, was);
     }
@@ -373,10 +390,14 @@ static void shuffled_numbers(const bytes *original, int rounds)
             size_t to = HEADER + random_word() % ((end - HEADER) / 4) * 4;
             size_t from = HEADER + random_word() % ((end - HEADER) / 4) * 4;
             int kind = (int)(random_word() % 4);
-            if (kind == 0) put32(&b, to, get32(&b, from));
-            else if (kind == 1) put32(&b, to, get32(&b, to) + random_word() % 5 - 2);
-            else if (kind == 2) b.at[to + random_word() % 4] = (uint8_t)(random_word() % 10);
-            else memcpy(b.at + to, original->at + (to + SYMBOL < end ? to + SYMBOL : from), 4);
+            if (kind == 0)
+                put32(&b, to, get32(&b, from));
+            else if (kind == 1)
+                put32(&b, to, get32(&b, to) + random_word() % 5 - 2);
+            else if (kind == 2)
+                b.at[to + random_word() % 4] = (uint8_t)(random_word() % 10);
+            else
+                memcpy(b.at + to, original->at + (to + SYMBOL < end ? to + SYMBOL : from), 4);
         }
         seal(&b);
         refuse_or_run(&b);
@@ -386,18 +407,43 @@ static void shuffled_numbers(const bytes *original, int rounds)
     }
 }
 
-static void test_cut_training(void) { cut_everywhere(&training_pef); }
-static void test_cut_checkpoint(void) { cut_everywhere(&checkpoint_pef); }
-static void test_cut_inference(void) { cut_everywhere(&inference_pef); }
-static void test_damaged_training(void) { damage_everywhere(&training_pef, DENSE, 1); }
-static void test_damaged_checkpoint(void) { damage_everywhere(&checkpoint_pef, 0, 1); }
-static void test_damaged_inference(void) { damage_everywhere(&inference_pef, DENSE, 6); }
+static void test_cut_training(void)
+{
+    cut_everywhere(&training_pef);
+}
+
+static void test_cut_checkpoint(void)
+{
+    cut_everywhere(&checkpoint_pef);
+}
+
+static void test_cut_inference(void)
+{
+    cut_everywhere(&inference_pef);
+}
+
+static void test_damaged_training(void)
+{
+    damage_everywhere(&training_pef, DENSE, 1);
+}
+
+static void test_damaged_checkpoint(void)
+{
+    damage_everywhere(&checkpoint_pef, 0, 1);
+}
+
+static void test_damaged_inference(void)
+{
+    damage_everywhere(&inference_pef, DENSE, 6);
+}
+
 static void test_odd_numbers(void)
 {
     odd_numbers(&training_pef, 1);
     odd_numbers(&inference_pef, 1);
     odd_numbers(&ops_pef, 3);
 }
+
 static void test_shuffled_numbers(void)
 {
     shuffled_numbers(&training_pef, 30000);
@@ -410,7 +456,7 @@ static void test_shuffled_numbers(void)
 typedef struct lie {
     const char *name;
     void (*tell)(bytes *b);
-    const char *word;               // of the reason
+    const char *word; // of the reason
 } lie;
 
 static void lie_offset(bytes *b)
@@ -418,12 +464,14 @@ static void lie_offset(bytes *b)
     uint32_t i = symbol_of_role(b, 3);
     put64(b, symbol_at(i + 1) + 40, get64(b, symbol_at(i) + 40));
 }
+
 static void lie_arena_overlap(bytes *b)
 {
     for (uint32_t i = 0; i < n_symbols(b); i++) {
         if (b->at[symbol_at(i) + 7] == 1) put64(b, symbol_at(i) + 40, 0);
     }
 }
+
 // The first temporary that begins while the one before it lives moves there.
 static void lie_two_temporaries(bytes *b)
 {
@@ -437,103 +485,316 @@ static void lie_two_temporaries(bytes *b)
     }
     CHECK(!"two temporaries live together");
 }
-static void lie_shape(bytes *b) { put32(b, named_symbol(b, "a__weight") + 8, 3); }
-static void lie_large_shape(bytes *b) { put32(b, named_symbol(b, "x") + 8, 0x7FFFFFFF); }
-static void lie_zero_shape(bytes *b) { put32(b, named_symbol(b, "x") + 8, 0); }
-static void lie_rank(bytes *b) { b->at[named_symbol(b, "x") + 6] = 9; }
-static void lie_type(bytes *b) { b->at[named_symbol(b, "x") + 5] = SAMBA_N_DTYPES; }
-static void lie_int64(bytes *b) { b->at[named_symbol(b, "x") + 5] = SAMBA_I64; }
-static void lie_other_type(bytes *b) { b->at[named_symbol(b, "label") + 5] = 0; }
-static void lie_role(bytes *b) { b->at[named_symbol(b, "x") + 4] = 10; }
-static void lie_region(bytes *b) { b->at[named_symbol(b, "x") + 7] = 4; }
-static void lie_in_arena(bytes *b) { b->at[named_symbol(b, "x") + 7] = 1; }
-static void lie_outside(bytes *b) { put64(b, named_symbol(b, "x") + 40, get64(b, 64 + 16)); }
-static void lie_far_outside(bytes *b) { put64(b, named_symbol(b, "x") + 40, 0xFFFFFFFFFFFFFFC0u); }
+
+static void lie_shape(bytes *b)
+{
+    put32(b, named_symbol(b, "a__weight") + 8, 3);
+}
+
+static void lie_large_shape(bytes *b)
+{
+    put32(b, named_symbol(b, "x") + 8, 0x7FFFFFFF);
+}
+
+static void lie_zero_shape(bytes *b)
+{
+    put32(b, named_symbol(b, "x") + 8, 0);
+}
+
+static void lie_rank(bytes *b)
+{
+    b->at[named_symbol(b, "x") + 6] = 9;
+}
+
+static void lie_type(bytes *b)
+{
+    b->at[named_symbol(b, "x") + 5] = SAMBA_N_DTYPES;
+}
+
+static void lie_int64(bytes *b)
+{
+    b->at[named_symbol(b, "x") + 5] = SAMBA_I64;
+}
+
+static void lie_other_type(bytes *b)
+{
+    b->at[named_symbol(b, "label") + 5] = 0;
+}
+
+static void lie_role(bytes *b)
+{
+    b->at[named_symbol(b, "x") + 4] = 10;
+}
+
+static void lie_region(bytes *b)
+{
+    b->at[named_symbol(b, "x") + 7] = 4;
+}
+
+static void lie_in_arena(bytes *b)
+{
+    b->at[named_symbol(b, "x") + 7] = 1;
+}
+
+static void lie_outside(bytes *b)
+{
+    put64(b, named_symbol(b, "x") + 40, get64(b, 64 + 16));
+}
+
+static void lie_far_outside(bytes *b)
+{
+    put64(b, named_symbol(b, "x") + 40, 0xFFFFFFFFFFFFFFC0u);
+}
+
 static void lie_misaligned(bytes *b)
 {
     put64(b, named_symbol(b, "x") + 40, get64(b, named_symbol(b, "x") + 40) + 4);
 }
+
 static void lie_alias_self(bytes *b)
 {
     uint32_t i = symbol_of_role(b, 8);
     put32(b, symbol_at(i) + 64, i + 1);
 }
+
 static void lie_alias_cycle(bytes *b)
 {
     uint32_t i = symbol_of_role(b, 8);
     put32(b, symbol_at(i) + 64, i + 2);
     put32(b, symbol_at(i + 1) + 64, i + 1);
 }
+
 static void lie_alias_nobody(bytes *b)
 {
     put32(b, symbol_at(symbol_of_role(b, 8)) + 64, n_symbols(b) + 1);
 }
+
 static void lie_alias_weight(bytes *b)
 {
     put32(b, symbol_at(symbol_of_role(b, 8)) + 64, symbol_of_role(b, 3) + 1);
 }
+
 static void lie_gradient(bytes *b)
 {
     put32(b, named_symbol(b, "a__weight") + 68, n_symbols(b) + 1);
 }
-static void lie_name(bytes *b) { put32(b, named_symbol(b, "x"), get32(b, 48)); }
-static void lie_node_name(bytes *b) { put32(b, node_at(b, 0) + 8, 0xFFFFFFFFu); }
-static void lie_data(bytes *b) { put64(b, named_symbol(b, "lr") + 48, get64(b, 96) + 2); }
-static void lie_data_wraps(bytes *b) { put64(b, named_symbol(b, "lr") + 48, 0xFFFFFFFFFFFFFFFFu); }
-static void lie_early(bytes *b) { put32(b, symbol_at(symbol_of_role(b, 8)) + 56, 0x7FFFFFFF); }
-static void lie_late(bytes *b) { put32(b, symbol_at(symbol_of_role(b, 8)) + 60, n_nodes(b)); }
-static void lie_forever(bytes *b) { put32(b, named_symbol(b, "x") + 60, 3); }
+
+static void lie_name(bytes *b)
+{
+    put32(b, named_symbol(b, "x"), get32(b, 48));
+}
+
+static void lie_node_name(bytes *b)
+{
+    put32(b, node_at(b, 0) + 8, 0xFFFFFFFFu);
+}
+
+static void lie_data(bytes *b)
+{
+    put64(b, named_symbol(b, "lr") + 48, get64(b, 96) + 2);
+}
+
+static void lie_data_wraps(bytes *b)
+{
+    put64(b, named_symbol(b, "lr") + 48, 0xFFFFFFFFFFFFFFFFu);
+}
+
+static void lie_early(bytes *b)
+{
+    put32(b, symbol_at(symbol_of_role(b, 8)) + 56, 0x7FFFFFFF);
+}
+
+static void lie_late(bytes *b)
+{
+    put32(b, symbol_at(symbol_of_role(b, 8)) + 60, n_nodes(b));
+}
+
+static void lie_forever(bytes *b)
+{
+    put32(b, named_symbol(b, "x") + 60, 3);
+}
+
 static void lie_windows_of_weight(bytes *b)
 {
     size_t at = named_symbol(b, "x");
-    b->at[at + 4] = 3, b->at[at + 73] = 1;
+    b->at[at + 4] = 3;
+    b->at[at + 73] = 1;
 }
-static void lie_windows_of_state(bytes *b) { b->at[named_symbol(b, "a__weight") + 73] = 1; }
-static void lie_microbatches(bytes *b) { put32(b, 56, 0); }
-static void lie_many_microbatches(bytes *b) { put32(b, 56, 65537); }
-static void lie_region_size(bytes *b) { put64(b, 64 + 8, (uint64_t)1 << 60); }
-static void lie_small_region(bytes *b) { put64(b, 64 + 8, 64); }
-static void lie_odd_region(bytes *b) { put64(b, 64 + 8, get64(b, 64 + 8) + 1); }
-static void lie_many_symbols(bytes *b) { put32(b, 32, 0xFFFFFFFFu); }
-static void lie_many_nodes(bytes *b) { put32(b, 36, 0xFFFFFFFFu); }
-static void lie_many_sections(bytes *b) { put32(b, 40, 0xFFFFFFFFu); }
-static void lie_many_words(bytes *b) { put32(b, 44, 0xFFFFFFFFu); }
-static void lie_long_strings(bytes *b) { put32(b, 48, 0xFFFFFFFFu); }
-static void lie_no_strings(bytes *b) { put32(b, 48, 0); }
-static void lie_long_trace(bytes *b) { put32(b, 52, 0xFFFFFFFFu); }
-static void lie_data_size(bytes *b) { put64(b, 96, get64(b, 96) + 64); }
-static void lie_huge_data(bytes *b) { put64(b, 96, 0xFFFFFFFFFFFFFFFFu); }
-static void lie_strings_end(bytes *b) { b->at[word_at(b, n_words(b)) + get32(b, 48) - 1] = 'x'; }
+
+static void lie_windows_of_state(bytes *b)
+{
+    b->at[named_symbol(b, "a__weight") + 73] = 1;
+}
+
+static void lie_microbatches(bytes *b)
+{
+    put32(b, 56, 0);
+}
+
+static void lie_many_microbatches(bytes *b)
+{
+    put32(b, 56, 65537);
+}
+
+static void lie_region_size(bytes *b)
+{
+    put64(b, 64 + 8, (uint64_t)1 << 60);
+}
+
+static void lie_small_region(bytes *b)
+{
+    put64(b, 64 + 8, 64);
+}
+
+static void lie_odd_region(bytes *b)
+{
+    put64(b, 64 + 8, get64(b, 64 + 8) + 1);
+}
+
+static void lie_many_symbols(bytes *b)
+{
+    put32(b, 32, 0xFFFFFFFFu);
+}
+
+static void lie_many_nodes(bytes *b)
+{
+    put32(b, 36, 0xFFFFFFFFu);
+}
+
+static void lie_many_sections(bytes *b)
+{
+    put32(b, 40, 0xFFFFFFFFu);
+}
+
+static void lie_many_words(bytes *b)
+{
+    put32(b, 44, 0xFFFFFFFFu);
+}
+
+static void lie_long_strings(bytes *b)
+{
+    put32(b, 48, 0xFFFFFFFFu);
+}
+
+static void lie_no_strings(bytes *b)
+{
+    put32(b, 48, 0);
+}
+
+static void lie_long_trace(bytes *b)
+{
+    put32(b, 52, 0xFFFFFFFFu);
+}
+
+static void lie_data_size(bytes *b)
+{
+    put64(b, 96, get64(b, 96) + 64);
+}
+
+static void lie_huge_data(bytes *b)
+{
+    put64(b, 96, 0xFFFFFFFFFFFFFFFFu);
+}
+
+static void lie_strings_end(bytes *b)
+{
+    b->at[word_at(b, n_words(b)) + get32(b, 48) - 1] = 'x';
+}
+
 static void lie_trace_end(bytes *b)
 {
     b->at[word_at(b, n_words(b)) + get32(b, 48) + get32(b, 52) - 1] = 'x';
 }
-static void lie_no_symbols(bytes *b) { put32(b, 32, 0); }
-static void lie_op(bytes *b) { put32(b, node_at(b, 0), 0x7777); }
-static void lie_other_op(bytes *b) { put32(b, node_at(b, 0), 0x0301); }
-static void lie_many_inputs(bytes *b) { b->at[node_at(b, 0) + 4] = 17; }
-static void lie_no_outputs(bytes *b) { b->at[node_at(b, 0) + 5] = 0; }
-static void lie_many_outputs(bytes *b) { b->at[node_at(b, 0) + 5] = 200; }
-static void lie_many_attributes(bytes *b) { b->at[node_at(b, 0) + 6] = 255; }
-static void lie_attributes(bytes *b, uint8_t n)     // of scale, which reads one
+
+static void lie_no_symbols(bytes *b)
+{
+    put32(b, 32, 0);
+}
+
+static void lie_op(bytes *b)
+{
+    put32(b, node_at(b, 0), 0x7777);
+}
+
+static void lie_other_op(bytes *b)
+{
+    put32(b, node_at(b, 0), 0x0301);
+}
+
+static void lie_many_inputs(bytes *b)
+{
+    b->at[node_at(b, 0) + 4] = 17;
+}
+
+static void lie_no_outputs(bytes *b)
+{
+    b->at[node_at(b, 0) + 5] = 0;
+}
+
+static void lie_many_outputs(bytes *b)
+{
+    b->at[node_at(b, 0) + 5] = 200;
+}
+
+static void lie_many_attributes(bytes *b)
+{
+    b->at[node_at(b, 0) + 6] = 255;
+}
+
+static void lie_attributes(bytes *b, uint8_t n) // of scale, which reads one
 {
     uint32_t i = 0;
-    while (i < n_nodes(b) && get32(b, node_at(b, i)) != 0x012E) i++;
+    while (i < n_nodes(b) && get32(b, node_at(b, i)) != 0x012E)
+        i++;
     if (i < n_nodes(b)) b->at[node_at(b, i) + 6] = n;
 }
-static void lie_few_attributes(bytes *b) { lie_attributes(b, 0); }
-static void lie_more_attributes(bytes *b) { lie_attributes(b, 2); }
-static void lie_words_outside(bytes *b) { put32(b, node_at(b, 0) + 12, n_words(b)); }
-static void lie_words_far(bytes *b) { put32(b, node_at(b, 0) + 12, 0xFFFFFFFFu); }
-static void lie_input(bytes *b) { put32(b, word_at(b, 0), n_symbols(b) + 1); }
-static void lie_missing_input(bytes *b) { put32(b, word_at(b, 0), 0); }
-static void lie_missing_output(bytes *b) { put32(b, word_at(b, b->at[node_at(b, 0) + 4]), 0); }
+
+static void lie_few_attributes(bytes *b)
+{
+    lie_attributes(b, 0);
+}
+
+static void lie_more_attributes(bytes *b)
+{
+    lie_attributes(b, 2);
+}
+
+static void lie_words_outside(bytes *b)
+{
+    put32(b, node_at(b, 0) + 12, n_words(b));
+}
+
+static void lie_words_far(bytes *b)
+{
+    put32(b, node_at(b, 0) + 12, 0xFFFFFFFFu);
+}
+
+static void lie_input(bytes *b)
+{
+    put32(b, word_at(b, 0), n_symbols(b) + 1);
+}
+
+static void lie_missing_input(bytes *b)
+{
+    put32(b, word_at(b, 0), 0);
+}
+
+static void lie_missing_output(bytes *b)
+{
+    put32(b, word_at(b, b->at[node_at(b, 0) + 4]), 0);
+}
+
 static void lie_write_input(bytes *b)
 {
     uint32_t x = (uint32_t)((named_symbol(b, "x") - HEADER) / SYMBOL);
     put32(b, word_at(b, b->at[node_at(b, 0) + 4]), x + 1);
 }
-static void lie_scratch(bytes *b) { put32(b, node_at(b, 0) + 16, n_symbols(b) + 1); }
+
+static void lie_scratch(bytes *b)
+{
+    put32(b, node_at(b, 0) + 16, n_symbols(b) + 1);
+}
+
 static void lie_node_order(bytes *b)
 {
     uint8_t node[NODE];
@@ -541,21 +802,49 @@ static void lie_node_order(bytes *b)
     memcpy(b->at + node_at(b, 0), b->at + node_at(b, 1), NODE);
     memcpy(b->at + node_at(b, 1), node, NODE);
 }
-static void lie_section_type(bytes *b) { put32(b, section_at(b, 0), 3); }
-static void lie_section_zero(bytes *b) { put32(b, section_at(b, 0), 0); }
-static void lie_section_order(bytes *b) { put32(b, section_at(b, 0), SAMBA_OPT); }
-static void lie_section_first(bytes *b) { put32(b, section_at(b, 1) + 4, 0); }
-static void lie_graph_name(bytes *b) { put32(b, section_at(b, 0) + 12, 0x7FFFFFFF); }
+
+static void lie_section_type(bytes *b)
+{
+    put32(b, section_at(b, 0), 3);
+}
+
+static void lie_section_zero(bytes *b)
+{
+    put32(b, section_at(b, 0), 0);
+}
+
+static void lie_section_order(bytes *b)
+{
+    put32(b, section_at(b, 0), SAMBA_OPT);
+}
+
+static void lie_section_first(bytes *b)
+{
+    put32(b, section_at(b, 1) + 4, 0);
+}
+
+static void lie_graph_name(bytes *b)
+{
+    put32(b, section_at(b, 0) + 12, 0x7FFFFFFF);
+}
+
 static void lie_graph_cut(bytes *b)
 {
-    for (uint32_t i = 1; i < n_sections(b); i++) put32(b, section_at(b, i) + 12, 1);
+    for (uint32_t i = 1; i < n_sections(b); i++)
+        put32(b, section_at(b, i) + 12, 1);
 }
-static void lie_section_size(bytes *b) { put32(b, section_at(b, 0) + 8, 0xFFFFFFFFu); }
+
+static void lie_section_size(bytes *b)
+{
+    put32(b, section_at(b, 0) + 8, 0xFFFFFFFFu);
+}
+
 static void lie_section_short(bytes *b)
 {
     size_t last = section_at(b, n_sections(b) - 1) + 8;
     put32(b, last, get32(b, last) - 1);
 }
+
 static void lie_unsorted(bytes *b)
 {
     uint8_t symbol[SYMBOL];
@@ -563,111 +852,149 @@ static void lie_unsorted(bytes *b)
     memcpy(b->at + symbol_at(0), b->at + symbol_at(1), SYMBOL);
     memcpy(b->at + symbol_at(1), symbol, SYMBOL);
 }
-static void lie_section_empty(bytes *b) { put32(b, section_at(b, 0) + 8, 0); }
-static void lie_long_region(bytes *b) { put64(b, 64, (uint64_t)3 << 30); }
+
+static void lie_section_empty(bytes *b)
+{
+    put32(b, section_at(b, 0) + 8, 0);
+}
+
+static void lie_long_region(bytes *b)
+{
+    put64(b, 64, (uint64_t)3 << 30);
+}
+
 static void lie_gradient_shape(bytes *b)
 {
     uint32_t x = (uint32_t)((named_symbol(b, "x") - HEADER) / SYMBOL);
     put32(b, named_symbol(b, "a__bias") + 68, x + 1);
 }
-static void lie_argin(bytes *b) { b->at[named_symbol(b, "lr") + 5] = SAMBA_F16; }
+
+static void lie_argin(bytes *b)
+{
+    b->at[named_symbol(b, "lr") + 5] = SAMBA_F16;
+}
+
 static void lie_windows_of_nothing(bytes *b)
 {
     size_t at = named_symbol(b, "x");
-    b->at[at + 72] = 0, b->at[at + 73] = 1;
+    b->at[at + 72] = 0;
+    b->at[at + 73] = 1;
 }
-static void lie_temporary_data(bytes *b) { put64(b, symbol_at(symbol_of_role(b, 8)) + 48, 1); }
-static void lie_flags(bytes *b) { put32(b, 12, 0x80000000u); }
-static void lie_version(bytes *b) { put32(b, 8, 3); }
-static void lie_old_version(bytes *b) { put32(b, 8, 0); }
-static void lie_magic(bytes *b) { b->at[0] = 's'; }
-static void lie_size(bytes *b) { put64(b, 16, get64(b, 16) + 1); }
 
-static const lie lies[] = {
-    { "two weights at one address", lie_offset, "share memory" },
-    { "the whole arena at one address", lie_arena_overlap, "" },
-    { "two temporaries at one address", lie_two_temporaries, "share memory" },
-    { "a wrong shape", lie_shape, "" },
-    { "a large shape", lie_large_shape, "x" },
-    { "a dimension of 0", lie_zero_shape, "shape" },
-    { "9 dimensions", lie_rank, "x" },
-    { "an unknown type", lie_type, "type" },
-    { "a type with which nothing is computed", lie_int64, "" },
-    { "another type", lie_other_type, "" },
-    { "an unknown role", lie_role, "role" },
-    { "an unknown region", lie_region, "region" },
-    { "an input in the arena", lie_in_arena, "x" },
-    { "a symbol outside its region", lie_outside, "outside" },
-    { "a symbol far outside", lie_far_outside, "outside" },
-    { "an odd address", lie_misaligned, "x" },
-    { "a view of itself", lie_alias_self, "view" },
-    { "two views of each other", lie_alias_cycle, "view" },
-    { "a view of nothing", lie_alias_nobody, "" },
-    { "a view of a weight", lie_alias_weight, "view" },
-    { "a gradient that is nothing", lie_gradient, "a__weight" },
-    { "a name outside the strings", lie_name, "name" },
-    { "a node's name outside", lie_node_name, "has no name" },
-    { "data outside the file", lie_data, "data" },
-    { "data that wrap around", lie_data_wraps, "data" },
-    { "a life that begins late", lie_early, "lifetime" },
-    { "a life beyond the end", lie_late, "lifetime" },
-    { "an input that dies", lie_forever, "lifetime" },
-    { "microbatches of a parameter", lie_windows_of_weight, "microbatches" },
-    { "microbatches of a state", lie_windows_of_state, "microbatches" },
-    { "no microbatches", lie_microbatches, "microbatches" },
-    { "too many microbatches", lie_many_microbatches, "microbatches" },
-    { "a huge region", lie_region_size, "region" },
-    { "a small region", lie_small_region, "outside" },
-    { "a region of odd size", lie_odd_region, "region" },
-    { "2^32 symbols", lie_many_symbols, "fill" },
-    { "2^32 nodes", lie_many_nodes, "fill" },
-    { "2^32 sections", lie_many_sections, "fill" },
-    { "2^32 words", lie_many_words, "fill" },
-    { "strings of 4 GiB", lie_long_strings, "fill" },
-    { "no strings", lie_no_strings, "" },
-    { "a trace of 4 GiB", lie_long_trace, "fill" },
-    { "data longer than the file", lie_data_size, "fill" },
-    { "data of 2^64 bytes", lie_huge_data, "more bytes of data" },
-    { "strings without an end", lie_strings_end, "end" },
-    { "a trace without an end", lie_trace_end, "end" },
-    { "no symbols", lie_no_symbols, "" },
-    { "an unknown op", lie_op, "a uses op number 30583" },
-    { "another op", lie_other_op, "" },
-    { "17 inputs", lie_many_inputs, "node 0 has too many" },
-    { "no outputs", lie_no_outputs, "node 0 has no output" },
-    { "200 outputs", lie_many_outputs, "node 0" },
-    { "255 attributes", lie_many_attributes, "node 0" },
-    { "scale without its factor", lie_few_attributes, "0 attributes given, 1 needed" },
-    { "scale with two factors", lie_more_attributes, "2 attributes given, 1 needed" },
-    { "arguments beyond the words", lie_words_outside, "node 0" },
-    { "arguments far beyond", lie_words_far, "node 0" },
-    { "an input that is no symbol", lie_input, "node 0" },
-    { "a missing input", lie_missing_input, "node 0" },
-    { "a missing output", lie_missing_output, "node 0" },
-    { "an op that writes an input", lie_write_input, "node 0" },
-    { "a scratch that is no symbol", lie_scratch, "scratch" },
-    { "a value read before it is made", lie_node_order, "node 0" },
-    { "a section of two types", lie_section_type, "section" },
-    { "a section of no type", lie_section_zero, "section" },
-    { "sections out of order", lie_section_order, "section" },
-    { "a section that begins elsewhere", lie_section_first, "section" },
-    { "a graph without a name", lie_graph_name, "section" },
-    { "a graph that reads another one", lie_graph_cut, "graph" },
-    { "a section of 2^32 nodes", lie_section_size, "section" },
-    { "a section without nodes", lie_section_empty, "section" },
-    { "a region beyond its last symbol", lie_long_region, "last symbol" },
-    { "a gradient of another shape", lie_gradient_shape, "gradient" },
-    { "a hyperparameter of two bytes", lie_argin, "" },
-    { "microbatches without a batch", lie_windows_of_nothing, "microbatches" },
-    { "a temporary with data", lie_temporary_data, "data" },
-    { "a node in no section", lie_section_short, "section" },
-    { "symbols out of order", lie_unsorted, "" },
-    { "an unknown flag", lie_flags, "" },
-    { "a version to come", lie_version, "reads versions 1 and 2" },
-    { "a version that is too old", lie_old_version, "reads versions 1 and 2" },
-    { "another magic number", lie_magic, "magic" },
-    { "another size", lie_size, "bytes" }
-};
+static void lie_temporary_data(bytes *b)
+{
+    put64(b, symbol_at(symbol_of_role(b, 8)) + 48, 1);
+}
+
+static void lie_flags(bytes *b)
+{
+    put32(b, 12, 0x80000000u);
+}
+
+static void lie_version(bytes *b)
+{
+    put32(b, 8, 3);
+}
+
+static void lie_old_version(bytes *b)
+{
+    put32(b, 8, 0);
+}
+
+static void lie_magic(bytes *b)
+{
+    b->at[0] = 's';
+}
+
+static void lie_size(bytes *b)
+{
+    put64(b, 16, get64(b, 16) + 1);
+}
+
+static const lie lies[]
+    = { { "two weights at one address", lie_offset, "share memory" },
+        { "the whole arena at one address", lie_arena_overlap, "" },
+        { "two temporaries at one address", lie_two_temporaries, "share memory" },
+        { "a wrong shape", lie_shape, "" },
+        { "a large shape", lie_large_shape, "x" },
+        { "a dimension of 0", lie_zero_shape, "shape" },
+        { "9 dimensions", lie_rank, "x" },
+        { "an unknown type", lie_type, "type" },
+        { "a type with which nothing is computed", lie_int64, "" },
+        { "another type", lie_other_type, "" },
+        { "an unknown role", lie_role, "role" },
+        { "an unknown region", lie_region, "region" },
+        { "an input in the arena", lie_in_arena, "x" },
+        { "a symbol outside its region", lie_outside, "outside" },
+        { "a symbol far outside", lie_far_outside, "outside" },
+        { "an odd address", lie_misaligned, "x" },
+        { "a view of itself", lie_alias_self, "view" },
+        { "two views of each other", lie_alias_cycle, "view" },
+        { "a view of nothing", lie_alias_nobody, "" },
+        { "a view of a weight", lie_alias_weight, "view" },
+        { "a gradient that is nothing", lie_gradient, "a__weight" },
+        { "a name outside the strings", lie_name, "name" },
+        { "a node's name outside", lie_node_name, "has no name" },
+        { "data outside the file", lie_data, "data" },
+        { "data that wrap around", lie_data_wraps, "data" },
+        { "a life that begins late", lie_early, "lifetime" },
+        { "a life beyond the end", lie_late, "lifetime" },
+        { "an input that dies", lie_forever, "lifetime" },
+        { "microbatches of a parameter", lie_windows_of_weight, "microbatches" },
+        { "microbatches of a state", lie_windows_of_state, "microbatches" },
+        { "no microbatches", lie_microbatches, "microbatches" },
+        { "too many microbatches", lie_many_microbatches, "microbatches" },
+        { "a huge region", lie_region_size, "region" },
+        { "a small region", lie_small_region, "outside" },
+        { "a region of odd size", lie_odd_region, "region" },
+        { "2^32 symbols", lie_many_symbols, "fill" },
+        { "2^32 nodes", lie_many_nodes, "fill" },
+        { "2^32 sections", lie_many_sections, "fill" },
+        { "2^32 words", lie_many_words, "fill" },
+        { "strings of 4 GiB", lie_long_strings, "fill" },
+        { "no strings", lie_no_strings, "" },
+        { "a trace of 4 GiB", lie_long_trace, "fill" },
+        { "data longer than the file", lie_data_size, "fill" },
+        { "data of 2^64 bytes", lie_huge_data, "more bytes of data" },
+        { "strings without an end", lie_strings_end, "end" },
+        { "a trace without an end", lie_trace_end, "end" },
+        { "no symbols", lie_no_symbols, "" },
+        { "an unknown op", lie_op, "a uses op number 30583" },
+        { "another op", lie_other_op, "" },
+        { "17 inputs", lie_many_inputs, "node 0 has too many" },
+        { "no outputs", lie_no_outputs, "node 0 has no output" },
+        { "200 outputs", lie_many_outputs, "node 0" },
+        { "255 attributes", lie_many_attributes, "node 0" },
+        { "scale without its factor", lie_few_attributes, "0 attributes given, 1 needed" },
+        { "scale with two factors", lie_more_attributes, "2 attributes given, 1 needed" },
+        { "arguments beyond the words", lie_words_outside, "node 0" },
+        { "arguments far beyond", lie_words_far, "node 0" },
+        { "an input that is no symbol", lie_input, "node 0" },
+        { "a missing input", lie_missing_input, "node 0" },
+        { "a missing output", lie_missing_output, "node 0" },
+        { "an op that writes an input", lie_write_input, "node 0" },
+        { "a scratch that is no symbol", lie_scratch, "scratch" },
+        { "a value read before it is made", lie_node_order, "node 0" },
+        { "a section of two types", lie_section_type, "section" },
+        { "a section of no type", lie_section_zero, "section" },
+        { "sections out of order", lie_section_order, "section" },
+        { "a section that begins elsewhere", lie_section_first, "section" },
+        { "a graph without a name", lie_graph_name, "section" },
+        { "a graph that reads another one", lie_graph_cut, "graph" },
+        { "a section of 2^32 nodes", lie_section_size, "section" },
+        { "a section without nodes", lie_section_empty, "section" },
+        { "a region beyond its last symbol", lie_long_region, "last symbol" },
+        { "a gradient of another shape", lie_gradient_shape, "gradient" },
+        { "a hyperparameter of two bytes", lie_argin, "" },
+        { "microbatches without a batch", lie_windows_of_nothing, "microbatches" },
+        { "a temporary with data", lie_temporary_data, "data" },
+        { "a node in no section", lie_section_short, "section" },
+        { "symbols out of order", lie_unsorted, "" },
+        { "an unknown flag", lie_flags, "" },
+        { "a version to come", lie_version, "reads versions 1 and 2" },
+        { "a version that is too old", lie_old_version, "reads versions 1 and 2" },
+        { "another magic number", lie_magic, "magic" },
+        { "another size", lie_size, "bytes" } };
 
 static void test_lies(void)
 {
@@ -686,7 +1013,7 @@ static void test_lies(void)
     }
 }
 
-// ---- Files of version 1, which had one checksum for all and did not mark the compiler's state ----
+// ---- Files of version 1, which had one checksum for all and did not mark the compiler's state ---
 
 static void test_record_sizes(void)
 {
@@ -709,7 +1036,8 @@ static bytes as_version_1(const bytes *b)
     bytes old = copy_of(b);
     if (!old.at) return old;
     put32(&old, 8, 1);
-    for (uint32_t i = 0; i < n_symbols(&old); i++) old.at[symbol_at(i) + 75] = 0;
+    for (uint32_t i = 0; i < n_symbols(&old); i++)
+        old.at[symbol_at(i) + 75] = 0;
     seal_version_1(&old);
     return old;
 }
@@ -738,16 +1066,16 @@ static void test_version_1(void)
         if (all[i] == &checkpoint_pef) {
             bytes a = loaded_and_saved(&old), b = loaded_and_saved(all[i]);
             CHECK(a.at && b.at && a.size == b.size && !memcmp(a.at, b.at, b.size));
-            CHECK(a.at && get32(&a, 8) == 2);                               // as if it were new
+            CHECK(a.at && get32(&a, 8) == 2); // as if it were new
             free(a.at);
             free(b.at);
         }
-        for (size_t at = 32; at < old.size; at += old.size / 16) {          // tables and data
+        for (size_t at = 32; at < old.size; at += old.size / 16) { // tables and data
             old.at[at] ^= 1;
             CHECK(samba_runtime_bytes(old.at, old.size, why, sizeof why) == 0);
             old.at[at] ^= 1;
         }
-        old.at[symbol_at(0) + 4] = 77;                                      // sealed well, and wrong
+        old.at[symbol_at(0) + 4] = 77; // sealed well, and wrong
         seal_version_1(&old);
         CHECK(samba_runtime_bytes(old.at, old.size, why, sizeof why) == 0 && strstr(why, "role"));
         free(old.at);
@@ -769,14 +1097,15 @@ static void check_attributes(const samba_pef *f)
         }
         CHECK(named == q.n_attr);
         CHECK(!samba_pef_attr(&q, "nothing", words, SAMBA_MAX_ATTR));
-        if (!strcmp(q.op, "slice")) {       // words of an axis are together: begin, end, step
+        if (!strcmp(q.op, "slice")) { // words of an axis are together: begin, end, step
             int32_t n = samba_pef_attr(&q, "end", words, SAMBA_MAX_ATTR);
             CHECK(n == q.n_attr / 3 && words[0] == q.attr[1] && words[n - 1] == q.attr[3 * n - 2]);
         } else if (!strcmp(q.op, "convolution")) {
             words[1] = -7;
             CHECK(samba_pef_attr(&q, "dilation", words, 1) == 2);
             CHECK(words[0] == q.attr[4] && words[1] == -7);
-            CHECK(samba_pef_attr(&q, "groups", NULL, 0) == 1 && !samba_pef_attr(&q, "size", words, 2));
+            CHECK(samba_pef_attr(&q, "groups", NULL, 0) == 1
+                  && !samba_pef_attr(&q, "size", words, 2));
         } else if (!strcmp(q.op, "avg_pool2d")) {
             bool adaptive = q.n_attr == 2;
             CHECK(samba_pef_attr(&q, "to", words, 2) == (adaptive ? 2 : 0));
@@ -861,20 +1190,25 @@ static void test_reader_of_damage(void)
         uint64_t sum = 0;
         if (!b.at) return;
         size_t tables = b.size - (size_t)get64(&b, 96), at = 32 + random_word() % (tables - 32);
-        if (random_word() % 2) b.at[at] = (uint8_t)random_word();
-        else put32(&b, at & ~(size_t)3, random_word() % 5 ? random_word() % 64 : random_word());
+        if (random_word() % 2)
+            b.at[at] = (uint8_t)random_word();
+        else
+            put32(&b, at & ~(size_t)3, random_word() % 5 ? random_word() % 64 : random_word());
         seal(&b);
         if (!samba_pef_open(&f, b.at, b.size, NULL, 0)) f.n_symbols = f.n_nodes = f.n_sections = 0;
         for (int32_t k = 0; k < f.n_symbols; k++) {
             samba_pef_symbol q = samba_pef_symbol_at(&f, k);
             sum += strlen(q.name);
-            for (uint64_t n = 0; q.value && n < q.size; n++) sum += ((const uint8_t *)q.value)[n];
+            for (uint64_t n = 0; q.value && n < q.size; n++)
+                sum += ((const uint8_t *)q.value)[n];
         }
         for (int32_t k = 0; k < f.n_nodes; k++) {
             samba_pef_node q = samba_pef_node_at(&f, k);
             sum += strlen(q.name);
-            for (int32_t o = 0; o < q.n_out; o++) CHECK(q.out[o] >= 0 && q.out[o] < f.n_symbols);
-            for (int32_t o = 0; o < q.n_in; o++) CHECK(q.in[o] >= -1 && q.in[o] < f.n_symbols);
+            for (int32_t o = 0; o < q.n_out; o++)
+                CHECK(q.out[o] >= 0 && q.out[o] < f.n_symbols);
+            for (int32_t o = 0; o < q.n_in; o++)
+                CHECK(q.in[o] >= -1 && q.in[o] < f.n_symbols);
         }
         for (int32_t k = 0; k < f.n_sections; k++) {
             samba_pef_section q = samba_pef_section_at(&f, k);
@@ -897,7 +1231,8 @@ static bool all_apart(const samba__symbol *a, int n)
             uint64_t i_end = a[i].offset + samba__spec_bytes(&a[i].spec);
             uint64_t j_end = a[j].offset + samba__spec_bytes(&a[j].spec);
             if (!a[i].alias && !a[j].alias && a[i].offset < j_end && a[j].offset < i_end
-                && a[i].first <= a[j].last && a[j].first <= a[i].last) return false;
+                && a[i].first <= a[j].last && a[j].first <= a[i].last)
+                return false;
         }
     }
     return true;
@@ -918,7 +1253,8 @@ static int random_blocks(samba__symbol *a)
     for (int tries = 2 * MOST_BLOCKS; n < MOST_BLOCKS && tries; tries--) {
         samba__symbol *s = &a[n++];
         memset(s, 0, sizeof *s);
-        s->region = 1, s->role = 8;
+        s->region = 1;
+        s->role = 8;
         s->spec.shape = SAMBA_SHAPE((int32_t)(16 * (1 + random_word() % 3)));
         s->offset = 64 * (uint64_t)(random_word() % 5);
         s->first = random_word() % TIMES;
@@ -935,9 +1271,10 @@ static void test_apart(void)
     static uint8_t symbols[MOST_BLOCKS * SYMBOL], nodes[2 * TIMES * NODE];
     static const uint8_t no_words[64] = { 0 };
     const samba_op *matmul = &samba__op_table[SAMBA__OP_matmul];
-    uint64_t room[4 * ROOM];                        // for some of the nodes at a time, or for all
+    uint64_t room[4 * ROOM]; // for some of the nodes at a time, or for all
     long n_sound = 0, n_all = 200000;
-    for (int i = 0; i < 2 * TIMES; i++) samba__put32(nodes + i * NODE, matmul->wire);
+    for (int i = 0; i < 2 * TIMES; i++)
+        samba__put32(nodes + i * NODE, matmul->wire);
     for (long round = 0; round < n_all && !test_bad; round++) {
         samba__symbol a[MOST_BLOCKS];
         samba__text why = samba__text_in(NULL, 0);
@@ -947,15 +1284,25 @@ static void test_apart(void)
         memset(symbols, 0, sizeof symbols);
         for (int i = 0; i < n; i++) {
             uint8_t *p = symbols + i * SYMBOL;
-            p[4] = a[i].role, p[6] = 1, p[7] = a[i].region;
+            p[4] = a[i].role;
+            p[6] = 1;
+            p[7] = a[i].region;
             samba__put32(p + 8, (uint32_t)a[i].spec.shape.dim[0]);
             samba__put64(p + 40, a[i].offset);
-            samba__put32(p + 56, a[i].first), samba__put32(p + 60, a[i].last);
+            samba__put32(p + 56, a[i].first);
+            samba__put32(p + 60, a[i].last);
             samba__put32(p + 64, a[i].alias);
         }
-        pef.symbols = symbols, pef.n_symbols = (uint32_t)n, pef.microbatches = 1;
-        pef.version = 2, pef.symbol_size = SYMBOL, pef.node_size = NODE;
-        pef.nodes = nodes, pef.n_nodes = 2 * TIMES, pef.words = no_words, pef.strings = "";
+        pef.symbols = symbols;
+        pef.n_symbols = (uint32_t)n;
+        pef.microbatches = 1;
+        pef.version = 2;
+        pef.symbol_size = SYMBOL;
+        pef.node_size = NODE;
+        pef.nodes = nodes;
+        pef.n_nodes = 2 * TIMES;
+        pef.words = no_words;
+        pef.strings = "";
         bool sound = all_apart(a, n);
         CHECK(samba__check_arena(&pef, room, 4 * (1 + random_word() % ROOM), &why) == sound);
         n_sound += sound;
@@ -971,14 +1318,16 @@ static void test_false_view(void)
     samba_session *s = quiet_session();
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 4));
     samba_program p = { 0 };
-    p.inference = true, p.level = SAMBA_O0, p.pef = path;
+    p.inference = true;
+    p.level = SAMBA_O0;
+    p.pef = path;
     p.outputs[0] = samba_tanh(samba_transpose(samba_tanh(x), 0, 1));
     CHECK(samba_compile(s, &p));
     CHECK(samba_close(s) == 0);
     bytes b = read_file(path);
     uint32_t first = symbol_of_role(&b, 8), second = first + 1;
     CHECK(n_nodes(&b) == 3 && b.at[symbol_at(second) + 4] == 8 && !refused(&b));
-    put32(&b, symbol_at(first) + 60, 2);            // the first lives on, and the second lies on it
+    put32(&b, symbol_at(first) + 60, 2); // the first lives on, and the second lies on it
     put32(&b, symbol_at(second) + 64, first + 1);
     put64(&b, symbol_at(second) + 40, get64(&b, symbol_at(first) + 40));
     seal(&b);
@@ -986,14 +1335,19 @@ static void test_false_view(void)
     free(b.at);
 }
 
-// Factors, shifts and limits of a sum in int8: at their ends they run, beyond them the file is refused.
+// Factors, shifts and limits of a sum in int8: at their ends they run, beyond them the file is
+// refused.
 static void test_int8_sum(void)
 {
-    static const struct { uint32_t word; int32_t least, most; } words[] = {
-        { 0, -128, 127 }, { 1, -128, 127 },         // zeros of what is added
-        { 2, 0, 1 << 21 }, { 3, 0, 1 << 21 },       // factors
-        { 4, 0, 30 },                               // shift
-        { 5, -128, 127 }, { 6, -128, 100 }, { 7, -20, 127 } };      // zero and limits of the sum
+    static const struct {
+        uint32_t word;
+        int32_t least, most;
+    } words[]
+        = { { 0, -128, 127 },  { 1, -128, 127 },                     // zeros of what is added
+            { 2, 0, 1 << 21 }, { 3, 0, 1 << 21 },                    // factors
+            { 4, 0, 30 },                                            // shift
+            { 5, -128, 127 },  { 6, -128, 100 },  { 7, -20, 127 } }; // zero and limits of the sum
+
     const int32_t attr[8] = { 3, -5, 1 << 20, 1 << 19, 20, 1, -20, 100 };
     samba_session *s = quiet_session();
     samba_tensor *x = samba_input(s, "x", SAMBA_I8, SAMBA_SHAPE(5)), *two[2] = { x, x };
@@ -1002,7 +1356,8 @@ static void test_int8_sum(void)
     CHECK(samba_compile(s, &p) && samba_close(s) == 0);
     bytes b = read_file(path);
     uint32_t first = 0;
-    while (first < n_words(&b) && memcmp(b.at + word_at(&b, first), attr, sizeof attr)) first++;
+    while (first < n_words(&b) && memcmp(b.at + word_at(&b, first), attr, sizeof attr))
+        first++;
     CHECK(first < n_words(&b) && !refused(&b));
     for (size_t i = 0; i < sizeof words / sizeof *words && !test_bad; i++) {
         for (int32_t beyond = 0; beyond < 2; beyond++) {
@@ -1028,128 +1383,175 @@ static void test_outputs_made_once(void)
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4));
     samba_tensor *one = samba_full(s, SAMBA_SHAPE(4), 1.0f), *y = samba_tanh(x);
     samba_program p = { 0 };
-    p.inference = true, p.pef = path;
-    p.outputs[0] = y, p.outputs[1] = samba_scale(y, 1.0f), p.outputs[2] = samba_mul(one, x);
+    p.inference = true;
+    p.pef = path;
+    p.outputs[0] = y;
+    p.outputs[1] = samba_scale(y, 1.0f);
+    p.outputs[2] = samba_mul(one, x);
     CHECK(samba_compile(s, &p));
     CHECK(samba_close(s) == 0);
     bytes b = read_file(path);
-    CHECK(n_nodes(&b) == 3);                        // tanh and two copies
+    CHECK(n_nodes(&b) == 3); // tanh and two copies
     free(b.at);
 }
 
 // ---- Files made from nothing: programs of few ops that no compiler would write ----
 
 // Each changes the honest file, and says of what the reason must speak; NULL: it stays honest.
-static const char *small_honest(bytes *b) { return (void)b, NULL; }
-static const char *small_in_place(bytes *b)         // u takes over from t
+static const char *small_honest(bytes *b)
 {
-    put32(b, symbol_at(0) + 60, 1), put64(b, symbol_at(1) + 40, 0), put64(b, 64 + 8, 64);
-    set_words(b, 4, 1, 2, 0, 0), set_words(b, 8, 3, 4, 0, 0), set_words(b, 12, 2, 3, 5, 0);
+    (void)b;
     return NULL;
 }
-static const char *small_in_place_late(bytes *b)    // the same, but t is read once more
+
+static const char *small_in_place(bytes *b) // u takes over from t
+{
+    put32(b, symbol_at(0) + 60, 1);
+    put64(b, symbol_at(1) + 40, 0);
+    put64(b, 64 + 8, 64);
+    set_words(b, 4, 1, 2, 0, 0);
+    set_words(b, 8, 3, 4, 0, 0);
+    set_words(b, 12, 2, 3, 5, 0);
+    return NULL;
+}
+
+static const char *small_in_place_late(bytes *b) // the same, but t is read once more
 {
     small_in_place(b);
-    put32(b, symbol_at(0) + 60, 2), set_words(b, 8, 1, 4, 0, 0);
+    put32(b, symbol_at(0) + 60, 2);
+    set_words(b, 8, 1, 4, 0, 0);
     return "share memory";
 }
-static const char *small_in_place_other(bytes *b)   // the same, made from something else
+
+static const char *small_in_place_other(bytes *b) // the same, made from something else
 {
     small_in_place(b);
     set_words(b, 4, 3, 2, 0, 0);
     return "share memory";
 }
-static const char *small_in_place_twice(bytes *b)   // u = t + t, over t
+
+static const char *small_in_place_twice(bytes *b) // u = t + t, over t
 {
     small_in_place(b);
-    set_node(b, 1, ADD, 2, 1, 0, 4), set_words(b, 4, 1, 1, 2, 0);
+    set_node(b, 1, ADD, 2, 1, 0, 4);
+    set_words(b, 4, 1, 1, 2, 0);
     return NULL;
 }
-static const char *small_in_place_norm(bytes *b)    // of t, whose weight and bias are t, over t
+
+static const char *small_in_place_norm(bytes *b) // of t, whose weight and bias are t, over t
 {
     small_in_place(b);
     set_node(b, 1, LAYER_NORM, 3, 1, 1, 3);
-    put32(b, word_at(b, 3), 1), set_words(b, 4, 1, 1, 2, 0x3727C5AC);
+    put32(b, word_at(b, 3), 1);
+    set_words(b, 4, 1, 1, 2, 0x3727C5AC);
     return "share memory";
 }
-static const char *small_view(bytes *b)             // u is a view of t
+
+static const char *small_view(bytes *b) // u is a view of t
 {
-    put64(b, symbol_at(1) + 40, 0), put32(b, symbol_at(1) + 64, 1), put64(b, 64 + 8, 64);
-    set_node(b, 1, RESHAPE, 1, 1, 1, 4), set_words(b, 4, 1, 2, N, 0);
+    put64(b, symbol_at(1) + 40, 0);
+    put32(b, symbol_at(1) + 64, 1);
+    put64(b, 64 + 8, 64);
+    set_node(b, 1, RESHAPE, 1, 1, 1, 4);
+    set_words(b, 4, 1, 2, N, 0);
     return NULL;
 }
-static const char *small_view_of_other(bytes *b)    // made from x, which lies elsewhere
+
+static const char *small_view_of_other(bytes *b) // made from x, which lies elsewhere
 {
     small_view(b);
     set_words(b, 4, 3, 2, N, 0);
     return "may not write";
 }
+
 static const char *small_view_by_other_op(bytes *b)
 {
     small_view(b);
     set_node(b, 1, NEG, 1, 1, 0, 4);
     return "may not write";
 }
-static const char *small_view_added(bytes *b)       // t += u, which is t
+
+static const char *small_view_added(bytes *b) // t += u, which is t
 {
     small_view(b);
-    set_node(b, 3, ACCUMULATE, 2, 1, 1, 12), set_words(b, 12, 1, 2, 1, 0);
+    set_node(b, 3, ACCUMULATE, 2, 1, 1, 12);
+    set_words(b, 12, 1, 2, 1, 0);
     return "elsewhere";
 }
-static const char *small_view_of_output(bytes *b)   // i32 numbers in the memory of an output
+
+static const char *small_view_of_output(bytes *b) // i32 numbers in the memory of an output
 {
-    put32(b, symbol_at(4) + 64, 4), put64(b, symbol_at(4) + 40, 64), b->at[symbol_at(4) + 5] = 3;
+    put32(b, symbol_at(4) + 64, 4);
+    put64(b, symbol_at(4) + 40, 64);
+    b->at[symbol_at(4) + 5] = 3;
     put64(b, 64 + 16, 128);
     return "view";
 }
-static const char *small_output_read(bytes *b)      // z = t + z
+
+static const char *small_output_read(bytes *b) // z = t + z
 {
     set_words(b, 12, 1, 5, 5, 0);
     return "elsewhere";
 }
-static const char *small_output_gathered(bytes *b)  // y = y[x], while it is written
+
+static const char *small_output_gathered(bytes *b) // y = y[x], while it is written
 {
     b->at[symbol_at(2) + 5] = 3;
-    set_node(b, 0, GATHER, 2, 1, 1, 0), set_words(b, 0, 4, 3, 4, 0);
+    set_node(b, 0, GATHER, 2, 1, 1, 0);
+    set_words(b, 0, 4, 3, 4, 0);
     return "elsewhere";
 }
+
 static const char *small_added_to_itself(bytes *b)
 {
-    set_node(b, 3, ACCUMULATE, 2, 1, 1, 12), set_words(b, 12, 1, 1, 1, 0);
+    set_node(b, 3, ACCUMULATE, 2, 1, 1, 12);
+    set_words(b, 12, 1, 1, 1, 0);
     return "elsewhere";
 }
-static const char *small_updated(bytes *b)          // t += u
+
+static const char *small_updated(bytes *b) // t += u
 {
-    set_node(b, 3, ACCUMULATE, 2, 1, 1, 12), set_words(b, 12, 1, 2, 1, 0);
+    set_node(b, 3, ACCUMULATE, 2, 1, 1, 12);
+    set_words(b, 12, 1, 2, 1, 0);
     return NULL;
 }
-static const char *small_not_made(bytes *b)         // u is read, and nobody writes it
+
+static const char *small_not_made(bytes *b) // u is read, and nobody writes it
 {
     set_words(b, 4, 3, 4, 0, 0);
     return "not made";
 }
+
 static const char *small_made_late(bytes *b)
 {
     put32(b, symbol_at(1) + 56, 0);
     return "may not write";
 }
-static const char *small_made_by_update(bytes *b)   // u += x, and before it u was nothing
+
+static const char *small_made_by_update(bytes *b) // u += x, and before it u was nothing
 {
-    set_node(b, 1, ACCUMULATE, 2, 1, 1, 4), set_words(b, 4, 2, 3, 2, 0);
+    set_node(b, 1, ACCUMULATE, 2, 1, 1, 4);
+    set_words(b, 4, 2, 3, 2, 0);
     set_node(b, 2, NEG, 1, 1, 0, 12);
     return "not alive";
 }
-static const char *small_idle_scratch(bytes *b)     // memory that no node asked for
+
+static const char *small_idle_scratch(bytes *b) // memory that no node asked for
 {
-    b->at[symbol_at(1) + 4] = SCRATCH, put32(b, symbol_at(1) + 60, 1);
-    set_words(b, 4, 3, 4, 0, 0), set_words(b, 12, 1, 3, 5, 0);
+    b->at[symbol_at(1) + 4] = SCRATCH;
+    put32(b, symbol_at(1) + 60, 1);
+    set_words(b, 4, 3, 4, 0, 0);
+    set_words(b, 12, 1, 3, 5, 0);
     return "not made";
 }
-static const char *small_gap(bytes *b)              // an output behind a hole is allowed
+
+static const char *small_gap(bytes *b) // an output behind a hole is allowed
 {
-    put64(b, symbol_at(4) + 40, 256), put64(b, 64 + 16, 320);
+    put64(b, symbol_at(4) + 40, 256);
+    put64(b, 64 + 16, 320);
     return NULL;
 }
+
 static const char *small_hole_at_end(bytes *b)
 {
     put64(b, 64 + 16, 256);
@@ -1159,11 +1561,11 @@ static const char *small_hole_at_end(bytes *b)
 static void test_small_lies(void)
 {
     static const char *(*const changes[])(bytes *) = {
-        small_honest, small_in_place, small_in_place_late, small_in_place_other,
-        small_in_place_twice, small_in_place_norm, small_view,
-        small_view_of_other, small_view_by_other_op, small_view_added, small_view_of_output,
-        small_output_read, small_output_gathered, small_added_to_itself, small_updated,
-        small_not_made, small_made_late, small_made_by_update, small_idle_scratch, small_gap,
+        small_honest,           small_in_place,        small_in_place_late,  small_in_place_other,
+        small_in_place_twice,   small_in_place_norm,   small_view,           small_view_of_other,
+        small_view_by_other_op, small_view_added,      small_view_of_output, small_output_read,
+        small_output_gathered,  small_added_to_itself, small_updated,        small_not_made,
+        small_made_late,        small_made_by_update,  small_idle_scratch,   small_gap,
         small_hole_at_end
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
@@ -1194,15 +1596,18 @@ static bytes costly_layers(void)
     bytes b = draft(2 * half + 2, 2 * half, 1, 4 * half, 1);
     if (!b.at) return b;
     uint32_t x = 2 * half + 1, large = 2 * half + 2;
-    for (uint32_t k = 0; k < 2 * half; k++) {       // sorted: small 0, all large ones, small 1 ...
+    for (uint32_t k = 0; k < 2 * half; k++) { // sorted: small 0, all large ones, small 1 ...
         bool is_large = k >= half;
         uint32_t i = is_large ? k - half + 1 : k ? k + half : 0;
-        if (is_large) set_symbol(&b, i, TEMPORARY, N * half, 0, k, k);
-        else set_symbol(&b, i, TEMPORARY, N, 64 * (uint64_t)k, k, half - 1);
+        if (is_large)
+            set_symbol(&b, i, TEMPORARY, N * half, 0, k, k);
+        else
+            set_symbol(&b, i, TEMPORARY, N, 64 * (uint64_t)k, k, half - 1);
         set_node(&b, k, NEG, 1, 1, 0, 2 * k);
         set_words(&b, 2 * k, is_large ? large : x, i + 1, 0, 0);
     }
-    set_lasting(&b, x - 1, INPUT, N, 0), set_lasting(&b, large - 1, INPUT, N * half, 64);
+    set_lasting(&b, x - 1, INPUT, N, 0);
+    set_lasting(&b, large - 1, INPUT, N * half, 64);
     set_section(&b, 0, 0, 2 * half, 0);
     return b;
 }
@@ -1215,7 +1620,8 @@ static bytes costly_chain(void)
     if (!b.at) return b;
     for (uint32_t i = 0; i < n; i++) {
         set_symbol(&b, i, TEMPORARY, N, 0, i, i + 1 < n ? i + 1 : i);
-        set_node(&b, i, NEG, 1, 1, 0, 2 * i), set_words(&b, 2 * i, i ? i : n + 1, i + 1, 0, 0);
+        set_node(&b, i, NEG, 1, 1, 0, 2 * i);
+        set_words(&b, 2 * i, i ? i : n + 1, i + 1, 0, 0);
     }
     set_lasting(&b, n, INPUT, N, 0);
     set_section(&b, 0, 0, n, 0);
@@ -1248,15 +1654,29 @@ static bytes costly_nodes(uint32_t n, uint32_t op, int n_in, bool graphs)
         set_node(&b, i, op, n_in, 1, op == CAT, 0);
         if (graphs) set_section(&b, i, i, 1, i + 1);
     }
-    for (uint32_t k = 0; k < (uint32_t)n_in; k++) put32(&b, word_at(&b, k), 1);
+    for (uint32_t k = 0; k < (uint32_t)n_in; k++)
+        put32(&b, word_at(&b, k), 1);
     put32(&b, word_at(&b, (uint32_t)n_in), 2);
-    set_lasting(&b, 0, INPUT, N, 0), set_lasting(&b, 1, OUTPUT, N * (uint32_t)n_in, 64);
+    set_lasting(&b, 0, INPUT, N, 0);
+    set_lasting(&b, 1, OUTPUT, N * (uint32_t)n_in, 64);
     if (!graphs) set_section(&b, 0, 0, n, 0);
     return b;
 }
-static bytes costly_plain(void) { return costly_nodes(125000, NEG, 1, false); }
-static bytes costly_cats(void) { return costly_nodes(125000, CAT, 16, false); }
-static bytes costly_graphs(void) { return costly_nodes(81000, NEG, 1, true); }
+
+static bytes costly_plain(void)
+{
+    return costly_nodes(125000, NEG, 1, false);
+}
+
+static bytes costly_cats(void)
+{
+    return costly_nodes(125000, CAT, 16, false);
+}
+
+static bytes costly_graphs(void)
+{
+    return costly_nodes(81000, NEG, 1, true);
+}
 
 // Sections without nodes, each of another graph.
 static bytes costly_sections(void)
@@ -1264,9 +1684,12 @@ static bytes costly_sections(void)
     const uint32_t n = 240000;
     bytes b = draft(2, 1, n, 2, n + 1);
     if (!b.at) return b;
-    set_lasting(&b, 0, INPUT, N, 0), set_lasting(&b, 1, OUTPUT, N, 64);
-    set_node(&b, 0, NEG, 1, 1, 0, 0), set_words(&b, 0, 1, 2, 0, 0);
-    for (uint32_t i = 0; i < n; i++) set_section(&b, i, 0, i + 1 == n, i + 1);
+    set_lasting(&b, 0, INPUT, N, 0);
+    set_lasting(&b, 1, OUTPUT, N, 64);
+    set_node(&b, 0, NEG, 1, 1, 0, 0);
+    set_words(&b, 0, 1, 2, 0, 0);
+    for (uint32_t i = 0; i < n; i++)
+        set_section(&b, i, 0, i + 1 == n, i + 1);
     return b;
 }
 
@@ -1280,9 +1703,11 @@ static bytes costly_crowd(void)
         uint32_t first = i % 260 * 200 / 260;
         set_symbol(&b, i, TEMPORARY, N * (1 + i % 1000), 64 * (uint64_t)(i / 260), first, first);
     }
-    set_lasting(&b, n, INPUT, N, 0), set_lasting(&b, n + 1, OUTPUT, N, 64);
+    set_lasting(&b, n, INPUT, N, 0);
+    set_lasting(&b, n + 1, OUTPUT, N, 64);
     set_words(&b, 0, n + 1, n + 2, 0, 0);
-    for (uint32_t i = 0; i < 200; i++) set_node(&b, i, NEG, 1, 1, 0, 0);
+    for (uint32_t i = 0; i < 200; i++)
+        set_node(&b, i, NEG, 1, 1, 0, 0);
     set_section(&b, 0, 0, 200, 0);
     return b;
 }
@@ -1314,28 +1739,41 @@ static bytes costly_names(void)
     }
     return b;
 }
+
 static bytes costly_graph_names(void)
 {
     const uint32_t n = 50000, letters = 1500000;
     bytes b = draft(2, n, n, 2, letters);
     if (!b.at) return b;
     memset(b.at + word_at(&b, 2), 'a', letters - 1);
-    set_lasting(&b, 0, INPUT, N, 0), set_lasting(&b, 1, OUTPUT, N, 64);
+    set_lasting(&b, 0, INPUT, N, 0);
+    set_lasting(&b, 1, OUTPUT, N, 64);
     set_words(&b, 0, 1, 2, 0, 0);
-    for (uint32_t i = 0; i < n; i++) set_node(&b, i, NEG, 1, 1, 0, 0), set_section(&b, i, i, 1, i + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        set_node(&b, i, NEG, 1, 1, 0, 0);
+        set_section(&b, i, i, 1, i + 1);
+    }
     return b;
 }
 
 static void test_costly_files(void)
 {
-    static const struct { const char *name; bytes (*make)(void); bool sound; } all[] = {
-        { "layers", costly_layers, true }, { "chain", costly_chain, true },
-        { "views", costly_views, true }, { "nodes", costly_plain, true },
-        { "cats", costly_cats, true }, { "graphs", costly_graphs, true },
-        { "sections", costly_sections, false }, { "crowd", costly_crowd, false },
-        { "weights", costly_weights, false }, { "names", costly_names, false },
-        { "names of graphs", costly_graph_names, false }
-    };
+    static const struct {
+        const char *name;
+        bytes (*make)(void);
+        bool sound;
+    } all[] = { { "layers", costly_layers, true },
+                { "chain", costly_chain, true },
+                { "views", costly_views, true },
+                { "nodes", costly_plain, true },
+                { "cats", costly_cats, true },
+                { "graphs", costly_graphs, true },
+                { "sections", costly_sections, false },
+                { "crowd", costly_crowd, false },
+                { "weights", costly_weights, false },
+                { "names", costly_names, false },
+                { "names of graphs", costly_graph_names, false } };
+
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char why[WHY] = { 0 };
         int before = test_bad;
@@ -1344,7 +1782,7 @@ static void test_costly_files(void)
         if (!b.at) return;
         seal(&b);
         CHECK(b.size > 3500000 && b.size < 4500000);
-        for (int round = 0; round < 3; round++) {   // the best of three: others use the machine, too
+        for (int round = 0; round < 3; round++) { // the best of three: others use the machine, too
             double start = seconds_now();
             CHECK((samba_runtime_bytes(b.at, b.size, why, sizeof why) > 0) == all[i].sound);
             double now = seconds_now() - start;
@@ -1359,7 +1797,10 @@ static void test_costly_files(void)
 
 // ---- What a file costs before it is accepted, and what runs without values ----
 
-typedef struct meter { size_t now, most; } meter;
+typedef struct meter {
+    size_t now, most;
+} meter;
+
 static void *metered_alloc(size_t size, void *user)
 {
     meter *m = (meter *)user;
@@ -1367,6 +1808,7 @@ static void *metered_alloc(size_t size, void *user)
     if (m->now > m->most) m->most = m->now;
     return size > most_memory ? NULL : malloc(size);
 }
+
 static void metered_release(void *p, size_t size, void *user)
 {
     ((meter *)user)->now -= size;
@@ -1384,8 +1826,11 @@ static void test_memory_before(void)
         lies[i].tell(&b);
         seal(&b);
         write_file(path, &b);
-        d.threads = 1, d.log = silence, d.user = &m;
-        d.alloc = metered_alloc, d.release = metered_release;
+        d.threads = 1;
+        d.log = silence;
+        d.user = &m;
+        d.alloc = metered_alloc;
+        d.release = metered_release;
         samba_session *s = samba_open(&d);
         size_t before = m.now;
         m.most = before;
@@ -1412,7 +1857,8 @@ static void test_no_values(void)
     free(memory);
     for (int restored = 0; restored < 2; restored++) {
         samba_desc d = { 0 };
-        d.threads = 1, d.log = silence;
+        d.threads = 1;
+        d.log = silence;
         samba_session *s = samba_open(&d);
         write_file(path, &training_pef);
         write_file(other_path, &checkpoint_pef);
@@ -1425,8 +1871,10 @@ static void test_no_values(void)
             samba_clear_error(s);
             CHECK(!samba_save(s, path) && samba_error_code(s) == SAMBA_ESTATE);
             samba_clear_error(s);
-            if (restored) CHECK(samba_restore(s, other_path));
-            else if (i < 4) CHECK(samba_write(samba_tensor_by_name(s, names[i]), x));
+            if (restored)
+                CHECK(samba_restore(s, other_path));
+            else if (i < 4)
+                CHECK(samba_write(samba_tensor_by_name(s, names[i]), x));
             if (i == 3) break;
         }
         CHECK(samba_run(s, 0) && samba_save(s, path) && samba_load(s, path, NULL));
@@ -1447,8 +1895,8 @@ static void test_memory_size(void)
     for (size_t shift = 0; shift < 64; shift += 7) {
         uint8_t *memory = (uint8_t *)malloc(size + shift);
         CHECK(memory);
-        samba_runtime *rt = samba_runtime_open(b->at, b->size, memory + shift, size, why,
-                                               sizeof why);
+        samba_runtime *rt
+            = samba_runtime_open(b->at, b->size, memory + shift, size, why, sizeof why);
         CHECK(samba_runtime_run(rt, 0));
         CHECK(!samba_runtime_open(b->at, b->size, memory + shift, size - 1, why, sizeof why));
         CHECK(strstr(why, "bytes of memory are needed"));
@@ -1496,9 +1944,13 @@ int main(int argc, char **argv)
         RUN(test_shuffled_numbers);
         CHECK(n_run > 1000 && n_refused > 100000);
         printf("%ld files refused, %ld run (%.3f s the longest), %ld not run because they are "
-               "large\n", n_refused, n_run, slowest, n_large);
+               "large\n",
+               n_refused, n_run, slowest, n_large);
     }
-    free(training_pef.at), free(checkpoint_pef.at), free(inference_pef.at), free(ops_pef.at);
+    free(training_pef.at);
+    free(checkpoint_pef.at);
+    free(inference_pef.at);
+    free(ops_pef.at);
     remove(path);
     remove(other_path);
     remove(log);

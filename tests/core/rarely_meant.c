@@ -31,7 +31,8 @@ static void test_softmax_before_a_loss(void)
 {
     for (int way = 0; way < 6; way++) {
         samba_session *s = listener();
-        samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 3)), *label = samba_randint(s, "label", 3, SAMBA_SHAPE(4));
+        samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 3)),
+                     *label = samba_randint(s, "label", 3, SAMBA_SHAPE(4));
         samba_tensor *logits = samba_linear(x, "fc", 3), *p = samba_softmax(logits, 1);
         if (way == 0) samba_cross_entropy(p, label);
         if (way == 1) samba_nll(p, label, NULL);
@@ -39,24 +40,30 @@ static void test_softmax_before_a_loss(void)
         if (way == 3) samba_cross_entropy(logits, label);
         if (way == 4) samba_nll(samba_log_softmax(logits, 1), label, NULL);
         if (way == 5) samba_nll(samba_log(p), label, NULL);
-        CHECK(samba_ok(s) && n_warned == (way < 3) && (strstr(warned, "is a softmax") != NULL) == (way < 3));
+        CHECK(samba_ok(s) && n_warned == (way < 3)
+              && (strstr(warned, "is a softmax") != NULL) == (way < 3));
         if (way == 0) samba_cross_entropy(p, label);
-        CHECK(n_warned == (way < 3) && samba_close(s) == 0);           // once
+        CHECK(n_warned == (way < 3) && samba_close(s) == 0); // once
     }
 }
 
 // Images with the colours last; not small maps of many channels, single columns, or kernels of one.
 static void test_channels_last(void)
 {
-    static const struct { int32_t dim[4], kernel; bool warns; } cases[] = {
-        { { 2, 28, 28, 3 }, 3, true }, { { 2, 28, 28, 1 }, 3, true }, { { 2, 32, 20, 3 }, 2, true },
-        { { 2, 3, 28, 28 }, 3, false }, { { 2, 64, 3, 3 }, 3, false }, { { 2, 64, 20, 1 }, 1, false },
-        { { 2, 1, 28, 28 }, 3, false }, { { 2, 28, 28, 8 }, 3, false } };
+    static const struct {
+        int32_t dim[4], kernel;
+        bool warns;
+    } cases[] = { { { 2, 28, 28, 3 }, 3, true },  { { 2, 28, 28, 1 }, 3, true },
+                  { { 2, 32, 20, 3 }, 2, true },  { { 2, 3, 28, 28 }, 3, false },
+                  { { 2, 64, 3, 3 }, 3, false },  { { 2, 64, 20, 1 }, 1, false },
+                  { { 2, 1, 28, 28 }, 3, false }, { { 2, 28, 28, 8 }, 3, false } };
+
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         samba_session *s = listener();
         const int32_t *dim = cases[i].dim;
         const samba_conv_opts same = { { 0, 0 }, { 1, 1 }, { 0, 0 }, 0 };
-        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(dim[0], dim[1], dim[2], dim[3]));
+        samba_tensor *x
+            = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(dim[0], dim[1], dim[2], dim[3]));
         CHECK(samba_conv2d(x, "conv", 4, cases[i].kernel, &same));
         CHECK((strstr(warned, "looks like images (N,H,W,C)") != NULL) == cases[i].warns);
         CHECK(n_warned == cases[i].warns && samba_close(s) == 0);
@@ -66,8 +73,9 @@ static void test_channels_last(void)
 // Names of hyperparameters and of the optimizer's counts are free for the user's tensors.
 static void test_names_of_hyperparameters(void)
 {
-    static const char *const names[] = { "lr", "eps", "step", "momentum", "weight_decay", "beta1", "beta2",
-                                         "max_grad_norm", "clip_factor", "p" };
+    static const char *const names[]
+        = { "lr",    "eps",   "step",          "momentum",    "weight_decay",
+            "beta1", "beta2", "max_grad_norm", "clip_factor", "p" };
     float want = 0;
     for (int taken = 0; taken < 2; taken++) {
         for (int kind = SAMBA_SGD; kind <= SAMBA_ADAM; kind++) {
@@ -80,12 +88,17 @@ static void test_names_of_hyperparameters(void)
                 sum = sum ? samba_add(sum, x) : x;
             }
             samba_tensor *y = samba_linear(samba_mul(sum, sum), "fc", 1);
-            samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false), .max_grad_norm = 0.5f };
-            p.optim = (samba_optim){ .kind = (samba_optim_kind)kind, .lr = 0.25f, .momentum = 0.5f * (kind == SAMBA_SGD) };
+            samba_program p
+                = { .loss = samba_mean(y, SAMBA_ALL_AXES, false), .max_grad_norm = 0.5f };
+            p.optim = (samba_optim){ .kind = (samba_optim_kind)kind,
+                                     .lr = 0.25f,
+                                     .momentum = 0.5f * (kind == SAMBA_SGD) };
             CHECK(samba_compile(s, &p) && samba_get(s, "lr") == 0.25 && samba_run(s, 0));
             CHECK(samba_set(s, "lr", 0.125) && samba_get(s, "lr") == 0.125 && samba_run(s, 0));
             CHECK(samba_get(s, "weight_decay") == 0 && samba_get(s, "max_grad_norm") == 0.5);
-            if (taken) CHECK(samba_read(samba_tensor_by_name(s, "lr"))[0] == 1 && samba_read(samba_tensor_by_name(s, "step"))[5] == 1);
+            if (taken)
+                CHECK(samba_read(samba_tensor_by_name(s, "lr"))[0] == 1
+                      && samba_read(samba_tensor_by_name(s, "step"))[5] == 1);
             CHECK(samba_compile(s, &p) && samba_get(s, "lr") == 0.25 && samba_run(s, 0));
             float w = samba_read(samba_tensor_by_name(s, "fc__weight"))[0];
             if (kind == SAMBA_ADAM && !taken) want = w;
@@ -104,17 +117,29 @@ static samba_tensor *call_layer(int kind, samba_tensor *x, const char *name)
     samba_session *s = x->session;
     samba_tensor *qkv[3] = { x, x, x }, *y;
     switch (kind) {
-    case 0: return samba_linear(x, name, 4);
-    case 1: return samba_linear_no_bias(x, name, 4);
-    case 2: return samba_layernorm(x, name);
-    case 3: return samba_rmsnorm(x, name);
-    case 4: return samba_batchnorm(x, name);
-    case 5: return samba_embedding(samba_tensor_by_name(s, "ids"), name, 5, 4);
-    case 6: return samba_dropout(x, name, 0.25f);
-    case 7: return samba_attention_dropout(qkv, NULL, NULL, name, 0.25f);
-    case 8: return samba_fake_quantize(x, name);
-    case 9: y = samba_conv1d(samba_reshape(x, SAMBA_SHAPE(2, 4, 1)), name, 4, 1, NULL); break;
-    default: y = samba_conv2d(samba_reshape(x, SAMBA_SHAPE(2, 4, 1, 1)), name, 4, 1, NULL);
+    case 0:
+        return samba_linear(x, name, 4);
+    case 1:
+        return samba_linear_no_bias(x, name, 4);
+    case 2:
+        return samba_layernorm(x, name);
+    case 3:
+        return samba_rmsnorm(x, name);
+    case 4:
+        return samba_batchnorm(x, name);
+    case 5:
+        return samba_embedding(samba_tensor_by_name(s, "ids"), name, 5, 4);
+    case 6:
+        return samba_dropout(x, name, 0.25f);
+    case 7:
+        return samba_attention_dropout(qkv, NULL, NULL, name, 0.25f);
+    case 8:
+        return samba_fake_quantize(x, name);
+    case 9:
+        y = samba_conv1d(samba_reshape(x, SAMBA_SHAPE(2, 4, 1)), name, 4, 1, NULL);
+        break;
+    default:
+        y = samba_conv2d(samba_reshape(x, SAMBA_SHAPE(2, 4, 1, 1)), name, 4, 1, NULL);
     }
     return samba_reshape(y, SAMBA_SHAPE(2, 4));
 }
@@ -129,18 +154,22 @@ static samba_tensor *inputs_of_layers(samba_session *s)
 static void test_layers_called_again(void)
 {
     for (int kind = 0; kind < N_LAYERS; kind++) {
-        const char *shared = kind == 6 || kind == 7 ? "draw the same mask" : kind == 8 ? "one range" : "the same parameters";
+        const char *shared = kind == 6 || kind == 7 ? "draw the same mask"
+            : kind == 8                             ? "one range"
+                                                    : "the same parameters";
         samba_session *s = listener();
         samba_tensor *x = call_layer(kind, call_layer(kind, inputs_of_layers(s), "once"), "again");
         CHECK(n_warned == 0);
         x = call_layer(kind, samba_tanh(x), "again");
-        CHECK(n_warned == 1 && strstr(warned, "in layer again: it is called a second time") && strstr(warned, shared));
+        CHECK(n_warned == 1 && strstr(warned, "in layer again: it is called a second time")
+              && strstr(warned, shared));
         x = call_layer(kind, x, "again");
         CHECK(n_warned == 1 && !samba_set_sharing(s, true));
         x = call_layer(kind, x, "once");
         CHECK(n_warned == 1 && samba_set_sharing(s, false) && samba_ok(s));
         x = call_layer(kind, x, "once");
-        CHECK(n_warned == 2 && strstr(warned, "in layer once: ") && samba_ok(s) && samba_close(s) == 0);
+        CHECK(n_warned == 2 && strstr(warned, "in layer once: ") && samba_ok(s)
+              && samba_close(s) == 0);
     }
 }
 
@@ -151,10 +180,13 @@ static void test_layers_called_again_elsewhere(void)
         samba_session *s = listener();
         samba_tensor *x = inputs_of_layers(s), *y = call_layer(kind, x, "layer");
         CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
-        for (int turn = 0; turn < 3; turn++) CHECK(call_layer(kind, x, "layer"));
+        for (int turn = 0; turn < 3; turn++)
+            CHECK(call_layer(kind, x, "layer"));
         CHECK(n_warned == 0 && samba_set_tracing(s, true) && samba_begin_graph(s, "first"));
-        CHECK(call_layer(kind, x, "layer") && samba_begin_graph(s, "second") && call_layer(kind, x, "layer"));
-        CHECK(n_warned == 0 && call_layer(kind, x, "layer") && n_warned == 1 && samba_close(s) == 0);
+        CHECK(call_layer(kind, x, "layer") && samba_begin_graph(s, "second")
+              && call_layer(kind, x, "layer"));
+        CHECK(n_warned == 0 && call_layer(kind, x, "layer") && n_warned == 1
+              && samba_close(s) == 0);
     }
 }
 
@@ -162,10 +194,12 @@ static void test_layers_called_again_elsewhere(void)
 static void test_tied_embeddings(void)
 {
     samba_session *s = listener();
-    samba_tensor *x = samba_embedding(samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2)), "words", 5, 4);
+    samba_tensor *x
+        = samba_embedding(samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2)), "words", 5, 4);
     samba_tensor *logits = samba_linear_no_bias(x, "words", 5);
     samba_tensor *w = samba_param(s, "words__weight", SAMBA_SHAPE(5, 4), (samba_init){ 0 });
-    CHECK(w == samba_tensor_by_name(s, "words__weight") && samba_matmul(x, samba_transpose(w, 0, 1)));
+    CHECK(w == samba_tensor_by_name(s, "words__weight")
+          && samba_matmul(x, samba_transpose(w, 0, 1)));
     CHECK(logits && samba_parameters(s, NULL, 0) == 1 && n_warned == 0 && samba_close(s) == 0);
 }
 
@@ -177,7 +211,8 @@ static void test_dropout_with_another_rate(void)
         samba_set_tracing(s, way % 2);
         samba_tensor *x = inputs_of_layers(s), *qkv[3] = { x, x, x };
         CHECK(samba_dropout(x, "drop", 0.25f) && samba_dropout(x, "drop", 0.25f));
-        samba_tensor *y = way < 2 ? samba_dropout(x, "drop", 0.5f) : samba_attention_dropout(qkv, NULL, NULL, "drop", 0.5f);
+        samba_tensor *y = way < 2 ? samba_dropout(x, "drop", 0.5f)
+                                  : samba_attention_dropout(qkv, NULL, NULL, "drop", 0.5f);
         CHECK(!y && said(s, "a layer drop with p = 0.25, and this one has p = 0.5"));
         CHECK(samba_dropout(x, "other", 0.5f) && samba_close(s) == 0);
     }
@@ -186,24 +221,33 @@ static void test_dropout_with_another_rate(void)
 // The name of an op that is not here: the reason, or a near name, but no misleading one.
 static void test_names_of_torch(void)
 {
-    static const struct { const char *name, *says; } cases[] = {
-        { "torch.topk", "samba_argmax" }, { "torch.cumsum", "triangle of ones" }, { "torch.scatter", "samba_write_rows" },
-        { "torch.fft.fft", "numbers here are real" }, { "F.dropout", "samba_dropout" }, { "torch.sofmax", "the nearest name is softmax" } };
+    static const struct {
+        const char *name, *says;
+    } cases[] = {
+        { "torch.topk", "samba_argmax" },        { "torch.cumsum", "triangle of ones" },
+        { "torch.scatter", "samba_write_rows" }, { "torch.fft.fft", "numbers here are real" },
+        { "F.dropout", "samba_dropout" },        { "torch.sofmax", "the nearest name is softmax" }
+    };
+
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     samba_set_tracing(s, false);
-    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 1, 3, 3)), *w = samba_ones(s, "w", SAMBA_F32, SAMBA_SHAPE(1, 1, 2, 2));
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 1, 3, 3)),
+                 *w = samba_ones(s, "w", SAMBA_F32, SAMBA_SHAPE(1, 1, 2, 2));
     samba_tensor *b = samba_ones(s, "b", SAMBA_F32, SAMBA_SHAPE(1)), *in[3] = { x, w, b };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(!samba_call_function(s, cases[i].name, &x, 1, NULL, 0) && said(s, cases[i].says));
-    CHECK(!samba_apply(s, "topk", &x, 1, NULL, 0) && !strstr(samba_error(s), "nearest") && said(s, "torch_names.h"));
-    CHECK(!samba_call_function(s, "torch.quux", &x, 1, NULL, 0) && !strstr(samba_error(s), "nearest"));
+    CHECK(!samba_apply(s, "topk", &x, 1, NULL, 0) && !strstr(samba_error(s), "nearest")
+          && said(s, "torch_names.h"));
+    CHECK(!samba_call_function(s, "torch.quux", &x, 1, NULL, 0)
+          && !strstr(samba_error(s), "nearest"));
     samba_clear_error(s);
     samba_tensor *y = samba_call_function(s, "F.conv2d", in, 3, NULL, 0);
     CHECK(y && y->shape.dim[3] == 2 && samba_read(y)[0] == 5);
     y = samba_call_function(s, "F.conv2d", in, 2, (int32_t[]){ 2, 1 }, 2);
     CHECK(y && y->shape.dim[3] == 2 && samba_read(y)[0] == 1 && samba_read(y)[3] == 4);
     y = samba_call_function(s, "F.conv_transpose2d", in, 3, NULL, 0);
-    CHECK(y && y->shape.dim[2] == 4 && y->shape.dim[3] == 4 && samba_read(y)[0] == 2 && samba_read(y)[5] == 5);
+    CHECK(y && y->shape.dim[2] == 4 && y->shape.dim[3] == 4 && samba_read(y)[0] == 2
+          && samba_read(y)[5] == 5);
     y = samba_call_function(s, "F.conv_transpose2d", in, 2, (int32_t[]){ 2, 0, 1 }, 3);
     CHECK(y && y->shape.dim[3] == 7 && samba_read(y)[0] == 1 && samba_read(y)[6] == 0);
     const int32_t limits[2] = { samba_float_attr(0.25f), samba_float_attr(0.5f) };
@@ -220,11 +264,14 @@ static void test_handle_without_a_name(void)
     samba_set_requires_grad(frozen, false);
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ 0 });
     samba_tensor *z = samba_add(samba_add(y, frozen), w);
-    samba_program p = { .loss = samba_sum(z, SAMBA_ALL_AXES, false), .outputs = { y }, .optim = { .kind = SAMBA_SGD } };
+    samba_program p = { .loss = samba_sum(z, SAMBA_ALL_AXES, false),
+                        .outputs = { y },
+                        .optim = { .kind = SAMBA_SGD } };
     CHECK(samba_compile(s, &p) && samba_forget_name(x));
     const float data[2] = { 3, 4 };
     samba_feed feed = { .tensor = x, .data = data, .bytes = 8 };
-    CHECK(samba_run_with(s, &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 }) && samba_read(y)[1] == 8);
+    CHECK(samba_run_with(s, &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 })
+          && samba_read(y)[1] == 8);
     feed.tensor = NULL;
     feed.name = "x";
     CHECK(!samba_run_with(s, &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 }) && said(s, "x"));

@@ -1,5 +1,5 @@
-// Every op of the table against its reference in tests/lib/reference.h, on several shapes, with the portable kernels
-// and with those of this processor. An op that has no trial here fails.
+// Every op of the table against its reference in tests/lib/reference.h, on several shapes, with the
+// portable kernels and with those of this processor. An op that has no trial here fails.
 //     cc -O2 -I. tests/core/reference.c -lm -pthread -o reference && ./reference [OP]
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
@@ -11,15 +11,16 @@
 
 enum { ROUNDS = 6, MOST_BLOCKS = 300 };
 
-// Of sums of up to some thousand f32, against double: 16 roundings in a row at their end and as many
-// before, of 2^-24 each. Sums of terms of both signs get an absolute bound of the terms' size, too.
+// Of sums of up to some thousand f32, against double: 16 roundings in a row at their end and as
+// many before, of 2^-24 each. Sums of terms of both signs get an absolute bound of the terms' size,
+// too.
 #define SUM_ERROR 2e-6
 #define EXACT 0.0
 
 typedef struct call {
     samba_session *s;
     const char *op;
-    int round;                          // 0 ... ROUNDS - 1: which shapes
+    int round; // 0 ... ROUNDS - 1: which shapes
     samba_tensor *in[SAMBA_MAX_IN], *out[SAMBA_MAX_OUT];
     int32_t attr[SAMBA_MAX_ATTR], n_in, n_attr, n_out;
     void *block[MOST_BLOCKS];
@@ -28,7 +29,7 @@ typedef struct call {
 
 static uint64_t n_drawn;
 
-static uint32_t draw(uint32_t n)        // 0 ... n - 1
+static uint32_t draw(uint32_t n) // 0 ... n - 1
 {
     uint32_t word[4];
     ref_philox(2026, n_drawn++, 0, word);
@@ -51,12 +52,13 @@ static double *doubles(call *c, int64_t n)
 
 // A value that stands in place of one number of a trial: in which of its arrays, and where in that.
 typedef enum place { FIRST, MIDDLE, LAST, N_PLACES } place;
+
 static struct {
     bool on;
-    int array, n_arrays;                // n_arrays: how many the trial has asked for
+    int array, n_arrays; // n_arrays: how many the trial has asked for
     place where;
     float value;
-    uint64_t hash;                      // of all that was read; one NaN is like another
+    uint64_t hash; // of all that was read; one NaN is like another
 } planted;
 
 static int64_t planted_at(int64_t n)
@@ -68,7 +70,8 @@ static int64_t planted_at(int64_t n)
 static float *numbers(call *c, int64_t n, double low, double high)
 {
     float *x = (float *)room(c, n, sizeof *x);
-    for (int64_t i = 0; i < n; i++) x[i] = (float)(low + (high - low) * ldexp(draw(1u << 24), -24));
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(low + (high - low) * ldexp(draw(1u << 24), -24));
     if (planted.on && planted.n_arrays == planted.array) x[planted_at(n)] = planted.value;
     planted.n_arrays++;
     return x;
@@ -82,7 +85,8 @@ static float number(call *c, float value) // one that the table of values below 
 static int32_t *indices(call *c, int64_t n, int32_t most)
 {
     int32_t *x = (int32_t *)room(c, n, sizeof *x);
-    for (int64_t i = 0; i < n; i++) x[i] = (int32_t)draw((uint32_t)most);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (int32_t)draw((uint32_t)most);
     return x;
 }
 
@@ -125,7 +129,8 @@ static uint8_t *outputs_of(call *c, samba_tensor *const *in, size_t *size)
     int32_t n = samba_apply_all(c->s, c->op, in, c->n_in, c->attr, c->n_attr, out, SAMBA_MAX_OUT);
     uint8_t *bytes = NULL;
     *size = 0;
-    for (int32_t o = 0; o < n; o++) *size += samba_bytes(out[o]);
+    for (int32_t o = 0; o < n; o++)
+        *size += samba_bytes(out[o]);
     if (n > 0) bytes = (uint8_t *)room(c, (int64_t)*size, 1);
 
     uint8_t *at = bytes;
@@ -161,21 +166,23 @@ static void give_one_twice(call *c)
             in[k] = samba_from_data_copy(c->s, name, x->dtype, x->shape, copy);
             uint8_t *want = outputs_of(c, in, &same_size);
             CHECK(want && size == same_size && memcmp(got, want, size) == 0);
-            if (test_bad) printf("    %s with one tensor as inputs %d and %d\n", c->op, (int)i, (int)k);
+            if (test_bad)
+                printf("    %s with one tensor as inputs %d and %d\n", c->op, (int)i, (int)k);
         }
 }
 
 static void run(call *c)
 {
     if (!planted.on) give_one_twice(c);
-    c->n_out = samba_apply_all(c->s, c->op, c->in, c->n_in, c->attr, c->n_attr, c->out, SAMBA_MAX_OUT);
+    c->n_out
+        = samba_apply_all(c->s, c->op, c->in, c->n_in, c->attr, c->n_attr, c->out, SAMBA_MAX_OUT);
     CHECK(c->n_out > 0);
     if (!samba_ok(c->s)) printf("    %s\n", samba_error(c->s));
 }
 
-// Is an element as it should be although an odd value is among the inputs? What is not finite by the
-// definition is not: it may not turn into a number. What is finite is so within rounding, beside the
-// largest of the output; values of 1e30 and more may overflow on the way, which is seen.
+// Is an element as it should be although an odd value is among the inputs? What is not finite by
+// the definition is not: it may not turn into a number. What is finite is so within rounding,
+// beside the largest of the output; values of 1e30 and more may overflow on the way, which is seen.
 static bool holds(double got, double want, double rtol, double largest)
 {
     if (want - want != 0) return got - got != 0;
@@ -193,11 +200,13 @@ static double largest_of(const double *x, int64_t n)
 
 static bool may_be_nan(const call *c, float got);
 
-// Output o is want (n), but for rtol of each element and atol. EXACT: it is want, rounded to f32 once.
+// Output o is want (n), but for rtol of each element and atol. EXACT: it is want, rounded to f32
+// once.
 static void expect(call *c, int o, const double *want, int64_t n, double rtol, double atol)
 {
     float *got = (float *)room(c, n, sizeof *got);
-    bool whole = o < c->n_out && samba_count(&c->out[o]->shape) == n && samba_copy_out_f32(c->out[o], got, n);
+    bool whole = o < c->n_out && samba_count(&c->out[o]->shape) == n
+        && samba_copy_out_f32(c->out[o], got, n);
     CHECK(whole);
     double largest = planted.on ? largest_of(want, n) : 0;
     for (int64_t i = 0; whole && i < n; i++) {
@@ -209,8 +218,8 @@ static void expect(call *c, int o, const double *want, int64_t n, double rtol, d
         double g = (double)got[i], w = (double)(float)want[i], limit = rtol * fabs(w) + atol;
         if (g == w || (isnan(g) && isnan(w)) || fabs(g - w) <= limit) continue;
         if (planted.on && (holds(g, w, rtol, largest) || may_be_nan(c, got[i]))) continue;
-        printf("%s, round %d: element %d of %d of output %d is %.9g, not %.9g\n", c->op, c->round, (int)i,
-               (int)n, o, g, w);
+        printf("%s, round %d: element %d of %d of output %d is %.9g, not %.9g\n", c->op, c->round,
+               (int)i, (int)n, o, g, w);
         test_bad++;
         return;
     }
@@ -219,8 +228,9 @@ static void expect(call *c, int o, const double *want, int64_t n, double rtol, d
 // A shape that makes blocks, and what is left, of every vector width: 1, 3 x 7, 33 ...
 static samba_shape some_shape(const call *c)
 {
-    const samba_shape shapes[ROUNDS] = { SAMBA_SHAPE(1), SAMBA_SHAPE(3, 7), SAMBA_SHAPE(2, 33, 5),
-                                         SAMBA_SHAPE(130), SAMBA_SHAPE(4, 1, 64), SAMBA_SHAPE(700) };
+    const samba_shape shapes[ROUNDS]
+        = { SAMBA_SHAPE(1),   SAMBA_SHAPE(3, 7),     SAMBA_SHAPE(2, 33, 5),
+            SAMBA_SHAPE(130), SAMBA_SHAPE(4, 1, 64), SAMBA_SHAPE(700) };
     return shapes[c->round];
 }
 
@@ -233,6 +243,7 @@ static int pick(const call *c, int a, int b, int d, int e, int f, int g)
 // ---- Attributes in pairs: each level of each attribute of an op with each of every other one ----
 
 enum { MOST_ATTRIBUTES = 16, MOST_LEVELS = 6, CANDIDATES = 40 };
+
 typedef struct attribute_level {
     const char *name;
     int value, n_levels;
@@ -240,7 +251,7 @@ typedef struct attribute_level {
 
 static struct {
     bool on;
-    int n, choice[MOST_ATTRIBUTES];     // n: how many attributes the trial has asked for
+    int n, choice[MOST_ATTRIBUTES]; // n: how many attributes the trial has asked for
     attribute_level of[MOST_ATTRIBUTES];
     bool met[MOST_ATTRIBUTES][MOST_ATTRIBUTES][MOST_LEVELS][MOST_LEVELS];
 } pairs;
@@ -301,7 +312,8 @@ static bool next_choice(void)
     int most = 0, n = pairs.n;
     for (int turn = 0; turn < CANDIDATES; turn++) {
         int choice[MOST_ATTRIBUTES];
-        for (int i = 0; i < n; i++) choice[i] = (int)draw((uint32_t)pairs.of[i].n_levels);
+        for (int i = 0; i < n; i++)
+            choice[i] = (int)draw((uint32_t)pairs.of[i].n_levels);
         if (!unmet_pair(choice)) return false;
         int met = new_pairs(choice, false);
         if (met <= most) continue;
@@ -334,15 +346,18 @@ static void try_elementwise(call *c, const ref_map *op)
     for (int i = 0; i < op->inputs; i++) {
         int64_t n = samba_count(&shape[i]);
         x[i] = numbers(c, n, positive ? 0.01 : -4, 4);
-        for (int64_t e = 0; i > 0 && !positive && e < n; e += 3) x[i][e] = e % 2 ? 0.0f : 1.0f;
-        for (int64_t e = 0; !positive && e < n; e += 5) x[i][e] = 1.0f;
+        for (int64_t e = 0; i > 0 && !positive && e < n; e += 3)
+            x[i][e] = e % 2 ? 0.0f : 1.0f;
+        for (int64_t e = 0; !positive && e < n; e += 5)
+            x[i][e] = 1.0f;
         give_f32(c, shape[i], x[i]);
     }
     if (with_attribute) attribute(c, samba_float_attr((float)p));
     run(c);
     for (int64_t e = 0; e < samba_count(&y); e++) {
         double v[3] = { 0, 0, 0 };
-        for (int i = 0; i < op->inputs; i++) v[i] = (double)x[i][ref_broadcast_at(&shape[i], &y, e)];
+        for (int i = 0; i < op->inputs; i++)
+            v[i] = (double)x[i][ref_broadcast_at(&shape[i], &y, e)];
         want[e] = op->f(v[0], v[1], v[2], p);
     }
     bool exact = op->error <= 0.5;
@@ -356,16 +371,19 @@ static void try_full(call *c)
     samba_shape shape = some_shape(c);
     int64_t n = samba_count(&shape);
     double *want = doubles(c, n);
-    for (int64_t e = 0; e < n; e++) want[e] = 1.25;
+    for (int64_t e = 0; e < n; e++)
+        want[e] = 1.25;
     attribute(c, samba_float_attr(1.25f));
-    for (int32_t i = 0; i < shape.ndim; i++) attribute(c, shape.dim[i]);
+    for (int32_t i = 0; i < shape.ndim; i++)
+        attribute(c, shape.dim[i]);
     run(c);
     expect(c, 0, want, n, EXACT, EXACT);
 }
 
 static void try_cast(call *c)
 {
-    const samba_dtype types[ROUNDS] = { SAMBA_BF16, SAMBA_F16, SAMBA_I32, SAMBA_I16, SAMBA_BOOL, SAMBA_U8 };
+    const samba_dtype types[ROUNDS]
+        = { SAMBA_BF16, SAMBA_F16, SAMBA_I32, SAMBA_I16, SAMBA_BOOL, SAMBA_U8 };
     int64_t n = 500;
     float *x = numbers(c, n, -2, 2);
     double *want = doubles(c, n);
@@ -387,7 +405,8 @@ static void try_dropout(call *c)
     int64_t n = samba_count(&shape);
     float *x = numbers(c, n, -2, 2), rate = 0.1f * (float)c->round;
     double *want = doubles(c, n);
-    for (int64_t e = 0; e < n; e++) want[e] = (double)x[e] * ref_keep(key, 77, 5, rate, e);
+    for (int64_t e = 0; e < n; e++)
+        want[e] = (double)x[e] * ref_keep(key, 77, 5, rate, e);
     samba_set_train(c->s, true);
     give_f32(c, shape, x);
     give_float(c, rate);
@@ -426,7 +445,8 @@ static void try_accumulate(call *c)
     int64_t n = samba_count(&shape);
     float *x = numbers(c, n, -2, 2), *y = numbers(c, n, -2, 2);
     double *want = doubles(c, n);
-    for (int64_t e = 0; e < n; e++) want[e] = c->round % 2 ? (double)y[e] : (double)x[e] + (double)y[e];
+    for (int64_t e = 0; e < n; e++)
+        want[e] = c->round % 2 ? (double)y[e] : (double)x[e] + (double)y[e];
     give_f32(c, shape, x);
     give_f32(c, shape, y);
     attribute(c, c->round % 2);
@@ -437,11 +457,14 @@ static void try_accumulate(call *c)
 // ---- Reductions ----
 
 // Some axes of a tensor that is cut into pieces in one way or another.
-static void try_reduction(call *c, void (*reference)(double *y, int64_t n_out, const float *x,
-                                                     const samba_shape *shape, int32_t mask), bool exact)
+static void try_reduction(call *c,
+                          void (*reference)(double *y, int64_t n_out, const float *x,
+                                            const samba_shape *shape, int32_t mask),
+                          bool exact)
 {
-    const samba_shape shapes[ROUNDS] = { SAMBA_SHAPE(7), SAMBA_SHAPE(20000), SAMBA_SHAPE(5, 70),
-                                         SAMBA_SHAPE(1100, 3), SAMBA_SHAPE(3, 40, 5), SAMBA_SHAPE(4, 3, 100) };
+    const samba_shape shapes[ROUNDS]
+        = { SAMBA_SHAPE(7),       SAMBA_SHAPE(20000),    SAMBA_SHAPE(5, 70),
+            SAMBA_SHAPE(1100, 3), SAMBA_SHAPE(3, 40, 5), SAMBA_SHAPE(4, 3, 100) };
     samba_shape x = shapes[c->round], y = samba_scalar_shape();
     int32_t mask = pick(c, 1, 1, 2, 1, 5, 3);
     int64_t n = samba_count(&x);
@@ -455,20 +478,37 @@ static void try_reduction(call *c, void (*reference)(double *y, int64_t n_out, c
     attribute(c, mask);
     attribute(c, false);
     run(c);
-    expect(c, 0, want, n_out, exact ? EXACT : SUM_ERROR, exact ? EXACT : SUM_ERROR * (double)(n / n_out) / 16);
+    expect(c, 0, want, n_out, exact ? EXACT : SUM_ERROR,
+           exact ? EXACT : SUM_ERROR * (double)(n / n_out) / 16);
 }
 
-static void try_sum(call *c) { try_reduction(c, ref_sum, false); }
-static void try_mean(call *c) { try_reduction(c, ref_mean, false); }
-static void try_max(call *c) { try_reduction(c, ref_max_of, true); }
-static void try_square_sum(call *c) { try_reduction(c, ref_square_sum, false); }
+static void try_sum(call *c)
+{
+    try_reduction(c, ref_sum, false);
+}
+
+static void try_mean(call *c)
+{
+    try_reduction(c, ref_mean, false);
+}
+
+static void try_max(call *c)
+{
+    try_reduction(c, ref_max_of, true);
+}
+
+static void try_square_sum(call *c)
+{
+    try_reduction(c, ref_square_sum, false);
+}
 
 static void try_argmax(call *c)
 {
     int outer = 3, n = pick(c, 1, 4, 33, 64, 100, 7), inner = pick(c, 1, 1, 5, 1, 2, 40);
     float *x = numbers(c, outer * n * inner, -1, 1);
     double *want = doubles(c, outer * inner);
-    for (int i = 0; i < outer * n * inner; i += 3) x[i] = 0.5f; // ties
+    for (int i = 0; i < outer * n * inner; i += 3)
+        x[i] = 0.5f; // ties
     if (c->round == 3) x[17] = NAN;
     for (int i = 0; i < outer * inner; i++)
         want[i] = (double)ref_argmax(x + i / inner * n * inner + i % inner, n, inner);
@@ -484,13 +524,17 @@ static void try_argmax(call *c)
 // A batch of two a's with as many b's, or with one for both.
 static void product(call *c, bool accumulate)
 {
-    int M = pick(c, 1, 3, 17, 64, 5, 70), N = pick(c, 1, 5, 33, 16, 100, 70), K = pick(c, 1, 4, 20, 300, 64, 70);
+    int M = pick(c, 1, 3, 17, 64, 5, 70), N = pick(c, 1, 5, 33, 16, 100, 70),
+        K = pick(c, 1, 4, 20, 300, 64, 70);
     bool ta = c->round % 2, tb = c->round / 2 % 2, one = c->round % 3 == 0;
-    float *a = numbers(c, 2 * M * K, -1, 1), *b = numbers(c, 2 * K * N, -1, 1), *sum = numbers(c, 2 * M * N, -1, 1);
+    float *a = numbers(c, 2 * M * K, -1, 1), *b = numbers(c, 2 * K * N, -1, 1),
+          *sum = numbers(c, 2 * M * N, -1, 1);
     double *want = doubles(c, 2 * M * N);
-    for (int i = 0; i < 2 * M * N; i++) want[i] = (double)sum[i];
+    for (int i = 0; i < 2 * M * N; i++)
+        want[i] = (double)sum[i];
     for (int i = 0; i < 2; i++)
-        ref_matmul(want + i * M * N, a + i * M * K, ta, b + (one ? 0 : i * K * N), tb, M, N, K, accumulate);
+        ref_matmul(want + i * M * N, a + i * M * K, ta, b + (one ? 0 : i * K * N), tb, M, N, K,
+                   accumulate);
     give_f32(c, ta ? SAMBA_SHAPE(2, K, M) : SAMBA_SHAPE(2, M, K), a);
     samba_shape many = tb ? SAMBA_SHAPE(2, N, K) : SAMBA_SHAPE(2, K, N);
     give_f32(c, one ? SAMBA_SHAPE(many.dim[1], many.dim[2]) : many, b);
@@ -501,12 +545,20 @@ static void product(call *c, bool accumulate)
     expect(c, 0, want, 2 * M * N, EXACT, EXACT);
 }
 
-static void try_matmul(call *c) { product(c, false); }
-static void try_matmul_accumulate(call *c) { product(c, true); }
+static void try_matmul(call *c)
+{
+    product(c, false);
+}
+
+static void try_matmul_accumulate(call *c)
+{
+    product(c, true);
+}
 
 static void try_affine(call *c)
 {
-    int T = pick(c, 1, 3, 17, 64, 5, 70), C = pick(c, 1, 5, 33, 300, 64, 70), N = pick(c, 1, 7, 20, 48, 100, 70);
+    int T = pick(c, 1, 3, 17, 64, 5, 70), C = pick(c, 1, 5, 33, 300, 64, 70),
+        N = pick(c, 1, 7, 20, 48, 100, 70);
     float *x = numbers(c, T * C, -1, 1), *w = numbers(c, N * C, -1, 1);
     float *b = c->round % 2 ? numbers(c, N, -1, 1) : NULL;
     double *want = doubles(c, T * N);
@@ -526,9 +578,11 @@ static void give_packed(call *c, float *w, int N, int K)
     int panels = (N + 31) / 32, steps = type == SAMBA_U8 ? K / 2 : K;
     uint16_t *scale = (uint16_t *)room(c, panels * K, sizeof *scale);
     uint8_t *packed = (uint8_t *)numbers(c, panels * K * 32, -1, 1);
-    for (int i = 0; i < panels * K; i++) scale[i] = (uint16_t)(0x3C00 + draw(128)); // about 1/100
+    for (int i = 0; i < panels * K; i++)
+        scale[i] = (uint16_t)(0x3C00 + draw(128)); // about 1/100
     if (type != SAMBA_F32)
-        for (int i = 0; i < panels * steps * 32; i++) packed[i] = (uint8_t)draw(256);
+        for (int i = 0; i < panels * steps * 32; i++)
+            packed[i] = (uint8_t)draw(256);
     ref_unpack(w, packed, type, type == SAMBA_F32 ? NULL : scale, N, K);
     give(c, type, SAMBA_SHAPE(panels, steps, 32), packed);
     give(c, SAMBA_BF16, SAMBA_SHAPE(panels, K / 32, 32), type == SAMBA_F32 ? NULL : scale);
@@ -536,7 +590,8 @@ static void give_packed(call *c, float *w, int N, int K)
 
 static void try_affine_packed(call *c)
 {
-    int T = pick(c, 1, 3, 17, 64, 5, 2), K = pick(c, 32, 64, 32, 96, 320, 64), N = pick(c, 1, 40, 32, 48, 100, 70);
+    int T = pick(c, 1, 3, 17, 64, 5, 2), K = pick(c, 32, 64, 32, 96, 320, 64),
+        N = pick(c, 1, 40, 32, 48, 100, 70);
     float *x = numbers(c, T * K, -1, 1), *w = numbers(c, N * K, 0, 0), *b = numbers(c, N, -1, 1);
     double *want = doubles(c, T * N);
     give_f32(c, SAMBA_SHAPE(T, K), x);
@@ -552,8 +607,8 @@ static void try_affine_packed(call *c)
 
 static samba_shape a_box(const call *c) // four axes
 {
-    return SAMBA_SHAPE(pick(c, 1, 2, 3, 1, 4, 2), pick(c, 1, 3, 1, 5, 2, 7), pick(c, 2, 4, 5, 1, 3, 4),
-                       pick(c, 1, 5, 3, 40, 33, 8));
+    return SAMBA_SHAPE(pick(c, 1, 2, 3, 1, 4, 2), pick(c, 1, 3, 1, 5, 2, 7),
+                       pick(c, 2, 4, 5, 1, 3, 4), pick(c, 1, 5, 3, 40, 33, 8));
 }
 
 static void try_reshape(call *c)
@@ -562,7 +617,8 @@ static void try_reshape(call *c)
     int64_t n = samba_count(&x);
     float *data = numbers(c, n, -1, 1);
     double *want = doubles(c, n);
-    for (int64_t e = 0; e < n; e++) want[e] = (double)data[e];
+    for (int64_t e = 0; e < n; e++)
+        want[e] = (double)data[e];
     give_f32(c, x, data);
     attribute(c, x.dim[0] * x.dim[1]);
     attribute(c, x.dim[2] * x.dim[3]);
@@ -572,15 +628,17 @@ static void try_reshape(call *c)
 
 static void try_permute(call *c)
 {
-    const int32_t axes[ROUNDS][4] = { { 3, 2, 1, 0 }, { 0, 2, 1, 3 }, { 1, 0, 3, 2 }, { 2, 3, 0, 1 },
-                                      { 0, 1, 3, 2 }, { 3, 0, 1, 2 } };
+    const int32_t axes[ROUNDS][4] = { { 3, 2, 1, 0 }, { 0, 2, 1, 3 }, { 1, 0, 3, 2 },
+                                      { 2, 3, 0, 1 }, { 0, 1, 3, 2 }, { 3, 0, 1, 2 } };
     samba_shape x = a_box(c);
     int64_t n = samba_count(&x);
     float *data = numbers(c, n, -1, 1);
     double *want = doubles(c, n);
-    for (int64_t e = 0; e < n; e++) want[e] = (double)data[ref_permuted_at(&x, axes[c->round], e)];
+    for (int64_t e = 0; e < n; e++)
+        want[e] = (double)data[ref_permuted_at(&x, axes[c->round], e)];
     give_f32(c, x, data);
-    for (int i = 0; i < 4; i++) attribute(c, axes[c->round][i]);
+    for (int i = 0; i < 4; i++)
+        attribute(c, axes[c->round][i]);
     run(c);
     expect(c, 0, want, n, EXACT, EXACT);
 }
@@ -599,7 +657,8 @@ static void try_slice(call *c)
         n *= (end - begin - 1) / step + 1;
     }
     double *want = doubles(c, n);
-    for (int64_t e = 0; e < n; e++) want[e] = (double)data[ref_sliced_at(&x, c->attr, e)];
+    for (int64_t e = 0; e < n; e++)
+        want[e] = (double)data[ref_sliced_at(&x, c->attr, e)];
     run(c);
     expect(c, 0, want, n, EXACT, EXACT);
 }
@@ -633,11 +692,13 @@ static void try_cat(call *c)
     samba_shape a = a_box(c), b = a;
     b.dim[1] = a.dim[1] + 2;
     float *x = numbers(c, samba_count(&a), -1, 1), *y = numbers(c, samba_count(&b), -1, 1);
-    int64_t n = samba_count(&a) + samba_count(&b), of_a = samba_count(&a) / a.dim[0], row = n / a.dim[0];
+    int64_t n = samba_count(&a) + samba_count(&b), of_a = samba_count(&a) / a.dim[0],
+            row = n / a.dim[0];
     double *want = doubles(c, n);
     for (int64_t e = 0; e < n; e++) {
         int64_t at = e % row;
-        want[e] = (double)(at < of_a ? x[e / row * of_a + at] : y[e / row * (row - of_a) + at - of_a]);
+        want[e]
+            = (double)(at < of_a ? x[e / row * of_a + at] : y[e / row * (row - of_a) + at - of_a]);
     }
     give_f32(c, a, x);
     give_f32(c, b, y);
@@ -653,9 +714,11 @@ static void try_expand(call *c)
     x.dim[(c->round + 2) % 4] = 1;
     float *data = numbers(c, samba_count(&x), -1, 1);
     double *want = doubles(c, samba_count(&y));
-    for (int64_t e = 0; e < samba_count(&y); e++) want[e] = (double)data[ref_broadcast_at(&x, &y, e)];
+    for (int64_t e = 0; e < samba_count(&y); e++)
+        want[e] = (double)data[ref_broadcast_at(&x, &y, e)];
     give_f32(c, x, data);
-    for (int i = 0; i < 4; i++) attribute(c, y.dim[i]);
+    for (int i = 0; i < 4; i++)
+        attribute(c, y.dim[i]);
     run(c);
     expect(c, 0, want, samba_count(&y), EXACT, EXACT);
 }
@@ -674,29 +737,41 @@ static void gathering(call *c, bool backward)
     double *want = doubles(c, backward ? n : m);
     for (int64_t e = 0; e < m; e++) {
         int64_t at = ref_gathered_at(&x, &y, axis, index, e);
-        if (backward) want[at] = (double)((float)want[at] + data[e]);
-        else want[e] = (double)data[at];
+        if (backward)
+            want[at] = (double)((float)want[at] + data[e]);
+        else
+            want[e] = (double)data[at];
     }
     give_f32(c, backward ? y : x, data);
     give_i32(c, y, index);
     attribute(c, axis);
-    for (int32_t i = 0; backward && i < 4; i++) attribute(c, x.dim[i]);
+    for (int32_t i = 0; backward && i < 4; i++)
+        attribute(c, x.dim[i]);
     run(c);
     expect(c, 0, want, backward ? n : m, EXACT, EXACT);
 }
 
-static void try_gather(call *c) { gathering(c, false); }
-static void try_gather_backward(call *c) { gathering(c, true); }
+static void try_gather(call *c)
+{
+    gathering(c, false);
+}
+
+static void try_gather_backward(call *c)
+{
+    gathering(c, true);
+}
 
 // Row t of x (B,T,D) goes to row[t] of the cache (B,S,D), -1 nowhere.
 static void try_write_rows(call *c)
 {
-    int B = pick(c, 1, 2, 3, 1, 4, 2), S = 9, T = pick(c, 1, 3, 4, 9, 2, 1), D = pick(c, 1, 4, 33, 5, 8, 64);
+    int B = pick(c, 1, 2, 3, 1, 4, 2), S = 9, T = pick(c, 1, 3, 4, 9, 2, 1),
+        D = pick(c, 1, 4, 33, 5, 8, 64);
     float *cache = numbers(c, B * S * D, -1, 1), *x = numbers(c, B * T * D, -1, 1);
     int32_t *row = indices(c, T, S);
     double *want = doubles(c, B * S * D);
     if (T > 1) row[1] = -1;
-    for (int i = 0; i < B * S * D; i++) want[i] = (double)cache[i];
+    for (int i = 0; i < B * S * D; i++)
+        want[i] = (double)cache[i];
     for (int i = 0; i < B * T * D; i++) { // a later row overwrites an earlier one
         int b = i / D / T, t = i / D % T;
         if (row[t] >= 0) want[(b * S + row[t]) * D + i % D] = (double)x[i];
@@ -710,7 +785,8 @@ static void try_write_rows(call *c)
 
 static void try_lookup(call *c)
 {
-    int T = pick(c, 1, 5, 100, 64, 7, 3), V = pick(c, 1, 9, 20, 300, 70, 4), C = pick(c, 1, 7, 64, 33, 130, 16);
+    int T = pick(c, 1, 5, 100, 64, 7, 3), V = pick(c, 1, 9, 20, 300, 70, 4),
+        C = pick(c, 1, 7, 64, 33, 130, 16);
     int32_t *id = indices(c, T, V);
     float *w = numbers(c, V * C, -1, 1);
     double *want = doubles(c, T * C);
@@ -723,7 +799,8 @@ static void try_lookup(call *c)
 
 static void try_lookup_packed(call *c)
 {
-    int T = pick(c, 1, 5, 100, 64, 7, 3), V = pick(c, 1, 9, 20, 300, 70, 4), C = pick(c, 32, 64, 32, 96, 320, 64);
+    int T = pick(c, 1, 5, 100, 64, 7, 3), V = pick(c, 1, 9, 20, 300, 70, 4),
+        C = pick(c, 32, 64, 32, 96, 320, 64);
     int32_t *id = indices(c, T, V);
     float *w = numbers(c, V * C, 0, 0);
     double *want = doubles(c, T * C);
@@ -738,11 +815,13 @@ static void try_lookup_packed(call *c)
 
 static void lookup_gradient(call *c, bool accumulate)
 {
-    int T = pick(c, 1, 5, 100, 64, 7, 300), V = pick(c, 1, 9, 20, 300, 70, 4), C = pick(c, 1, 7, 64, 33, 130, 16);
+    int T = pick(c, 1, 5, 100, 64, 7, 300), V = pick(c, 1, 9, 20, 300, 70, 4),
+        C = pick(c, 1, 7, 64, 33, 130, 16);
     int32_t *id = indices(c, T, V);
     float *dy = numbers(c, T * C, -1, 1), *sum = numbers(c, V * C, -1, 1);
     double *want = doubles(c, V * C);
-    for (int i = 0; accumulate && i < V * C; i++) want[i] = (double)sum[i];
+    for (int i = 0; accumulate && i < V * C; i++)
+        want[i] = (double)sum[i];
     ref_lookup_backward(want, id, dy, V, T, C);
     give_f32(c, SAMBA_SHAPE(T, C), dy);
     give_i32(c, SAMBA_SHAPE(T), id);
@@ -752,8 +831,15 @@ static void lookup_gradient(call *c, bool accumulate)
     expect(c, 0, want, V * C, EXACT, EXACT);
 }
 
-static void try_lookup_backward(call *c) { lookup_gradient(c, false); }
-static void try_lookup_accumulate(call *c) { lookup_gradient(c, true); }
+static void try_lookup_backward(call *c)
+{
+    lookup_gradient(c, false);
+}
+
+static void try_lookup_accumulate(call *c)
+{
+    lookup_gradient(c, true);
+}
 
 // ---- Convolution and pooling ----
 
@@ -783,20 +869,31 @@ static ref_conv a_conv(const call *c)
     g.dilation[1] = of_three("dilation across", 1, 1, 2, 3);
     g.H = of_three("rows", 9, 1, 7, 10); // 1: one dimension, if the kernel fits
     g.W = of_three("columns", 11, 10, 11, 37);
-    while (g.H + 2 * g.padding[0] <= g.dilation[0] * (g.KH - 1)) g.H++;
+    while (g.H + 2 * g.padding[0] <= g.dilation[0] * (g.KH - 1))
+        g.H++;
     return g;
 }
 
 static void conv_attributes(call *c, const ref_conv *g)
 {
-    for (int i = 0; i < 2; i++) attribute(c, g->stride[i]);
-    for (int i = 0; i < 2; i++) attribute(c, g->padding[i]);
-    for (int i = 0; i < 2; i++) attribute(c, g->dilation[i]);
+    for (int i = 0; i < 2; i++)
+        attribute(c, g->stride[i]);
+    for (int i = 0; i < 2; i++)
+        attribute(c, g->padding[i]);
+    for (int i = 0; i < 2; i++)
+        attribute(c, g->dilation[i]);
     attribute(c, g->groups);
 }
 
-static samba_shape conv_x(const ref_conv *g) { return SAMBA_SHAPE(g->N, g->C, g->H, g->W); }
-static samba_shape conv_w(const ref_conv *g) { return SAMBA_SHAPE(g->O, g->C / g->groups, g->KH, g->KW); }
+static samba_shape conv_x(const ref_conv *g)
+{
+    return SAMBA_SHAPE(g->N, g->C, g->H, g->W);
+}
+
+static samba_shape conv_w(const ref_conv *g)
+{
+    return SAMBA_SHAPE(g->O, g->C / g->groups, g->KH, g->KW);
+}
 
 static samba_shape conv_y(const ref_conv *g)
 {
@@ -813,7 +910,8 @@ static void try_convolution(call *c)
     float *b = c->round % 2 ? numbers(c, g.O, -1, 1) : NULL;
     ref_conv_operands p = { doubles(c, n), x, w, NULL };
     ref_conv_each(&g, ref_conv_y, &p);
-    for (int64_t i = 0; b && i < n; i++) p.sum[i] = (double)((float)p.sum[i] + b[i / plane % g.O]);
+    for (int64_t i = 0; b && i < n; i++)
+        p.sum[i] = (double)((float)p.sum[i] + b[i / plane % g.O]);
     give_f32(c, xs, x);
     give_f32(c, ws, w);
     give_f32(c, SAMBA_SHAPE(g.O), b);
@@ -854,7 +952,8 @@ static void try_convolution_backward_weight(call *c)
     expect(c, 0, p.sum, samba_count(&ws), SUM_ERROR, SUM_ERROR * 10);
 }
 
-// Windows that overlap, that do not, that reach into padding; squares of 2; adaptive ones in rounds 4, 5.
+// Windows that overlap, that do not, that reach into padding; squares of 2; adaptive ones in rounds
+// 4, 5.
 static ref_pool a_pool(call *c, bool adapts)
 {
     const ref_pool pools[ROUNDS] = {
@@ -895,9 +994,12 @@ static void pool_attributes(call *c, const ref_pool *g, bool avg)
         attribute(c, g->OW);
         return;
     }
-    for (int i = 0; i < 2; i++) attribute(c, g->kernel[i]);
-    for (int i = 0; i < 2; i++) attribute(c, g->stride[i]);
-    for (int i = 0; i < 2; i++) attribute(c, g->padding[i]);
+    for (int i = 0; i < 2; i++)
+        attribute(c, g->kernel[i]);
+    for (int i = 0; i < 2; i++)
+        attribute(c, g->stride[i]);
+    for (int i = 0; i < 2; i++)
+        attribute(c, g->padding[i]);
     attribute(c, g->ceil_mode);
     if (avg) attribute(c, g->exclude_padding);
 }
@@ -919,7 +1021,8 @@ static void try_max_pool2d_backward(call *c)
 {
     ref_pool g = a_pool(c, false);
     float *x = numbers(c, g.P * g.H * g.W, -1, 1), *dy = numbers(c, g.P * g.OH * g.OW, -1, 1);
-    for (int i = 0; i < g.P * g.H * g.W; i += 3) x[i] = 0.75f; // ties
+    for (int i = 0; i < g.P * g.H * g.W; i += 3)
+        x[i] = 0.75f; // ties
     double *want = doubles(c, g.P * g.H * g.W);
     ref_max_pool(&g, x, NULL, dy, want);
     give_f32(c, SAMBA_SHAPE(g.P, g.H, g.W), x);
@@ -995,14 +1098,30 @@ static void norm_backward(call *c, bool centered)
     if (centered) expect(c, 2, db, C, SUM_ERROR, SUM_ERROR * 10);
 }
 
-static void try_layer_norm(call *c) { norm(c, true); }
-static void try_rms_norm(call *c) { norm(c, false); }
-static void try_layer_norm_backward(call *c) { norm_backward(c, true); }
-static void try_rms_norm_backward(call *c) { norm_backward(c, false); }
+static void try_layer_norm(call *c)
+{
+    norm(c, true);
+}
+
+static void try_rms_norm(call *c)
+{
+    norm(c, false);
+}
+
+static void try_layer_norm_backward(call *c)
+{
+    norm_backward(c, true);
+}
+
+static void try_rms_norm_backward(call *c)
+{
+    norm_backward(c, false);
+}
 
 static void try_batch_norm(call *c)
 {
-    int N = pick(c, 2, 3, 4, 9, 2, 5), C = pick(c, 1, 3, 5, 2, 7, 4), L = pick(c, 2, 7, 33, 64, 100, 1);
+    int N = pick(c, 2, 3, 4, 9, 2, 5), C = pick(c, 1, 3, 5, 2, 7, 4),
+        L = pick(c, 2, 7, 33, 64, 100, 1);
     float *x = numbers(c, N * C * L, 1, 5), *w = numbers(c, C, -1, 1), *b = numbers(c, C, -1, 1);
     float *mean = numbers(c, C, -1, 1), *var = numbers(c, C, 0.5, 2);
     double *y = doubles(c, N * C * L), *new_mean = doubles(c, C), *new_var = doubles(c, C);
@@ -1026,14 +1145,17 @@ static void try_batch_norm(call *c)
 
 static void try_batch_norm_backward(call *c)
 {
-    int N = pick(c, 3, 3, 4, 9, 2, 5), C = pick(c, 1, 3, 5, 2, 7, 4), L = pick(c, 2, 7, 33, 64, 100, 1);
-    float *dy = numbers(c, N * C * L, -1, 1), *x = numbers(c, N * C * L, 1, 5), *w = numbers(c, C, -1, 1);
+    int N = pick(c, 3, 3, 4, 9, 2, 5), C = pick(c, 1, 3, 5, 2, 7, 4),
+        L = pick(c, 2, 7, 33, 64, 100, 1);
+    float *dy = numbers(c, N * C * L, -1, 1), *x = numbers(c, N * C * L, 1, 5),
+          *w = numbers(c, C, -1, 1);
     double *dx = doubles(c, N * C * L), *dw = doubles(c, C), *db = doubles(c, C);
     ref_batch_norm_backward(dx, dw, db, dy, x, w, N, C, L, 1e-5);
     give_f32(c, SAMBA_SHAPE(N, C, L), dy);
     give_f32(c, SAMBA_SHAPE(N, C, L), x);
     give_f32(c, SAMBA_SHAPE(C), w);
-    give_f32(c, SAMBA_SHAPE(C), numbers(c, C, -1, 1)); // running values, which training does not read
+    give_f32(c, SAMBA_SHAPE(C),
+             numbers(c, C, -1, 1)); // running values, which training does not read
     give_f32(c, SAMBA_SHAPE(C), numbers(c, C, 0.5, 2));
     attribute(c, samba_float_attr(1e-5f));
     run(c);
@@ -1071,10 +1193,25 @@ static void softmax_backward(call *c, bool logs)
     expect(c, 0, want, T * C, SUM_ERROR, SUM_ERROR * 10);
 }
 
-static void try_softmax(call *c) { softmax(c, false); }
-static void try_log_softmax(call *c) { softmax(c, true); }
-static void try_softmax_backward(call *c) { softmax_backward(c, false); }
-static void try_log_softmax_backward(call *c) { softmax_backward(c, true); }
+static void try_softmax(call *c)
+{
+    softmax(c, false);
+}
+
+static void try_log_softmax(call *c)
+{
+    softmax(c, true);
+}
+
+static void try_softmax_backward(call *c)
+{
+    softmax_backward(c, false);
+}
+
+static void try_log_softmax_backward(call *c)
+{
+    softmax_backward(c, true);
+}
 
 // Labels (T) of rows of C; every third is to be ignored, but for the first rounds. The attributes.
 typedef struct loss_case {
@@ -1093,7 +1230,8 @@ static loss_case a_loss(call *c, bool logits)
     l.ignore = ignores ? 2 : -100;
     l.label = indices(c, l.T, l.C);
     if (l.T == 1) l.label[0] = 0; // not to be ignored
-    for (int t = 1; t < l.T; t += 3) l.label[t] = ignores ? 2 : 0;
+    for (int t = 1; t < l.T; t += 3)
+        l.label[t] = ignores ? 2 : 0;
     l.reduction = (samba_reduction)of_three("reduction", c->round % 3, 0, 1, 2);
     l.smoothing = logits && either("label_smoothing", c->round % 2) ? 0.25 : 0;
     attribute(c, (int32_t)l.reduction);
@@ -1107,7 +1245,8 @@ static void loss(call *c, bool logits)
     loss_case l = a_loss(c, logits);
     float *x = numbers(c, l.T * l.C, -5, 5);
     double *logp = doubles(c, l.T * l.C), *row = doubles(c, l.T), *want = doubles(c, l.T);
-    for (int i = 0; i < l.T * l.C; i++) logp[i] = (double)x[i];
+    for (int i = 0; i < l.T * l.C; i++)
+        logp[i] = (double)x[i];
     if (logits) ref_softmax_rows(logp, x, l.T, l.C, true);
     ref_losses(row, logp, l.label, l.T, l.C, l.ignore, l.smoothing);
     ref_reduce_losses(want, row, l.label, l.T, l.ignore, l.reduction);
@@ -1125,7 +1264,8 @@ static void loss_backward(call *c, bool logits)
     float *x = numbers(c, l.T * l.C, -5, 5), *dloss = numbers(c, none ? l.T : 1, 0.5, 2);
     double *p = doubles(c, l.T * l.C), *of_row = doubles(c, l.T), *want = doubles(c, l.T * l.C);
     for (int t = 0; t < l.T; t++)
-        of_row[t] = (double)dloss[none ? t : 0] * ref_loss_share(l.label, l.T, l.ignore, l.reduction);
+        of_row[t]
+            = (double)dloss[none ? t : 0] * ref_loss_share(l.label, l.T, l.ignore, l.reduction);
     ref_softmax_rows(p, x, l.T, l.C, false);
     ref_losses_backward(want, of_row, logits ? p : NULL, l.label, l.T, l.C, l.ignore, l.smoothing);
     give_f32(c, none ? SAMBA_SHAPE(l.T) : samba_scalar_shape(), dloss);
@@ -1136,12 +1276,28 @@ static void loss_backward(call *c, bool logits)
     expect(c, 0, want, l.T * l.C, SUM_ERROR, 4e-7);
 }
 
-static void try_cross_entropy(call *c) { loss(c, true); }
-static void try_nll(call *c) { loss(c, false); }
-static void try_cross_entropy_backward(call *c) { loss_backward(c, true); }
-static void try_nll_backward(call *c) { loss_backward(c, false); }
+static void try_cross_entropy(call *c)
+{
+    loss(c, true);
+}
 
-// ---- Attention: two heads; with a mask in odd rounds, causal in some, with dropout in the last two ----
+static void try_nll(call *c)
+{
+    loss(c, false);
+}
+
+static void try_cross_entropy_backward(call *c)
+{
+    loss_backward(c, true);
+}
+
+static void try_nll_backward(call *c)
+{
+    loss_backward(c, false);
+}
+
+// ---- Attention: two heads; with a mask in odd rounds, causal in some, with dropout in the last
+// two --
 
 typedef struct heads {
     ref_attention a; // of both heads: pointers to the first
@@ -1168,7 +1324,8 @@ static heads some_heads(call *c)
     if (masks) a->mask = numbers(c, a->T * a->S, -3, 3); // of both heads
     if (drops) {
         double *keep = doubles(c, 2 * a->T * a->S);
-        for (int64_t i = 0; i < 2 * a->T * a->S; i++) keep[i] = ref_keep(attention_key, 77, 5, 0.25f, i);
+        for (int64_t i = 0; i < 2 * a->T * a->S; i++)
+            keep[i] = ref_keep(attention_key, 77, 5, 0.25f, i);
         a->keep = keep;
     }
     h.p = doubles(c, 2 * a->T * a->S);
@@ -1232,7 +1389,8 @@ static void try_scaled_dot_product_attention(call *c)
 static float *as_floats(call *c, const double *x, int64_t n)
 {
     float *y = (float *)room(c, n, sizeof *y);
-    for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (float)x[i];
     return y;
 }
 
@@ -1247,8 +1405,8 @@ static void try_scaled_dot_product_attention_backward(call *c)
     compute_heads(&h);
     for (int i = 0; i < 2; i++) {
         ref_attention a = head_of(&h, i);
-        ref_attention_backward(&a, h.p + i * T * S, dy + i * T * E, dlse ? dlse + i * T : NULL, dq + i * T * D,
-                               dk + i * S * D, dv + i * S * E);
+        ref_attention_backward(&a, h.p + i * T * S, dy + i * T * E, dlse ? dlse + i * T : NULL,
+                               dq + i * T * D, dk + i * S * D, dv + i * S * E);
     }
     give_f32(c, SAMBA_SHAPE(2, T, E), dy);
     give_qkv(c, all);
@@ -1268,7 +1426,8 @@ static void try_scaled_dot_product_attention_backward(call *c)
 static double *as_doubles(call *c, const float *x, int64_t n)
 {
     double *y = doubles(c, n);
-    for (int64_t i = 0; i < n; i++) y[i] = (double)x[i];
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (double)x[i];
     return y;
 }
 
@@ -1276,8 +1435,10 @@ static double *as_doubles(call *c, const float *x, int64_t n)
 static void try_sgd(call *c)
 {
     int n = pick(c, 1, 7, 33, 130, 700, 64);
-    ref_sgd o = { 1 + c->round, (double)0.125f, (double)0.5f, (double)0.75f, (double)0.25f, 0.25, c->round % 2 == 0 };
-    float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1), *v = c->round == 1 ? NULL : numbers(c, n, -1, 1);
+    ref_sgd o = { 1 + c->round,  (double)0.125f, (double)0.5f,     (double)0.75f,
+                  (double)0.25f, 0.25,           c->round % 2 == 0 };
+    float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1),
+          *v = c->round == 1 ? NULL : numbers(c, n, -1, 1);
     if (o.nesterov) o.dampening = 0;
     if (c->round == 2) o.clip = 1;
     double *new_w = as_doubles(c, w, n), *new_v = v ? as_doubles(c, v, n) : NULL;
@@ -1300,9 +1461,11 @@ static void try_sgd(call *c)
 // What comes of a product and a step of SGD without momentum, one after the other.
 static void try_matmul_sgd(call *c)
 {
-    int M = pick(c, 1, 3, 17, 100, 5, 200), N = pick(c, 1, 5, 33, 16, 700, 70), K = pick(c, 1, 4, 20, 300, 1, 70);
+    int M = pick(c, 1, 3, 17, 100, 5, 200), N = pick(c, 1, 5, 33, 16, 700, 70),
+        K = pick(c, 1, 4, 20, 300, 1, 70);
     bool ta = c->round % 2, tb = c->round / 2 % 2;
-    float *w = numbers(c, M * N, -1, 1), *a = numbers(c, M * K, -1, 1), *b = numbers(c, K * N, -1, 1);
+    float *w = numbers(c, M * N, -1, 1), *a = numbers(c, M * K, -1, 1),
+          *b = numbers(c, K * N, -1, 1);
     double *want = doubles(c, M * N);
     ref_matmul(want, a, ta, b, tb, M, N, K, false);
     for (int i = 0; i < M * N; i++) {
@@ -1324,8 +1487,8 @@ static void try_matmul_sgd(call *c)
 static void try_adamw(call *c)
 {
     int n = pick(c, 1, 7, 33, 130, 700, 64);
-    ref_adamw o = { 1 + c->round * c->round, (double)0.01f, (double)0.125f, (double)0.9f, (double)0.999f,
-                    (double)1e-8f, (double)0.25f, c->round % 2 == 0 };
+    ref_adamw o = { 1 + c->round * c->round, (double)0.01f, (double)0.125f, (double)0.9f,
+                    (double)0.999f,          (double)1e-8f, (double)0.25f,  c->round % 2 == 0 };
     float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1);
     float *m = numbers(c, n, -0.1, 0.1), *v = numbers(c, n, 0.01, 0.1);
     double *new_w = as_doubles(c, w, n), *new_m = as_doubles(c, m, n), *new_v = as_doubles(c, v, n);
@@ -1363,7 +1526,8 @@ static void try_clip_factor(call *c)
 static int8_t *bytes(call *c, int64_t n)
 {
     int8_t *x = (int8_t *)room(c, n, sizeof *x);
-    for (int64_t i = 0; i < n; i++) x[i] = (int8_t)draw(256);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (int8_t)draw(256);
     return x;
 }
 
@@ -1380,7 +1544,8 @@ static const int32_t *a_target(call *c)
 
 static void target_attributes(call *c, const int32_t *to)
 {
-    for (int i = 0; i < 3; i++) attribute(c, to[i]);
+    for (int i = 0; i < 3; i++)
+        attribute(c, to[i]);
 }
 
 // Of sums of K products: y is spread over its 256 steps. One channel has the largest factor.
@@ -1402,7 +1567,7 @@ static int32_t *a_table(call *c, int channels, int K)
 static float *a_range(call *c)
 {
     float *range = numbers(c, 3, 0, 0);
-    if (c->round % 3 == 0) return range;        // the first batch
+    if (c->round % 3 == 0) return range; // the first batch
     range[0] = c->round % 3 == 1 ? -0.25f : 0;
     range[1] = 0.75f;
     range[2] = 7;
@@ -1420,7 +1585,8 @@ static void try_observe(call *c)
     attribute(c, samba_float_attr(momentum));
     run(c);
     ref_observe(range, x, n, (double)momentum);
-    for (int i = 0; i < 3; i++) want[i] = (double)range[i];
+    for (int i = 0; i < 3; i++)
+        want[i] = (double)range[i];
     expect(c, 0, want, 3, 1e-7, EXACT);
 }
 
@@ -1428,7 +1594,8 @@ static void try_observe(call *c)
 static void try_fake_quantize(call *c)
 {
     int n = pick(c, 1, 7, 4096, 4097, 9000, 33), zero;
-    float *x = numbers(c, n, c->round == 4 ? 0 : -0.5, c->round == 4 ? 0 : 1), *range = a_range(c), scale;
+    float *x = numbers(c, n, c->round == 4 ? 0 : -0.5, c->round == 4 ? 0 : 1), *range = a_range(c),
+          scale;
     double *want = doubles(c, n), *after = doubles(c, 3);
     give_f32(c, SAMBA_SHAPE(n), x);
     give_f32(c, SAMBA_SHAPE(3), range);
@@ -1438,8 +1605,10 @@ static void try_fake_quantize(call *c)
     run(c);
     if (!stays) ref_observe(range, x, n, 0);
     ref_grid(range[0], range[1], &scale, &zero);
-    for (int i = 0; i < n; i++) want[i] = ref_on_grid(x[i], scale, zero);
-    for (int i = 0; i < 3; i++) after[i] = (double)range[i];
+    for (int i = 0; i < n; i++)
+        want[i] = ref_on_grid(x[i], scale, zero);
+    for (int i = 0; i < 3; i++)
+        after[i] = (double)range[i];
     expect(c, 0, want, n, EXACT, EXACT);
     expect(c, 1, after, 3, EXACT, EXACT);
 }
@@ -1450,7 +1619,7 @@ static void try_fake_quantize_backward(call *c)
     float *x = numbers(c, n, -2, 2), *dy = numbers(c, n, -1, 1), range[3] = { -1, 0.5f, 1 }, scale;
     double *want = doubles(c, n);
     ref_grid(range[0], range[1], &scale, &zero);
-    x[0] = range[1];                            // an end of the range is in it
+    x[0] = range[1]; // an end of the range is in it
     for (int i = 0; i < n; i++) {
         double q = (double)(x[i] / scale) + zero;
         want[i] = q >= -128.5 && q <= 127.5 ? (double)dy[i] : 0;
@@ -1465,10 +1634,11 @@ static void try_fake_quantize_backward(call *c)
 
 static void try_fake_quantize_weight(call *c)
 {
-    int A = pick(c, 1, 1, 3, 2, 1, 4), M = pick(c, 1, 5, 3, 16, 40, 2), K = pick(c, 1, 9, 1, 33, 7, 5);
+    int A = pick(c, 1, 1, 3, 2, 1, 4), M = pick(c, 1, 5, 3, 16, 40, 2),
+        K = pick(c, 1, 9, 1, 33, 7, 5);
     float *w = numbers(c, A * M * K, -1, 1);
     double *want = doubles(c, A * M * K);
-    if (c->round == 1) memset(w, 0, sizeof *w * (size_t)K);     // a channel of zeros
+    if (c->round == 1) memset(w, 0, sizeof *w * (size_t)K); // a channel of zeros
     for (int i = 0; i < A * M * K; i++) {
         float most = 0;
         for (int k = 0; k < A * M * K; k++)
@@ -1488,8 +1658,10 @@ static void try_quantize(call *c)
     float *x = numbers(c, n, -1, 1), scale = (float)ldexp(1, -pick(c, 2, 6, 7, 8, 7, 9)) * 0.9f;
     double *want = doubles(c, n);
     const float special[6] = { INFINITY, -INFINITY, 1e38f, -1e-40f, 2.5f * scale, -0.5f * scale };
-    for (int i = 0; i < 6; i++) x[i] = special[i];
-    for (int i = 0; i < n; i++) want[i] = ref_quantize(x[i], scale, zero);
+    for (int i = 0; i < 6; i++)
+        x[i] = special[i];
+    for (int i = 0; i < n; i++)
+        want[i] = ref_quantize(x[i], scale, zero);
     give_f32(c, SAMBA_SHAPE(n), x);
     attribute(c, samba_float_attr(scale));
     attribute(c, zero);
@@ -1503,7 +1675,8 @@ static void try_dequantize(call *c)
     int n = pick(c, 1, 7, 4096, 4097, 9000, 33), zero = pick(c, 0, -128, 127, 5, -40, 100);
     int8_t *x = bytes(c, n);
     double *want = doubles(c, n);
-    for (int i = 0; i < n; i++) want[i] = ref_dequantize(x[i], 0.3f, zero);
+    for (int i = 0; i < n; i++)
+        want[i] = ref_dequantize(x[i], 0.3f, zero);
     give(c, SAMBA_I8, SAMBA_SHAPE(n), x);
     attribute(c, samba_float_attr(0.3f));
     attribute(c, zero);
@@ -1525,22 +1698,33 @@ static void try_sum_int8(call *c, int inputs)
         const int8_t in[2] = { x[0][i], x[1][i] };
         want[i] = ref_sum_int8(in, zero, factor, inputs, shift, to);
     }
-    for (int i = 0; i < inputs; i++) give(c, SAMBA_I8, SAMBA_SHAPE(n), x[i]);
-    for (int i = 0; i < inputs; i++) attribute(c, zero[i]);
-    for (int i = 0; i < inputs; i++) attribute(c, factor[i]);
+    for (int i = 0; i < inputs; i++)
+        give(c, SAMBA_I8, SAMBA_SHAPE(n), x[i]);
+    for (int i = 0; i < inputs; i++)
+        attribute(c, zero[i]);
+    for (int i = 0; i < inputs; i++)
+        attribute(c, factor[i]);
     attribute(c, shift);
     target_attributes(c, to);
     run(c);
     expect(c, 0, want, n, EXACT, EXACT);
 }
 
-static void try_requantize(call *c) { try_sum_int8(c, 1); }
-static void try_add_int8(call *c) { try_sum_int8(c, 2); }
+static void try_requantize(call *c)
+{
+    try_sum_int8(c, 1);
+}
+
+static void try_add_int8(call *c)
+{
+    try_sum_int8(c, 2);
+}
 
 // Round 5: as many products of the largest size as an int32 has room for.
 static void try_affine_int8(call *c)
 {
-    int T = pick(c, 1, 3, 17, 64, 5, 2), K = pick(c, 1, 5, 33, 300, 64, 32768), N = pick(c, 1, 7, 32, 48, 100, 3);
+    int T = pick(c, 1, 3, 17, 64, 5, 2), K = pick(c, 1, 5, 33, 300, 64, 32768),
+        N = pick(c, 1, 7, 32, 48, 100, 3);
     int8_t *x = bytes(c, T * K), *w = bytes(c, N * K);
     if (c->round == 5) memset(x, -128, (size_t)(T * K));
     if (c->round == 5) memset(w, -128, (size_t)(N * K));
@@ -1579,31 +1763,39 @@ static void convolution_int8(call *c, ref_conv g)
 static ref_conv any_conv(void)
 {
     int groups = 1 + (int)draw(3);
-    ref_conv g = { .N = 1 + (int)draw(2), .C = groups * (1 + (int)draw(3)), .O = groups * (1 + (int)draw(11)),
-                   .H = 5 + (int)draw(5), .W = 5 + (int)draw(66), .KH = 1 + (int)draw(4), .KW = 1 + (int)draw(5),
+    ref_conv g = { .N = 1 + (int)draw(2),
+                   .C = groups * (1 + (int)draw(3)),
+                   .O = groups * (1 + (int)draw(11)),
+                   .H = 5 + (int)draw(5),
+                   .W = 5 + (int)draw(66),
+                   .KH = 1 + (int)draw(4),
+                   .KW = 1 + (int)draw(5),
                    .groups = groups };
     for (int i = 0; i < 2; i++) {
         g.stride[i] = 1 + (int)draw(3);
         g.dilation[i] = draw(4) ? 1 : 2;
         g.padding[i] = (int)draw(i ? 2 * (unsigned)g.KW : 4);
     }
-    while (g.H + 2 * g.padding[0] <= g.dilation[0] * (g.KH - 1)) g.H++;
-    while (g.W + 2 * g.padding[1] <= g.dilation[1] * (g.KW - 1)) g.W++;
+    while (g.H + 2 * g.padding[0] <= g.dilation[0] * (g.KH - 1))
+        g.H++;
+    while (g.W + 2 * g.padding[1] <= g.dilation[1] * (g.KW - 1))
+        g.W++;
     return g;
 }
 
 static void try_convolution_int8(call *c)
 {
     ref_conv g = a_conv(c);
-    if (c->round == 4) g.C = 80;                // more terms than are copied at a time
+    if (c->round == 4) g.C = 80; // more terms than are copied at a time
     convolution_int8(c, g);
     for (int i = 0; i < 30 && !test_bad; i++) {
         g = any_conv();
         convolution_int8(c, g);
         if (test_bad)
-            printf("    x (%d,%d,%d,%d), w (%d,%d,%d), groups %d, stride %d,%d, padding %d,%d, dilation %d,%d\n",
-                   g.N, g.C, g.H, g.W, g.O, g.KH, g.KW, g.groups, g.stride[0], g.stride[1],
-                   g.padding[0], g.padding[1], g.dilation[0], g.dilation[1]);
+            printf(
+                "    x (%d,%d,%d,%d), w (%d,%d,%d), groups %d, stride %d,%d, padding %d,%d, dilation %d,%d\n",
+                g.N, g.C, g.H, g.W, g.O, g.KH, g.KW, g.groups, g.stride[0], g.stride[1],
+                g.padding[0], g.padding[1], g.dilation[0], g.dilation[1]);
     }
 }
 
@@ -1621,28 +1813,86 @@ static void pool_int8(call *c, bool max)
     expect(c, 0, want, g.P * g.OH * g.OW, EXACT, EXACT);
 }
 
-static void try_max_pool2d_int8(call *c) { pool_int8(c, true); }
-static void try_avg_pool2d_int8(call *c) { pool_int8(c, false); }
+static void try_max_pool2d_int8(call *c)
+{
+    pool_int8(c, true);
+}
+
+static void try_avg_pool2d_int8(call *c)
+{
+    pool_int8(c, false);
+}
 
 // ---- All ops ----
 
 #define TRIALS(X) \
-    X(full) X(cast) X(dropout) X(count) X(zero) X(accumulate) X(write_rows) \
-    X(sum) X(mean) X(max) X(argmax) X(square_sum) \
-    X(matmul) X(affine) X(affine_packed) X(matmul_accumulate) \
-    X(reshape) X(permute) X(slice) X(pad) X(cat) X(expand) X(gather) X(gather_backward) \
-    X(sgd) X(adamw) X(clip_factor) X(matmul_sgd) \
-    X(convolution) X(convolution_backward_input) X(convolution_backward_weight) \
-    X(max_pool2d) X(max_pool2d_backward) X(avg_pool2d) X(avg_pool2d_backward) \
-    X(batch_norm) X(batch_norm_backward) X(softmax) X(softmax_backward) \
-    X(log_softmax) X(log_softmax_backward) X(layer_norm) X(layer_norm_backward) \
-    X(rms_norm) X(rms_norm_backward) \
-    X(cross_entropy) X(cross_entropy_backward) X(nll) X(nll_backward) \
-    X(lookup) X(lookup_packed) X(lookup_backward) X(lookup_accumulate) \
-    X(scaled_dot_product_attention) X(scaled_dot_product_attention_backward) \
-    X(observe) X(fake_quantize) X(fake_quantize_backward) X(fake_quantize_weight) \
-    X(quantize) X(dequantize) X(requantize) X(add_int8) \
-    X(affine_int8) X(convolution_int8) X(max_pool2d_int8) X(avg_pool2d_int8)
+    X(full) \
+    X(cast) \
+    X(dropout) \
+    X(count) \
+    X(zero) \
+    X(accumulate) \
+    X(write_rows) \
+    X(sum) \
+    X(mean) \
+    X(max) \
+    X(argmax) \
+    X(square_sum) \
+    X(matmul) \
+    X(affine) \
+    X(affine_packed) \
+    X(matmul_accumulate) \
+    X(reshape) \
+    X(permute) \
+    X(slice) \
+    X(pad) \
+    X(cat) \
+    X(expand) \
+    X(gather) \
+    X(gather_backward) \
+    X(sgd) \
+    X(adamw) \
+    X(clip_factor) \
+    X(matmul_sgd) \
+    X(convolution) \
+    X(convolution_backward_input) \
+    X(convolution_backward_weight) \
+    X(max_pool2d) \
+    X(max_pool2d_backward) \
+    X(avg_pool2d) \
+    X(avg_pool2d_backward) \
+    X(batch_norm) \
+    X(batch_norm_backward) \
+    X(softmax) \
+    X(softmax_backward) \
+    X(log_softmax) \
+    X(log_softmax_backward) \
+    X(layer_norm) \
+    X(layer_norm_backward) \
+    X(rms_norm) \
+    X(rms_norm_backward) \
+    X(cross_entropy) \
+    X(cross_entropy_backward) \
+    X(nll) \
+    X(nll_backward) \
+    X(lookup) \
+    X(lookup_packed) \
+    X(lookup_backward) \
+    X(lookup_accumulate) \
+    X(scaled_dot_product_attention) \
+    X(scaled_dot_product_attention_backward) \
+    X(observe) \
+    X(fake_quantize) \
+    X(fake_quantize_backward) \
+    X(fake_quantize_weight) \
+    X(quantize) \
+    X(dequantize) \
+    X(requantize) \
+    X(add_int8) \
+    X(affine_int8) \
+    X(convolution_int8) \
+    X(max_pool2d_int8) \
+    X(avg_pool2d_int8)
 
 typedef struct trial {
     const char *name;
@@ -1651,19 +1901,24 @@ typedef struct trial {
 
 #define TRIAL(name) { #name, try_##name },
 static const trial trials[] = { TRIALS(TRIAL) };
+
 enum { N_TRIALS = sizeof trials / sizeof *trials };
 
 // ---- Values that are not finite, and extreme ones: in each array of each op, at three places ----
 
 enum { N_ODD_VALUES = 9 };
+
 static float odd_value(int i)
 {
-    const float value[N_ODD_VALUES] = { NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 3e38f, -3e38f, 1e-40f, -0.0f };
+    const float value[N_ODD_VALUES]
+        = { NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 3e38f, -3e38f, 1e-40f, -0.0f };
     return value[i];
 }
 
-// What differs from the definition on purpose; samba.h says so where it is computed. Such a number is NaN:
-//   adamw            of a state of infinity, which would stop the weight for good; of a weight that is NaN
+// What differs from the definition on purpose; samba.h says so where it is computed. Such a number
+// is NaN:
+//   adamw            of a state of infinity, which would stop the weight for good; of a weight that
+//   is NaN
 //                    or infinite, also in its state
 //   convolution      of an infinite weight times the zeros beside x
 //   attention        of keys that a mask hides in blocks that others see: 0 times NaN
@@ -1697,27 +1952,31 @@ static void try_op(const char *name, int round, bool portable)
     c.round = round;
     CHECK(c.s);
     samba_set_tracing(c.s, false);
-    if (plain) try_elementwise(&c, plain);
-    else if (own) own->run(&c);
+    if (plain)
+        try_elementwise(&c, plain);
+    else if (own)
+        own->run(&c);
     samba_close(c.s);
-    for (int i = 0; i < c.n_blocks; i++) free(c.block[i]);
+    for (int i = 0; i < c.n_blocks; i++)
+        free(c.block[i]);
 }
 
 static void plant(const char *name, int round, bool portable)
 {
     int bad = test_bad;
-    n_drawn = 0;                        // the same numbers for all kernels
+    n_drawn = 0; // the same numbers for all kernels
     planted.n_arrays = 0;
     planted.hash = 0;
     try_op(name, round, portable);
     if (bad == test_bad) return;
     const char *const places[N_PLACES] = { "first", "in the middle", "last" };
-    printf("    with %g %s in array %d of its numbers, with the %s kernels\n", (double)planted.value,
-           places[planted.where], planted.array, portable ? "portable" : "fast");
+    printf("    with %g %s in array %d of its numbers, with the %s kernels\n",
+           (double)planted.value, places[planted.where], planted.array,
+           portable ? "portable" : "fast");
 }
 
-// Rows with a rest for every width of vectors; with the kernels of this processor and the portable ones,
-// which have the same bits.
+// Rows with a rest for every width of vectors; with the kernels of this processor and the portable
+// ones, which have the same bits.
 static void plant_everywhere(const char *name)
 {
     planted.on = true;
@@ -1727,21 +1986,24 @@ static void plant_everywhere(const char *name)
             for (int k = 0; k < N_ODD_VALUES * N_PLACES && !test_bad; k++) {
                 planted.value = odd_value(k / N_PLACES);
                 planted.where = (place)(k % N_PLACES);
-                if (!strcmp(name, "quantize") && isnan(planted.value)) continue; // refused: see quantize.c
+                if (!strcmp(name, "quantize") && isnan(planted.value))
+                    continue; // refused: see quantize.c
                 plant(name, round, false);
                 n_arrays = planted.n_arrays;
                 uint64_t fast = planted.hash;
                 if (round == 1) plant(name, round, true);
                 if (fast == planted.hash) continue;
-                printf("%s has other bits with the portable kernels, round %d, %g at %d of array %d\n", name,
-                       round, (double)planted.value, (int)planted.where, planted.array);
+                printf(
+                    "%s has other bits with the portable kernels, round %d, %g at %d of array %d\n",
+                    name, round, (double)planted.value, (int)planted.where, planted.array);
                 test_bad++;
             }
     }
     planted.on = false;
 }
 
-// An op whose trial asks for attributes: all pairs, with the kernels of this processor. A failure tells them.
+// An op whose trial asks for attributes: all pairs, with the kernels of this processor. A failure
+// tells them.
 static void pair_attributes(const char *name)
 {
     memset(&pairs, 0, sizeof pairs);
@@ -1767,7 +2029,8 @@ int main(int argc, char **argv)
         }
         for (int round = 0; round < 2 * ROUNDS && !test_bad; round++) {
             try_op(name, round % ROUNDS, round >= ROUNDS);
-            if (test_bad) printf("    with the %s kernels\n", round >= ROUNDS ? "portable" : "fast");
+            if (test_bad)
+                printf("    with the %s kernels\n", round >= ROUNDS ? "portable" : "fast");
         }
         if (!test_bad) pair_attributes(name);
         if (!test_bad) plant_everywhere(name);

@@ -59,7 +59,8 @@ static void write_checkpoint(void)
 {
     net n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
     CHECK(samba_set(n.s, "drop__seed", 7));
-    for (int i = 0; i < 3; i++) CHECK(samba_run(n.s, 0));
+    for (int i = 0; i < 3; i++)
+        CHECK(samba_run(n.s, 0));
     CHECK(samba_save(n.s, stopped) && samba_close(n.s) == 0);
 }
 
@@ -75,11 +76,13 @@ static int32_t count_of(samba_session *s, const char *name)
 
 // ---- What is taken ------------------------------------------------------------------------------
 
-// Each kind by itself, and all sums of them: what was asked for is the file's, the rest the program's.
+// Each kind by itself, and all sums of them: what was asked for is the file's, the rest the
+// program's.
 static void test_kinds(void)
 {
     net file = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
-    CHECK(samba_restore_with(file.s, stopped, &(samba_restore_opts){ .kinds = SAMBA_KEPT_ALL }, NULL));
+    CHECK(samba_restore_with(file.s, stopped, &(samba_restore_opts){ .kinds = SAMBA_KEPT_ALL },
+                             NULL));
     for (unsigned kinds = 1; kinds <= SAMBA_KEPT_ALL; kinds++) {
         net n = compiled("head", 3, 0.3f, SAMBA_ADAMW, 0.5f);
         float weight = first_of(n.s, "body__weight");
@@ -95,7 +98,7 @@ static void test_kinds(void)
         CHECK(samba_get(n.s, "lr") == (double)(hyper ? 0.01f : 0.5f));
         CHECK(samba_get(n.s, "p") == (double)(hyper ? 0.1f : 0.3f));
         CHECK(samba_get(n.s, "drop__seed") == (hyper ? 7 : 0));
-        CHECK(!warned[0]);                  // it was said
+        CHECK(!warned[0]); // it was said
         CHECK(samba_run(n.s, 0) && samba_close(n.s) == 0);
     }
     net n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
@@ -109,11 +112,12 @@ static void test_what_is_replaced_is_told(void)
     net n = compiled("head", 3, 0.3f, SAMBA_ADAMW, 0.5f);
     CHECK(samba_restore(n.s, stopped));
     CHECK(strstr(warned, "lr 0.5 by 0.01") && strstr(warned, "drop__p 0.3 by 0.1"));
-    CHECK(strstr(warned, "drop__seed 0 by 7") && !strstr(warned, "beta") && !strstr(warned, "loss"));
+    CHECK(strstr(warned, "drop__seed 0 by 7") && !strstr(warned, "beta")
+          && !strstr(warned, "loss"));
     CHECK(strstr(warned, "SAMBA_KEPT keeps the program's"));
     CHECK(samba_get(n.s, "lr") == (double)0.01f);
     warned[0] = 0;
-    CHECK(samba_restore(n.s, stopped) && !warned[0]);          // they are the same now
+    CHECK(samba_restore(n.s, stopped) && !warned[0]); // they are the same now
     CHECK(samba_close(n.s) == 0);
     n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
     CHECK(samba_set(n.s, "drop__seed", 7) && samba_restore(n.s, stopped) && !warned[0]);
@@ -127,13 +131,14 @@ static void test_torn_state_is_told(void)
     net n = compiled("head", 3, 0.1f, SAMBA_SGD, 0.01f);
     CHECK(samba_run(n.s, 0) && samba_save(n.s, stopped) && samba_close(n.s) == 0);
     n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
-    CHECK(samba_restore(n.s, stopped) && strstr(warned, "step, but not what the optimizer keeps in"));
+    CHECK(samba_restore(n.s, stopped)
+          && strstr(warned, "step, but not what the optimizer keeps in"));
     CHECK(strstr(warned, "body__weight__exp_avg") && strstr(warned, "SAMBA_KEPT_BY_OPTIM"));
     CHECK(samba_close(n.s) == 0);
     n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
     CHECK(samba_restore_with(n.s, stopped, &(samba_restore_opts){ .kinds = own }, NULL));
     CHECK(!warned[0] && count_of(n.s, "step") == 0 && samba_close(n.s) == 0);
-    n = traced("head", 3, 0.1f);            // a file that infers has nothing of an optimizer
+    n = traced("head", 3, 0.1f); // a file that infers has nothing of an optimizer
     CHECK(samba_compile(n.s, &(samba_program){ .outputs = { n.logits }, .inference = true }));
     CHECK(samba_save(n.s, stopped) && samba_close(n.s) == 0);
     n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
@@ -141,7 +146,8 @@ static void test_torn_state_is_told(void)
     write_checkpoint();
 }
 
-// Of a layer with another name both halves are told, also where it is refused; of another shape, too.
+// Of a layer with another name both halves are told, also where it is refused; of another shape,
+// too.
 static void test_renamed_layer(void)
 {
     samba_restored found;
@@ -158,29 +164,36 @@ static void test_renamed_layer(void)
     CHECK(!samba_restore_with(n.s, stopped, &(samba_restore_opts){ .partial = true }, NULL));
     CHECK(said(n.s, "f32 (3,6) for head__weight, which is f32 (4,6) here"));
     CHECK(samba_close(n.s) == 0);
-    n = compiled("head", 4, 0.1f, SAMBA_ADAMW, 0.01f);         // a kind that is not asked for may differ
-    CHECK(samba_restore_with(n.s, stopped, &(samba_restore_opts){ .kinds = SAMBA_KEPT_BUFFERS }, NULL));
+    n = compiled("head", 4, 0.1f, SAMBA_ADAMW, 0.01f); // a kind that is not asked for may differ
+    CHECK(samba_restore_with(n.s, stopped, &(samba_restore_opts){ .kinds = SAMBA_KEPT_BUFFERS },
+                             NULL));
     CHECK(first_of(n.s, "norm__running_mean") != 0.0f && samba_close(n.s) == 0);
 }
 
 // Rates that no call would set are not taken from a file either.
 static void test_bad_rates_of_a_file(void)
 {
-    static const struct { const char *name; float value; bool loads; } bad[] = {
-        { "lr", -1.0f, false }, { "lr", NAN, false }, { "drop__p", 1.5f, false },
-        { "beta1", 1.0f, false }, { "lr", 0.0f, true }, { "drop__p", 1.0f, true } };
+    static const struct {
+        const char *name;
+        float value;
+        bool loads;
+    } bad[] = { { "lr", -1.0f, false },   { "lr", NAN, false }, { "drop__p", 1.5f, false },
+                { "beta1", 1.0f, false }, { "lr", 0.0f, true }, { "drop__p", 1.0f, true } };
+
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         net n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
         samba_tensor *t = samba_tensor_by_name(n.s, bad[i].name);
         memcpy(n.s->rt->data[t->symbol], &bad[i].value, 4);
         CHECK(samba_save(n.s, stopped) && samba_close(n.s) == 0);
         n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
-        CHECK(samba_restore(n.s, stopped) == bad[i].loads && (bad[i].loads || said(n.s, bad[i].name)));
+        CHECK(samba_restore(n.s, stopped) == bad[i].loads
+              && (bad[i].loads || said(n.s, bad[i].name)));
         CHECK(bad[i].loads || samba_get(n.s, "lr") == (double)0.01f);
         const samba_restore_opts own = { .kinds = SAMBA_KEPT };
         CHECK(samba_restore_with(n.s, stopped, &own, NULL) && samba_close(n.s) == 0);
         n = traced("head", 3, 0.1f);
-        CHECK(samba_load(n.s, stopped, NULL) == bad[i].loads && (bad[i].loads || said(n.s, bad[i].name)));
+        CHECK(samba_load(n.s, stopped, NULL) == bad[i].loads
+              && (bad[i].loads || said(n.s, bad[i].name)));
         CHECK(samba_close(n.s) == 0);
     }
     write_checkpoint();
@@ -196,9 +209,10 @@ static void test_compiled_again(void)
     samba_program p = program_of(&n, SAMBA_ADAMW, 0.01f);
     const char *const names[] = { "lr", "p", "drop__seed", "weight_decay", "beta1" };
     const double began[] = { (double)0.01f, (double)0.3f, 0, 0, (double)0.9f };
-    for (int how = 0; how < 3; how++) {     // set, restored, and for inference in between
+    for (int how = 0; how < 3; how++) { // set, restored, and for inference in between
         CHECK(samba_restore(n.s, stopped));
-        for (int i = 0; how != 1 && i < 5; i++) CHECK(samba_set(n.s, names[i], 0.25 * (i != 2)));
+        for (int i = 0; how != 1 && i < 5; i++)
+            CHECK(samba_set(n.s, names[i], 0.25 * (i != 2)));
         CHECK(samba_set(n.s, "loss__grad", 3));
         CHECK(samba_run(n.s, 0));
         float weight = first_of(n.s, "body__weight"), mean = first_of(n.s, "norm__running_mean");
@@ -206,8 +220,10 @@ static void test_compiled_again(void)
         if (how == 2) CHECK(samba_compile(n.s, &p));
         p.inference = false;
         CHECK(samba_compile(n.s, &p));
-        for (int i = 0; i < 5; i++) CHECK(samba_get(n.s, names[i]) == began[i]);
-        CHECK(first_of(n.s, "body__weight") == weight && first_of(n.s, "norm__running_mean") == mean);
+        for (int i = 0; i < 5; i++)
+            CHECK(samba_get(n.s, names[i]) == began[i]);
+        CHECK(first_of(n.s, "body__weight") == weight
+              && first_of(n.s, "norm__running_mean") == mean);
         CHECK(samba_get(n.s, "loss__grad") == 3);
     }
     p.optim.lr = 0.5f;

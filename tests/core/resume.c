@@ -3,6 +3,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/recipe.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdlib.h>
 
@@ -14,10 +15,14 @@ static char start_pef[PATH], other_pef[PATH], stopped[PATH], finished[PATH], res
 
 static void name_files(const char *program)
 {
-    const struct { char *path; const char *end; } files[] = {
-        { start_pef, "pef" }, { other_pef, "other.pef" }, { stopped, "stopped.ckpt" },
+    const struct {
+        char *path;
+        const char *end;
+    } files[] = {
+        { start_pef, "pef" },          { other_pef, "other.pef" },  { stopped, "stopped.ckpt" },
         { finished, "finished.ckpt" }, { resumed, "resumed.ckpt" },
     };
+
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         snprintf(files[i].path, PATH, "%.200s.%s", program, files[i].end);
 }
@@ -36,17 +41,11 @@ static void remove_files(void)
 // The hash of a file; 0 if it cannot be read.
 static uint64_t hash_file(const char *path)
 {
-    unsigned char bytes[4096];
-    uint64_t hash = recipe_hash_start;
-    size_t n, all = 0;
-    FILE *f = fopen(path, "rb");
-    if (!f) return 0;
-    while ((n = fread(bytes, 1, sizeof bytes, f)) > 0) {
-        hash = recipe_hash(hash, bytes, n);
-        all += n;
-    }
-    fclose(f);
-    return all ? hash : 0;
+    size_t size;
+    void *bytes = read_whole(path, &size);
+    uint64_t hash = size ? recipe_hash(recipe_hash_start, bytes, size) : 0;
+    free(bytes);
+    return hash;
 }
 
 // ---- The nets -----------------------------------------------------------------------------------
@@ -55,11 +54,15 @@ typedef struct net_case {
     const char *name;
     recipe_model model;
     samba_optim optim;
-    bool dropout;                           // after the ResFFN's first layer
+    bool dropout; // after the ResFFN's first layer
     int32_t microbatches;
 } net_case;
 
-typedef struct net { samba_session *s; recipe_net net; samba_program program; } net;
+typedef struct net {
+    samba_session *s;
+    recipe_net net;
+    samba_program program;
+} net;
 
 // x (B,F) -> (B,10), dropping out twice
 static samba_tensor *trace_dropout(samba_tensor *x, int32_t hidden)
@@ -112,7 +115,8 @@ static void spoil_weights(samba_session *s)
         samba_tensor *t = samba_tensor_by_name(s, names[i]);
         float *junk = (float *)malloc(samba_bytes(t));
         CHECK(junk != NULL);
-        for (size_t k = 0; junk && k < samba_bytes(t) / 4; k++) junk[k] = 123.0f;
+        for (size_t k = 0; junk && k < samba_bytes(t) / 4; k++)
+            junk[k] = 123.0f;
         if (junk) samba_write(t, junk);
         free(junk);
     }
@@ -122,14 +126,14 @@ static void spoil_weights(samba_session *s)
 
 // How a new session gets the program and its state.
 typedef enum how { COMPILE_RESTORE, LOAD_RESTORE, LOAD_CHECKPOINT, LOAD_UNTRACED, N_HOWS } how;
-static const char *const how_names[N_HOWS] = {
-    "compile, restore", "load, restore", "load the checkpoint", "restore without tracing"
-};
+
+static const char *const how_names[N_HOWS]
+    = { "compile, restore", "load, restore", "load the checkpoint", "restore without tracing" };
 
 static net reopen(const net_case *c, how way, int32_t threads)
 {
     net n;
-    if (way == LOAD_UNTRACED) {             // tensors are found by name
+    if (way == LOAD_UNTRACED) { // tensors are found by name
         memset(&n, 0, sizeof n);
         n.s = samba_open(&(samba_desc){ .threads = threads });
         samba_load(n.s, start_pef, NULL);
@@ -138,7 +142,10 @@ static net reopen(const net_case *c, how way, int32_t threads)
     } else {
         n = trace(c, threads, false);
     }
-    if (way == COMPILE_RESTORE) n.program.pef = other_pef, samba_compile(n.s, &n.program);
+    if (way == COMPILE_RESTORE) {
+        n.program.pef = other_pef;
+        samba_compile(n.s, &n.program);
+    }
     if (way == LOAD_RESTORE) samba_load(n.s, start_pef, &n.program);
     if (way == LOAD_CHECKPOINT) {
         samba_load(n.s, stopped, &n.program);
@@ -192,7 +199,7 @@ static void test_inference(const net_case *c)
     samba_compile(n.s, &n.program);
     samba_restore(n.s, finished);
     recipe_feed(&n.net, &c->model, batch);
-    samba_run(n.s, SAMBA_FWD);              // with dropout and the statistics of the batch
+    samba_run(n.s, SAMBA_FWD); // with dropout and the statistics of the batch
     CHECK(samba_bytes(n.net.logits) == size && size <= sizeof expected);
     samba_copy_out(n.net.logits, expected, samba_bytes(n.net.logits));
     samba_restore(n.s, finished);
@@ -202,11 +209,11 @@ static void test_inference(const net_case *c)
     CHECK(samba_run(i.s, SAMBA_FWD));
     bool same = memcmp(expected, samba_read(i.net.logits), size) == 0;
     CHECK(same == !(c->dropout || c->model.channels));
-    samba_run_with(n.s, &(samba_run_desc){ .types = { SAMBA_FWD }, .eval = true,
-                                               .running_stats = true });
+    samba_run_with(
+        n.s, &(samba_run_desc){ .types = { SAMBA_FWD }, .eval = true, .running_stats = true });
     samba_copy_out(n.net.logits, expected, samba_bytes(n.net.logits));
     CHECK(memcmp(expected, samba_read(i.net.logits), size) == 0);
-    samba_set_train(n.s, false);            // the other way to say both
+    samba_set_train(n.s, false); // the other way to say both
     samba_use_running_stats(n.s, true);
     samba_run(n.s, SAMBA_FWD);
     CHECK(memcmp(samba_read(n.net.logits), samba_read(i.net.logits), size) == 0);
@@ -223,8 +230,8 @@ static void test_evaluation(const net_case *c)
         run_steps(c, &n, step, step + 1);
         if (step % 4 != 0) continue;
         recipe_feed(&n.net, &c->model, STEPS + step);
-        samba_run_with(n.s, &(samba_run_desc){ .types = { SAMBA_FWD }, .eval = true,
-                                               .running_stats = true });
+        samba_run_with(
+            n.s, &(samba_run_desc){ .types = { SAMBA_FWD }, .eval = true, .running_stats = true });
     }
     CHECK(samba_save(n.s, resumed));
     CHECK(hash_file(resumed) == hash_file(finished));
@@ -260,10 +267,11 @@ static void test_net(const net_case *c)
 
 int main(int argc, char **argv)
 {
-    const samba_optim sgd = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f,
-                              .dampening = 0.1f, .weight_decay = 1e-3f };
-    const samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.002f, .weight_decay = 0.01f,
-                                .max_grad_norm = 1.0f };
+    const samba_optim sgd = {
+        .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f, .dampening = 0.1f, .weight_decay = 1e-3f
+    };
+    const samba_optim adamw
+        = { .kind = SAMBA_ADAMW, .lr = 0.002f, .weight_decay = 0.01f, .max_grad_norm = 1.0f };
     const net_case cases[] = {
         { "SGD with momentum", recipe_res_ffn(16, 64, 32), sgd, false, 0 },
         { "AdamW with dropout", recipe_res_ffn(16, 64, 32), adamw, true, 0 },
@@ -271,7 +279,8 @@ int main(int argc, char **argv)
         { "batch norm", recipe_conv_net(8, 16, 4), sgd, false, 0 },
     };
     name_files(argc > 0 ? argv[0] : "resume");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) test_net(&cases[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        test_net(&cases[i]);
     remove_files();
     return test_summary();
 }

@@ -2,6 +2,7 @@
 // trained state in two slots, with the power cut at every write, and ops of its own.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +10,11 @@
 
 enum { ROWS = 4, MOST = 1 << 16, SLOT = 1 << 13 };
 
-static union { uint64_t align; uint8_t bytes[MOST]; } pef, other_pef;
+static union {
+    uint64_t align;
+    uint8_t bytes[MOST];
+} pef, other_pef;
+
 static size_t pef_size, other_size;
 
 // 3 inputs, dropout, 5 classes; AdamW with clipping; gradients may add up over runs.
@@ -29,9 +34,7 @@ static size_t make_pef(uint8_t *bytes, unsigned seed, bool accumulate)
     p.optim.lr = 0.01f;
     CHECK(samba_compile(s, &p) && samba_save(s, path));
     samba_close(s);
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(bytes, 1, MOST, f) : 0;
-    if (f) fclose(f);
+    size_t n = read_into(path, bytes, MOST);
     remove(path);
     return n;
 }
@@ -40,8 +43,10 @@ static void fill_inputs(samba_runtime *rt)
 {
     float *x = (float *)samba_runtime_data(rt, "x");
     int32_t *label = (int32_t *)samba_runtime_data(rt, "label");
-    for (int i = 0; i < ROWS * 3; i++) x[i] = (float)(i * 7 % 11) / 8 - 0.5f;
-    for (int i = 0; i < ROWS; i++) label[i] = i;
+    for (int i = 0; i < ROWS * 3; i++)
+        x[i] = (float)(i * 7 % 11) / 8 - 0.5f;
+    for (int i = 0; i < ROWS; i++)
+        label[i] = i;
 }
 
 static samba_runtime *open_runtime(void **memory)
@@ -83,7 +88,8 @@ static void test_reasons(void)
     CHECK(!samba_runtime_run_graph(rt, "nothing", 0) && says(rt, SAMBA_ENAME, "graph"));
     CHECK(samba_runtime_run(rt, 0));
     char tiny[4] = "abc";
-    CHECK(!samba_runtime_set(rt, "nothing", 1) && samba_runtime_error(rt, tiny, sizeof tiny) == SAMBA_ENAME);
+    CHECK(!samba_runtime_set(rt, "nothing", 1)
+          && samba_runtime_error(rt, tiny, sizeof tiny) == SAMBA_ENAME);
     CHECK(strlen(tiny) == 3 && samba_runtime_error(rt, NULL, 0) == SAMBA_ENAME);
     free(memory);
 }
@@ -96,10 +102,12 @@ static void test_symbols(void)
     int32_t n = samba_runtime_n_symbols(rt), named = 0;
     CHECK(n > 10 && !samba_runtime_symbol_at(rt, n, &q) && !samba_runtime_symbol_at(rt, -1, &q));
     for (int32_t i = 0; i < n; i++) {
-        CHECK(samba_runtime_symbol_at(rt, i, &q) && q.data && q.bytes >= samba_dtype_size(q.spec.dtype));
+        CHECK(samba_runtime_symbol_at(rt, i, &q) && q.data
+              && q.bytes >= samba_dtype_size(q.spec.dtype));
         if (q.role >= SAMBA_ROLE_TEMPORARY) continue;
         named++;
-        CHECK(samba_runtime_find(rt, q.name, &same) && same.data == q.data && same.bytes == q.bytes);
+        CHECK(samba_runtime_find(rt, q.name, &same) && same.data == q.data
+              && same.bytes == q.bytes);
         CHECK(samba_runtime_data(rt, q.name) == q.data);
     }
     CHECK(named > 8 && samba_runtime_find(rt, "hidden__weight", &q));
@@ -118,8 +126,8 @@ static void test_modes(void)
     memcpy(first, logits, sizeof first);
     CHECK(samba_runtime_run(rt, SAMBA_FWD) && !memcmp(first, logits, sizeof first));
     CHECK(samba_runtime_set_train(rt, true) && samba_runtime_run(rt, SAMBA_FWD));
-    CHECK(memcmp(first, logits, sizeof first));             // dropout
-    CHECK(samba_runtime_get(rt, "lr") == 0.01f && samba_runtime_set(rt, "lr", 5e9f));   // no integer
+    CHECK(memcmp(first, logits, sizeof first));                                       // dropout
+    CHECK(samba_runtime_get(rt, "lr") == 0.01f && samba_runtime_set(rt, "lr", 5e9f)); // no integer
     CHECK(samba_runtime_get(rt, "lr") == 5e9f && samba_runtime_set(rt, "lr", 0.5f));
     CHECK(samba_runtime_get(rt, "lr") == 0.5f);
     CHECK(!samba_runtime_set(rt, "lr", INFINITY) && says(rt, SAMBA_ERANGE, "finite"));
@@ -132,8 +140,8 @@ static void test_modes(void)
 
 typedef struct flash {
     uint8_t bytes[2 * SLOT];
-    int left;                       // writes and erasures until the power fails; -1: it does not
-    size_t torn;                    // bytes that the failing one still does
+    int left;    // writes and erasures until the power fails; -1: it does not
+    size_t torn; // bytes that the failing one still does
 } flash;
 
 static bool flash_change(flash *f, size_t offset, const void *bytes, size_t n)
@@ -141,8 +149,10 @@ static bool flash_change(flash *f, size_t offset, const void *bytes, size_t n)
     if (offset > sizeof f->bytes || n > sizeof f->bytes - offset) return false;
     bool fails = f->left == 0;
     if (fails) n = n < f->torn ? n : f->torn;
-    if (bytes) memcpy(f->bytes + offset, bytes, n);
-    else memset(f->bytes + offset, 0xFF, n);
+    if (bytes)
+        memcpy(f->bytes + offset, bytes, n);
+    else
+        memset(f->bytes + offset, 0xFF, n);
     if (f->left > 0) f->left--;
     return !fails;
 }
@@ -157,7 +167,8 @@ static bool flash_write(size_t offset, const void *bytes, size_t n, void *user)
 {
     flash *f = (flash *)user;
     CHECK(n == SAMBA_PAGE && offset % SAMBA_PAGE == 0);
-    for (size_t i = 0; i < n; i++) CHECK(f->bytes[offset + i] == 0xFF);
+    for (size_t i = 0; i < n; i++)
+        CHECK(f->bytes[offset + i] == 0xFF);
     return flash_change(f, offset, bytes, n);
 }
 
@@ -170,8 +181,10 @@ static bool flash_read(size_t offset, void *bytes, size_t n, void *user)
 static samba_storage storage_of(flash *f, bool mapped)
 {
     samba_storage st = { .slot_size = SLOT, .erase = flash_erase, .write = flash_write, .user = f };
-    if (mapped) st.memory = f->bytes;
-    else st.read = flash_read;
+    if (mapped)
+        st.memory = f->bytes;
+    else
+        st.read = flash_read;
     return st;
 }
 
@@ -180,7 +193,8 @@ static bool same_state(samba_runtime *a, samba_runtime *b)
     samba_runtime_symbol p, q;
     int32_t kept = 0;
     for (int32_t i = 0; samba_runtime_symbol_at(a, i, &p); i++) {
-        if (p.role != SAMBA_ROLE_WEIGHT && p.role != SAMBA_ROLE_STATE && p.role != SAMBA_ROLE_ARGIN) continue;
+        if (p.role != SAMBA_ROLE_WEIGHT && p.role != SAMBA_ROLE_STATE && p.role != SAMBA_ROLE_ARGIN)
+            continue;
         if (!samba_runtime_symbol_at(b, i, &q) || memcmp(p.data, q.data, p.bytes)) return false;
         kept++;
     }
@@ -189,7 +203,8 @@ static bool same_state(samba_runtime *a, samba_runtime *b)
 
 static void train(samba_runtime *rt, int steps)
 {
-    for (int i = 0; i < steps; i++) CHECK(samba_runtime_run(rt, 0));
+    for (int i = 0; i < steps; i++)
+        CHECK(samba_runtime_run(rt, 0));
 }
 
 // The runtime after so many steps without interruption.
@@ -242,7 +257,7 @@ static void test_power_cuts(void)
     for (int left = 0; left <= (int)pages + 1; left++)
         for (size_t i = 0; i < sizeof torn / sizeof *torn; i++) {
             bool saved = cut_at(left, torn[i], i % 2, at5, at7, at9);
-            CHECK(saved == (left == (int)pages + 1));       // an erasure and all pages
+            CHECK(saved == (left == (int)pages + 1)); // an erasure and all pages
         }
     free(m5);
     free(m7);
@@ -266,7 +281,8 @@ static void test_refused_states(void)
     f.bytes[SLOT + SAMBA_PAGE + 100] ^= 4;
     CHECK(samba_runtime_restore(next, &st) && same_state(next, at3));
     f.bytes[SAMBA_PAGE + 7] ^= 1;
-    CHECK(!samba_runtime_restore(next, &st) && says(next, SAMBA_EPEF, "whole") && same_state(next, at3));
+    CHECK(!samba_runtime_restore(next, &st) && says(next, SAMBA_EPEF, "whole")
+          && same_state(next, at3));
     f.bytes[SAMBA_PAGE + 7] ^= 1;
     CHECK(!samba_runtime_save(rt, &none) && says(rt, SAMBA_EARG, "storage"));
     st.slot_size = samba_runtime_state_bytes(rt) - SAMBA_PAGE;
@@ -282,7 +298,7 @@ static void test_refused_states(void)
     free(m3);
 }
 
-static int reads_left = -1;             // until the storage fails; -1: it does not
+static int reads_left = -1; // until the storage fails; -1: it does not
 
 static bool failing_read(size_t offset, void *bytes, size_t n, void *user)
 {
@@ -317,7 +333,7 @@ static void test_failing_reads(void)
     free(m5);
 }
 
-static int reads_until_lie = -1;        // until the storage gives one wrong bit; -1: it does not
+static int reads_until_lie = -1; // until the storage gives one wrong bit; -1: it does not
 
 static bool lying_read(size_t offset, void *bytes, size_t n, void *user)
 {
@@ -327,8 +343,8 @@ static bool lying_read(size_t offset, void *bytes, size_t n, void *user)
     return true;
 }
 
-// A storage that gives other bytes when it is read for the second time, after the checksum was right:
-// nothing wrong is taken without a word.
+// A storage that gives other bytes when it is read for the second time, after the checksum was
+// right: nothing wrong is taken without a word.
 static void test_lying_reads(void)
 {
     static flash f;
@@ -345,7 +361,7 @@ static void test_lying_reads(void)
         train(rt, 2);
         reads_until_lie = n;
         bool taken = samba_runtime_restore(rt, &st);
-        whole = reads_until_lie >= 0;           // all reads were done before it would have lied
+        whole = reads_until_lie >= 0; // all reads were done before it would have lied
         reads_until_lie = -1;
         if (taken) CHECK(same_state(rt, at3));
         if (!taken && !same_state(rt, at5)) {
@@ -363,7 +379,11 @@ static void test_lying_reads(void)
 // What was added up before the state was restored is of other parameters: it does not count.
 static void test_restore_forgets_gradients(void)
 {
-    static union { uint64_t align; uint8_t bytes[MOST]; } former;
+    static union {
+        uint64_t align;
+        uint8_t bytes[MOST];
+    } former;
+
     static flash f;
     const size_t former_size = pef_size;
     void *memory, *plainly;
@@ -402,8 +422,7 @@ static void test_host_import(void)
     CHECK(samba_runtime_save(rt, &st));
     samba_storage dump = { .slot_size = SLOT, .memory = f.bytes };
     CHECK(samba_runtime_restore(copy, &dump));
-    FILE *file = fopen(path, "wb");
-    CHECK(file && fwrite(pef.bytes, 1, pef_size, file) == pef_size && !fclose(file));
+    CHECK(write_whole(path, pef.bytes, pef_size));
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     CHECK(samba_load(s, path, NULL));
     samba_runtime_symbol q;
@@ -428,15 +447,22 @@ static void test_host_import(void)
 static void cube_kernel(const samba_args *a)
 {
     const float *x = a->in[0];
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = x[i] * x[i] * x[i];
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = x[i] * x[i] * x[i];
 }
 
-static const samba_op cube = { .name = "cube", .wire = 0x8001, .signature = "*->*", .cost = 2, .kernel = cube_kernel };
+static const samba_op cube
+    = { .name = "cube", .wire = 0x8001, .signature = "*->*", .cost = 2, .kernel = cube_kernel };
 
 static void test_own_ops(void)
 {
     const char *path = "build/runtime_own.ckpt";
-    static union { uint64_t align; uint8_t bytes[MOST]; } own;
+
+    static union {
+        uint64_t align;
+        uint8_t bytes[MOST];
+    } own;
+
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     CHECK(samba_register_op(s, &cube));
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(7));
@@ -444,9 +470,7 @@ static void test_own_ops(void)
     samba_name(y, "y");
     samba_program p = { .outputs = { y }, .inference = true };
     CHECK(samba_compile(s, &p) && samba_save(s, path) && !samba_close(s));
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(own.bytes, 1, MOST, f) : 0;
-    if (f) fclose(f);
+    size_t n = read_into(path, own.bytes, MOST);
     remove(path);
     char why[300];
     CHECK(!samba_runtime_bytes(own.bytes, n, why, sizeof why) && strstr(why, "32769"));
@@ -455,7 +479,8 @@ static void test_own_ops(void)
     size_t size = samba_runtime_bytes_with(own.bytes, n, &desc, why, sizeof why);
     void *memory = malloc(size + 1);
     CHECK(size > 0 && !samba_runtime_open(own.bytes, n, memory, size, why, sizeof why));
-    CHECK(!samba_runtime_open_with(own.bytes, n, memory, size, &twice, why, sizeof why) && strstr(why, "taken"));
+    CHECK(!samba_runtime_open_with(own.bytes, n, memory, size, &twice, why, sizeof why)
+          && strstr(why, "taken"));
     samba_op wrong = cube;
     const samba_op *const wrong_list[] = { &wrong };
     const samba_runtime_desc bad = { wrong_list, 1 };
@@ -467,9 +492,11 @@ static void test_own_ops(void)
     samba_runtime *rt = samba_runtime_open_with(own.bytes, n, memory, size, &desc, why, sizeof why);
     CHECK(rt != NULL);
     float *in = (float *)samba_runtime_data(rt, "x"), *out = (float *)samba_runtime_data(rt, "y");
-    for (int i = 0; in && i < 7; i++) in[i] = (float)(i - 3);
+    for (int i = 0; in && i < 7; i++)
+        in[i] = (float)(i - 3);
     CHECK(samba_runtime_run(rt, 0));
-    for (int i = 0; out && i < 7; i++) CHECK(out[i] == (float)((i - 3) * (i - 3) * (i - 3)));
+    for (int i = 0; out && i < 7; i++)
+        CHECK(out[i] == (float)((i - 3) * (i - 3) * (i - 3)));
     free(memory);
 }
 

@@ -12,9 +12,13 @@
 #include <stdlib.h>
 
 enum { STEPS = 100, N_NETS = 4 };
+
 static const char *const net_names[N_NETS] = { "resffn", "conv", "transformer", "mixed" };
 
-typedef struct config { int32_t threads, isa; bool verbose; } config;
+typedef struct config {
+    int32_t threads, isa;
+    bool verbose;
+} config;
 
 static samba_optim optimizer(samba_optim_kind kind, float lr)
 {
@@ -22,7 +26,7 @@ static samba_optim optimizer(samba_optim_kind kind, float lr)
     memset(&o, 0, sizeof o);
     o.kind = kind;
     o.lr = lr;
-    o.weight_decay = 0.2866f;           // with lr 0.01, 1 - lr weight_decay depends on fusion
+    o.weight_decay = 0.2866f; // with lr 0.01, 1 - lr weight_decay depends on fusion
     if (kind == SAMBA_SGD) o.momentum = 0.9f;
     return o;
 }
@@ -40,8 +44,10 @@ static samba_tensor *mixed_convolutions(samba_tensor *x)
     grouped.stride[0] = grouped.stride[1] = 2;
     grouped.padding[0] = grouped.padding[1] = 1;
     grouped.groups = 2;
-    along.padding[0] = 2, along.dilation[0] = 2;
-    by_2.kernel[0] = by_2.kernel[1] = 2, by_2.stride[0] = by_2.stride[1] = 1;
+    along.padding[0] = 2;
+    along.dilation[0] = 2;
+    by_2.kernel[0] = by_2.kernel[1] = 2;
+    by_2.stride[0] = by_2.stride[1] = 1;
     samba_tensor *h = samba_silu(samba_conv2d(x, "conv1", 8, 3, &grouped));
     if (!h) return NULL;
     samba_shape shape = h->shape;
@@ -74,7 +80,9 @@ static samba_tensor *mixed_reductions(samba_tensor *h)
     samba_tensor *y = samba_matmul(m, score), *parts[3];
     y = samba_mul(y, samba_max(m, SAMBA_AXES(1), true));
     y = samba_sub(y, samba_mean(m, SAMBA_AXES(1, 2), true));
-    parts[0] = samba_slice(y, 2, 0, 8, 2), parts[1] = samba_slice(y, 2, 1, 8, 2), parts[2] = m;
+    parts[0] = samba_slice(y, 2, 0, 8, 2);
+    parts[1] = samba_slice(y, 2, 1, 8, 2);
+    parts[2] = m;
     return samba_reshape(samba_cat(parts, 3, 2), SAMBA_SHAPE(batch, 2 * n));
 }
 
@@ -85,7 +93,7 @@ static recipe_net mixed_trace(samba_session *s, int32_t batch, int32_t side)
     net.target = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(batch));
     samba_tensor *h = samba_permute(mixed_convolutions(net.x), SAMBA_SHAPE(0, 2, 3, 1));
     h = samba_dropout(samba_flatten(samba_rmsnorm(h, "norm"), 1), "drop", 0.2f);
-    samba_set_param_dtype(s, SAMBA_BF16);       // its steps round at random
+    samba_set_param_dtype(s, SAMBA_BF16); // its steps round at random
     h = samba_linear_no_bias(h, "fc1", 64);
     samba_set_param_dtype(s, SAMBA_F32);
     h = mixed_reductions(mixed_elementwise(h));
@@ -116,7 +124,10 @@ static uint64_t hash_named(samba_session *s, const char *name, uint64_t hash, bo
     samba_tensor *t = samba_tensor_by_name(s, name);
     size_t bytes = samba_bytes(t);
     void *values = malloc(bytes + 1);
-    if (!values || !samba_copy_out(t, values, bytes)) { free(values); return 0; }
+    if (!values || !samba_copy_out(t, values, bytes)) {
+        free(values);
+        return 0;
+    }
     size_t size = samba_dtype_size(t->dtype);
     if (verbose)
         printf("  %s %016llx\n", name,
@@ -153,14 +164,15 @@ static uint64_t train(int k, const config *c)
 {
     const recipe_model models[N_NETS] = {
         recipe_res_ffn(16, 260, 64), recipe_conv_net(4, 16, 4), recipe_transformer(2, 7, 40, 30),
-        recipe_conv_net(8, 24, 4),              // of the fourth, only sizes are used
+        recipe_conv_net(8, 24, 4), // of the fourth, only sizes are used
     };
     const recipe_model *m = &models[k];
     samba_desc desc;
     samba_program program;
     memset(&desc, 0, sizeof desc);
     memset(&program, 0, sizeof program);
-    desc.threads = c->threads, desc.portable = c->isa == SAMBA__ISA_PORTABLE;
+    desc.threads = c->threads;
+    desc.portable = c->isa == SAMBA__ISA_PORTABLE;
     samba_session *s = samba_open(&desc);
     // The 24 x 24 pixels of an image are 4 channels of 12 x 12.
     recipe_net net = k == 3 ? mixed_trace(s, m->batch / 2, 12) : recipe_trace(s, m, m->batch);
@@ -205,7 +217,7 @@ static void compare_configurations(bool quick)
         test_bad = 0;
         for (int i = 0; i < 18; i++) {
             config c = { threads[i / 3], SAMBA__ISA_AVX512 - i % 3, false };
-            if (quick && i % 5 != 0) continue;          // 1, 2 portable, 4 AVX2, 8 threads
+            if (quick && i % 5 != 0) continue; // 1, 2 portable, 4 AVX2, 8 threads
             uint64_t hash = train(k, &c);
             if (i == 0) first = hash;
             CHECK(hash != 0);
@@ -226,10 +238,14 @@ int main(int argc, char **argv)
     config c = { 0, SAMBA__ISA_AVX512, false };
     bool quick = false;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--threads") && i + 1 < argc) c.threads = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--quick")) quick = true;
-        else if (!strcmp(argv[i], "--portable")) c.isa = SAMBA__ISA_PORTABLE;
-        else if (!strcmp(argv[i], "--verbose")) c.verbose = true;
+        if (!strcmp(argv[i], "--threads") && i + 1 < argc)
+            c.threads = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--quick"))
+            quick = true;
+        else if (!strcmp(argv[i], "--portable"))
+            c.isa = SAMBA__ISA_PORTABLE;
+        else if (!strcmp(argv[i], "--verbose"))
+            c.verbose = true;
         else {
             fprintf(stderr, "usage: same_bits [--quick | --threads N [--portable] [--verbose]]\n");
             return 2;

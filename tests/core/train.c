@@ -8,14 +8,16 @@
 #include "tools/include/samba/loss.h"
 #include "tests/lib/golden.h"
 #include "tests/lib/recipe.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 
 enum { MAX_STEPS = 1000, EARLY = 5 };
-static const double rtol = 1e-5;            // of every loss, against float64 and float32
+
+static const double rtol = 1e-5; // of every loss, against float64 and float32
 
 typedef struct losses {
-    uint32_t n_steps;                       // then two more, in evaluation mode
-    uint64_t weights, batch;                // hashes of what training starts with
+    uint32_t n_steps;        // then two more, in evaluation mode
+    uint64_t weights, batch; // hashes of what training starts with
     double f64[MAX_STEPS + 2];
     float f32[MAX_STEPS + 2];
 } losses;
@@ -40,7 +42,8 @@ static const char *read_losses(losses *l, const char *dir, const char *name)
     size_t n = l->n_steps + 2, after = f.at - 2 * sizeof *head;
     if (!f.why && golden_hash(f.bytes + after, f.size - after) != head[0])
         f.why = "the checksum is wrong";
-    l->weights = head[1], l->batch = head[2];
+    l->weights = head[1];
+    l->batch = head[2];
     p = golden_take(&f, n * sizeof *l->f64);
     if (p) memcpy(l->f64, p, n * sizeof *l->f64);
     p = golden_take(&f, n * sizeof *l->f32);
@@ -56,11 +59,14 @@ static double deviation(double got, double want)
 {
     double d = got > want ? got - want : want - got;
     d /= want < 0 ? -want : want;
-    return d - d == 0 ? d : 1e300;          // NaN and infinity are as far away as can be
+    return d - d == 0 ? d : 1e300; // NaN and infinity are as far away as can be
 }
 
 // The worst relative deviations of a run, and where they are.
-typedef struct worst { double f64, f32, torch; uint32_t step, n_bad; } worst;
+typedef struct worst {
+    double f64, f32, torch;
+    uint32_t step, n_bad;
+} worst;
 
 static void compare(worst *w, const losses *l, uint32_t step, double loss)
 {
@@ -68,18 +74,21 @@ static void compare(worst *w, const losses *l, uint32_t step, double loss)
     double torch = deviation((double)l->f32[step], l->f64[step]);
     if (torch > w->torch) w->torch = torch;
     if (d32 > w->f32) w->f32 = d32;
-    if (d64 > w->f64) w->f64 = d64, w->step = step;
+    if (d64 > w->f64) {
+        w->f64 = d64;
+        w->step = step;
+    }
     if (d64 <= rtol && d32 <= rtol) return;
     if (w->n_bad++ == 0)
-        printf("step %u: loss %.9g; PyTorch has %.9g in float64, %.9g in float32\n",
-               (unsigned)step, loss, l->f64[step], (double)l->f32[step]);
+        printf("step %u: loss %.9g; PyTorch has %.9g in float64, %.9g in float32\n", (unsigned)step,
+               loss, l->f64[step], (double)l->f32[step]);
 }
 
 typedef struct training {
-    const char *name, *golden;              // golden: the case it must equal
+    const char *name, *golden; // golden: the case it must equal
     recipe_model model;
     samba_optim optim;
-    int32_t microbatches;                   // 0: one, the whole batch
+    int32_t microbatches; // 0: one, the whole batch
 } training;
 
 // The loss of a batch that training never sees; compared with loss number i.
@@ -99,8 +108,9 @@ static bool train(const training *t, const losses *l, worst *w)
     int32_t n = t->microbatches ? t->microbatches : 1;
     recipe_net net = recipe_trace(s, &t->model, t->model.batch / n);
     uint64_t weights = recipe_set_weights(s, &t->model), batch = 0;
-    samba_compile(s, &(samba_program){ .loss = net.loss, .optim = t->optim,
-                                       .microbatches = t->microbatches });
+    samba_compile(
+        s,
+        &(samba_program){ .loss = net.loss, .optim = t->optim, .microbatches = t->microbatches });
     for (uint32_t step = 0; step < l->n_steps && samba_ok(s); step++) {
         uint64_t hash = recipe_feed(&net, &t->model, step);
         if (step == 0) batch = hash;
@@ -136,6 +146,7 @@ static void test_training(const training *t, const char *dir)
 static void tied_gradients(samba_opt_level level, int32_t microbatches, float *grad[2])
 {
     enum { B = 8, T = 5, V = 33, C = 12 };
+
     int32_t n = B / microbatches, tokens[B * T], next[B * T];
     samba_session *s = samba_open(NULL);
     samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(n, T));
@@ -143,10 +154,16 @@ static void tied_gradients(samba_opt_level level, int32_t microbatches, float *g
     samba_tensor *h = samba_linear(samba_embedding(ids, "wte", V, C), "up", C);
     samba_tensor *wte = samba_tensor_by_name(s, "wte__weight");
     samba_tensor *loss = samba_cross_entropy(samba_affine(samba_tanh(h), wte, NULL), target);
-    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .level = level, .optim.kind = SAMBA_SGD,
-                                             .microbatches = microbatches }));
-    for (int32_t i = 0; i < B * T; i++) tokens[i] = i * i % V, next[i] = (3 * i + 1) % V;
-    samba_write(ids, tokens), samba_write(target, next);
+    CHECK(samba_compile(
+        s,
+        &(samba_program){
+            .loss = loss, .level = level, .optim.kind = SAMBA_SGD, .microbatches = microbatches }));
+    for (int32_t i = 0; i < B * T; i++) {
+        tokens[i] = i * i % V;
+        next[i] = (3 * i + 1) % V;
+    }
+    samba_write(ids, tokens);
+    samba_write(target, next);
     CHECK(samba_run(s, 0));
     const char *const names[2] = { "wte__weight", "up__weight" };
     for (int i = 0; i < 2; i++) {
@@ -162,33 +179,43 @@ static void tied_gradients(samba_opt_level level, int32_t microbatches, float *g
 static void test_summed_in_place(void)
 {
     enum { EMBEDDING = 33 * 12 * 4, LAYER = 12 * 12 * 4 };
+
     float *plain[2], *fused[2], *parts[2];
     tied_gradients(SAMBA_O0, 1, plain);
     tied_gradients(SAMBA_O3, 1, fused);
     tied_gradients(SAMBA_O3, 4, parts);
     CHECK(!memcmp(plain[0], fused[0], EMBEDDING) && !memcmp(plain[1], fused[1], LAYER));
     CHECK(!memcmp(plain[1], parts[1], LAYER));
-    for (int i = 0; i < 2; i++) free(plain[i]), free(fused[i]), free(parts[i]);
+    for (int i = 0; i < 2; i++) {
+        free(plain[i]);
+        free(fused[i]);
+        free(parts[i]);
+    }
 }
 
 // The loss and the gradients of x and w: whole (rows -1), or in pieces of so many rows.
-static size_t device;               // bytes of the last program
+static size_t device; // bytes of the last program
+
 static float loss_in_pieces(int32_t rows, samba_reduction reduction, int64_t memory, float *grads)
 {
     enum { N = 30, V = 70, C = 12 };
+
     int32_t classes[N];
-    const samba_loss_opts opts = { .reduction = reduction, .use_ignore_index = true,
-                                   .ignore_index = 3, .label_smoothing = 0.1f };
+    const samba_loss_opts opts = {
+        .reduction = reduction, .use_ignore_index = true, .ignore_index = 3, .label_smoothing = 0.1f
+    };
     samba_session *s = samba_open(NULL);
     samba_init normal = { .kind = SAMBA_INIT_NORMAL, .scale = 1 };
     samba_tensor *x = samba_param(s, "x", SAMBA_SHAPE(2, N / 2, C), normal);
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(V, C), normal);
     samba_tensor *target = samba_input(s, "target", SAMBA_I32, SAMBA_SHAPE(2, N / 2));
-    samba_tensor *loss = rows < 0 ? samba_cross_entropy_with(samba_affine(x, w, NULL), target, &opts)
+    samba_tensor *loss = rows < 0
+        ? samba_cross_entropy_with(samba_affine(x, w, NULL), target, &opts)
         : samba_linear_cross_entropy(x, w, target, rows, &opts);
-    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_SGD,
-                                             .memory = memory }));
-    for (int32_t i = 0; i < N; i++) classes[i] = i % 7 == 2 ? 3 : i * i % V;
+    CHECK(samba_compile(
+        s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_SGD, .memory = memory }));
+    for (int32_t i = 0; i < N; i++)
+        classes[i] = i % 7 == 2 ? 3 : i * i % V;
     CHECK(samba_write(target, classes) && samba_run(s, 0));
     CHECK(samba_copy_out(samba_sn_grad(x), grads, 4 * N * C));
     CHECK(samba_copy_out(samba_sn_grad(w), grads + N * C, 4 * V * C));
@@ -201,11 +228,13 @@ static float loss_in_pieces(int32_t rows, samba_reduction reduction, int64_t mem
 static void test_loss_in_pieces(void)
 {
     enum { GRADS = (30 + 70) * 12 };
+
     static float whole[GRADS], pieces[GRADS], limited[GRADS];
     for (int r = SAMBA_REDUCE_MEAN; r <= SAMBA_REDUCE_SUM; r++) {
         float want = loss_in_pieces(-1, (samba_reduction)r, 0, whole);
         for (int32_t rows = 0; rows <= 31; rows += 7) {
-            CHECK_CLOSE(&(float){ loss_in_pieces(rows, (samba_reduction)r, 0, pieces) }, &want, 1, 1e-6, 0);
+            CHECK_CLOSE(&(float){ loss_in_pieces(rows, (samba_reduction)r, 0, pieces) }, &want, 1,
+                        1e-6, 0);
             CHECK_CLOSE(pieces, whole, GRADS, 1e-5, 1e-6);
         }
         // With a limit each piece is computed again, which takes less memory and changes no bit.
@@ -215,9 +244,11 @@ static void test_loss_in_pieces(void)
         CHECK(!memcmp(limited, pieces, sizeof limited) && within < device);
     }
     samba_session *s = samba_open(NULL);
-    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 8)), *ids = samba_randint(s, "ids", 5, SAMBA_SHAPE(4));
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 8)),
+                 *ids = samba_randint(s, "ids", 5, SAMBA_SHAPE(4));
     samba_tensor *w = samba_randn(s, "w", SAMBA_SHAPE(5, 8));
-    CHECK(!samba_linear_cross_entropy(x, w, ids, 0, &(samba_loss_opts){ .reduction = SAMBA_REDUCE_NONE }));
+    CHECK(!samba_linear_cross_entropy(x, w, ids, 0,
+                                      &(samba_loss_opts){ .reduction = SAMBA_REDUCE_NONE }));
     CHECK(samba_error_code(s) == SAMBA_EARG);
     samba_clear_error(s);
     CHECK(samba_close(s) == 0);
@@ -227,9 +258,10 @@ static void test_loss_in_pieces(void)
 
 // A net of two layers: b has its optimizer, the other parameters theirs, or all have one.
 enum { CLIP_B = 6, CLIP_K = 5, CLIP_N = 4 };
+
 typedef struct clip_net {
     samba_session *s;
-    samba_tensor *param[4];             // a__weight, a__bias, b__weight, b__bias
+    samba_tensor *param[4]; // a__weight, a__bias, b__weight, b__bias
 } clip_net;
 
 static clip_net clip_open(int32_t n_optims, float program, float group, samba_opt_level level,
@@ -244,18 +276,31 @@ static clip_net clip_open(int32_t n_optims, float program, float group, samba_op
     samba_tensor *out = samba_linear(samba_tanh(samba_linear(x, "a", 7)), "b", CLIP_N);
     samba_tensor *loss = samba_mse(out, y, SAMBA_REDUCE_MEAN);
     const char *const names[4] = { "a__weight", "a__bias", "b__weight", "b__bias" };
-    for (int i = 0; i < 4; i++) n.param[i] = samba_tensor_by_name(n.s, names[i]);
-    samba_optim two[2] = {
-        { .kind = SAMBA_SGD, .lr = 0.5f, .max_grad_norm = group, .params = n.param + 2, .n_params = 2 },
-        { .kind = SAMBA_SGD, .lr = 0.25f, .max_grad_norm = group }
-    };
-    samba_program p = { .loss = loss, .max_grad_norm = program, .level = level, .mapping = mapping,
-                        .microbatches = microbatches, .sram_bytes = level == SAMBA_O1 ? 64 : 0 };
-    if (n_optims == 1) p.optim = two[1];
-    else p.optims = two, p.n_optims = 2;
+    for (int i = 0; i < 4; i++)
+        n.param[i] = samba_tensor_by_name(n.s, names[i]);
+    samba_optim two[2] = { { .kind = SAMBA_SGD,
+                             .lr = 0.5f,
+                             .max_grad_norm = group,
+                             .params = n.param + 2,
+                             .n_params = 2 },
+                           { .kind = SAMBA_SGD, .lr = 0.25f, .max_grad_norm = group } };
+    samba_program p = { .loss = loss,
+                        .max_grad_norm = program,
+                        .level = level,
+                        .mapping = mapping,
+                        .microbatches = microbatches,
+                        .sram_bytes = level == SAMBA_O1 ? 64 : 0 };
+    if (n_optims == 1)
+        p.optim = two[1];
+    else {
+        p.optims = two;
+        p.n_optims = 2;
+    }
     CHECK(samba_compile(n.s, &p));
-    for (int i = 0; i < CLIP_B * CLIP_K; i++) in[i] = (float)(i * 7 % 11) - 5;
-    for (int i = 0; i < CLIP_B * CLIP_N; i++) want[i] = (float)(i * 5 % 13) - 6;
+    for (int i = 0; i < CLIP_B * CLIP_K; i++)
+        in[i] = (float)(i * 7 % 11) - 5;
+    for (int i = 0; i < CLIP_B * CLIP_N; i++)
+        want[i] = (float)(i * 5 % 13) - 6;
     CHECK(samba_write(x, in) && samba_write(y, want));
     return n;
 }
@@ -282,7 +327,8 @@ static void clip_reference(int32_t n_optims, bool one_norm, float limit, float *
     clip_net n = clip_open(n_optims, 0, 0, SAMBA_O3, SAMBA_MAPPING_SECTION, 1);
     CHECK(clip_values(&n, false, want) == CLIP_VALUES && samba_run(n.s, 0));
     clip_values(&n, true, grad);
-    for (int i = 0; i < CLIP_VALUES; i++) sum[i >= CLIP_A] += (double)grad[i] * (double)grad[i];
+    for (int i = 0; i < CLIP_VALUES; i++)
+        sum[i >= CLIP_A] += (double)grad[i] * (double)grad[i];
     for (int i = 0; i < CLIP_VALUES; i++) {
         int group = i >= CLIP_A;
         double norm = sqrt(one_norm || n_optims == 1 ? sum[0] + sum[1] : sum[group]);
@@ -316,7 +362,8 @@ static void test_norms(void)
     }
     samba_session *s = samba_open(NULL);
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
-    samba_program both = { .loss = samba_sum(w, SAMBA_ALL_AXES, false), .max_grad_norm = 1,
+    samba_program both = { .loss = samba_sum(w, SAMBA_ALL_AXES, false),
+                           .max_grad_norm = 1,
                            .optim = { .kind = SAMBA_SGD, .max_grad_norm = 1 } };
     CHECK(!samba_compile(s, &both) && samba_error_code(s) == SAMBA_EARG);
     CHECK(strstr(samba_error(s), "set one of them"));
@@ -334,22 +381,37 @@ static bool refuses_stale(samba_session *s, bool ran)
 // What a parameter is after a whole step, by ids, sequences, calls, piece by piece: the same.
 static void test_whole_steps(void)
 {
-    const char *const all[] = { "FWD", "BCKWD", "OPT" }, *const two[] = { "FWD", "BCKWD", "GRADNORM", "FWD", "OPT" };
+    const char *const all[] = { "FWD", "BCKWD", "OPT" },
+                      *const two[] = { "FWD", "BCKWD", "GRADNORM", "FWD", "OPT" };
     const unsigned passes = SAMBA_FWD | SAMBA_BCKWD;
     float want[CLIP_VALUES], got[CLIP_VALUES];
     for (int k = 0; k < 12; k++) {
         samba_opt_level level = k % 2 ? SAMBA_O0 : SAMBA_O3;
-        clip_net n = clip_open(2, k < 6 ? 0.5f : 0, k < 6 ? 0 : 0.5f, level, SAMBA_MAPPING_SECTION, 1);
+        clip_net n
+            = clip_open(2, k < 6 ? 0.5f : 0, k < 6 ? 0 : 0.5f, level, SAMBA_MAPPING_SECTION, 1);
         int32_t ids[512], n_ids = 0;
         samba_section q;
-        while (samba_describe_section(n.s, n_ids, &q)) ids[n_ids] = n_ids, n_ids++;
+        while (samba_describe_section(n.s, n_ids, &q)) {
+            ids[n_ids] = n_ids;
+            n_ids++;
+        }
         if (k == 0) CHECK(samba_run(n.s, 0) && clip_values(&n, false, want));
         if (k % 6 == 1) CHECK(samba_run(n.s, SAMBA_FWD) && samba_run(n.s, SAMBA_BCKWD | SAMBA_OPT));
-        if (k % 6 == 2) CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .section_types = all, .n_section_types = 3 }));
-        if (k % 6 == 3) CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .section_ids = ids, .n_section_ids = n_ids }));
-        if (k % 6 == 4) CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .section_types = two, .n_section_types = 5 }));
-        if (k % 6 == 5) CHECK(samba_run(n.s, passes) && samba_run(n.s, SAMBA_GRADNORM) && samba_run(n.s, SAMBA_OPT));
-        if (k == 6) CHECK(samba_run(n.s, passes | SAMBA_OPT | SAMBA_GRADNORM | SAMBA_REDUCE | SAMBA_ZEROGRAD));
+        if (k % 6 == 2)
+            CHECK(samba_session_run(
+                n.s, &(samba_session_run_desc){ .section_types = all, .n_section_types = 3 }));
+        if (k % 6 == 3)
+            CHECK(samba_session_run(
+                n.s, &(samba_session_run_desc){ .section_ids = ids, .n_section_ids = n_ids }));
+        if (k % 6 == 4)
+            CHECK(samba_session_run(
+                n.s, &(samba_session_run_desc){ .section_types = two, .n_section_types = 5 }));
+        if (k % 6 == 5)
+            CHECK(samba_run(n.s, passes) && samba_run(n.s, SAMBA_GRADNORM)
+                  && samba_run(n.s, SAMBA_OPT));
+        if (k == 6)
+            CHECK(samba_run(n.s,
+                            passes | SAMBA_OPT | SAMBA_GRADNORM | SAMBA_REDUCE | SAMBA_ZEROGRAD));
         clip_values(&n, false, got);
         if (k < 6) CHECK(!memcmp(got, want, sizeof got));
         CHECK(samba_close(n.s) == 0);
@@ -370,7 +432,10 @@ static void test_norm_is_fresh(void)
     samba_clear_error(n.s);
     CHECK(samba_run(n.s, passes));
     CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
-    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .section_types = late, .n_section_types = 4 })));
+    CHECK(refuses_stale(
+        n.s,
+        samba_session_run(
+            n.s, &(samba_session_run_desc){ .section_types = late, .n_section_types = 4 })));
     for (int32_t i = 0; samba_describe_section(n.s, i, &q); i++) {
         bool norm = !strcmp(q.type, "GRADNORM"), opt = !strcmp(q.type, "OPT");
         if (norm && first_norm < 0) first_norm = i;
@@ -379,9 +444,14 @@ static void test_norm_is_fresh(void)
         n_opt += opt;
     }
     CHECK(n_opt > 1 && first_norm > 0);
-    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .section_ids = ids, .n_section_ids = n_ids })));
-    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .from_call_id = first_norm + 1 })));
-    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .from_call_id = first_opt })));
+    CHECK(refuses_stale(
+        n.s,
+        samba_session_run(
+            n.s, &(samba_session_run_desc){ .section_ids = ids, .n_section_ids = n_ids })));
+    CHECK(refuses_stale(
+        n.s, samba_session_run(n.s, &(samba_session_run_desc){ .from_call_id = first_norm + 1 })));
+    CHECK(refuses_stale(
+        n.s, samba_session_run(n.s, &(samba_session_run_desc){ .from_call_id = first_opt })));
     clip_values(&n, false, after);
     CHECK(!memcmp(before, after, sizeof after));
     // What makes it old again: a backward pass, a write to a gradient, another limit.
@@ -394,7 +464,8 @@ static void test_norm_is_fresh(void)
     CHECK(samba_run(n.s, SAMBA_GRADNORM) && samba_set(n.s, "max_grad_norm", 0.25));
     CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
     // And what does not: a forward pass, a step, a checkpoint that was refused.
-    CHECK(samba_run(n.s, SAMBA_GRADNORM | SAMBA_OPT) && samba_run(n.s, SAMBA_FWD) && samba_run(n.s, SAMBA_OPT));
+    CHECK(samba_run(n.s, SAMBA_GRADNORM | SAMBA_OPT) && samba_run(n.s, SAMBA_FWD)
+          && samba_run(n.s, SAMBA_OPT));
     CHECK(!samba_restore(n.s, "build/no_such_checkpoint"));
     samba_clear_error(n.s);
     CHECK(samba_run(n.s, SAMBA_OPT));
@@ -409,12 +480,15 @@ static void test_clip_on_device(void)
     clip_net n = clip_open(2, 0.5f, 0, SAMBA_O3, SAMBA_MAPPING_SECTION, 2);
     samba_tensor *x = samba_tensor_by_name(n.s, "x"), *y = samba_tensor_by_name(n.s, "y");
     CHECK(samba_save(n.s, path));
-    FILE *f = fopen(path, "rb");
-    CHECK(f != NULL);
-    if (!f) return;
-    static union { uint64_t align; unsigned char bytes[1 << 16]; } pef;
-    size_t size = fread(pef.bytes, 1, sizeof pef.bytes, f), need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
-    fclose(f), remove(path);
+
+    static union {
+        uint64_t align;
+        unsigned char bytes[1 << 16];
+    } pef;
+
+    size_t size = read_into(path, pef.bytes, sizeof pef.bytes);
+    size_t need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
+    remove(path);
     void *memory = malloc(need);
     samba_runtime *rt = samba_runtime_open(pef.bytes, size, memory, need, NULL, 0);
     CHECK(rt != NULL);
@@ -433,21 +507,35 @@ static void test_clip_on_device(void)
 
 // Options that an optimizer does not read are told, those that were given alone; so are its kinds.
 static char told[512];
+
 static void keep_told(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)user;
+    (void)level;
+    (void)user;
     snprintf(told, sizeof told, "%s", text);
 }
+
 static void test_optimizer_options(void)
 {
-    static const struct { samba_optim optim; const char *said; bool fine; } cases[] = {
-        { { .kind = SAMBA_SGD, .momentum = 0.5f, .dampening = 0.25f, .max_grad_norm = 1 }, "", true },
+    static const struct {
+        samba_optim optim;
+        const char *said;
+        bool fine;
+    } cases[] = {
+        { { .kind = SAMBA_SGD, .momentum = 0.5f, .dampening = 0.25f, .max_grad_norm = 1 },
+          "",
+          true },
         { { .kind = SAMBA_SGD, .beta2 = 0.5f, .eps = 1e-5f }, "SGD does not use beta2, eps", true },
         { { .kind = SAMBA_ADAM, .momentum = 0.5f }, "Adam does not use momentum", true },
-        { { .kind = SAMBA_ADAMW, .beta1 = 0.5f, .dampening = 0.5f }, "AdamW does not use dampening", true },
-        { { .kind = (samba_optim_kind)77 }, "has no kind, but 77; use SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", false },
+        { { .kind = SAMBA_ADAMW, .beta1 = 0.5f, .dampening = 0.5f },
+          "AdamW does not use dampening",
+          true },
+        { { .kind = (samba_optim_kind)77 },
+          "has no kind, but 77; use SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM",
+          false },
         { { .beta1 = 0.5f }, "no kind; use SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", false },
     };
+
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         samba_session *s = samba_open(&(samba_desc){ .log = keep_told });
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 });
@@ -464,22 +552,26 @@ int main(int argc, char **argv)
     const recipe_model large = recipe_res_ffn(64, 784, 512), small = recipe_res_ffn(64, 196, 128);
     const recipe_model conv = recipe_conv_net(32, 16, 8);
     const recipe_model transformer = recipe_transformer(8, 16, 32, 32);
-    const samba_optim momentum = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f,
-                                   .weight_decay = 1e-4f };
+    const samba_optim momentum
+        = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f, .weight_decay = 1e-4f };
     samba_optim nesterov = momentum, dampening = momentum, slow = momentum;
     nesterov.nesterov = true;
-    dampening.lr = 0.1f, dampening.dampening = 0.5f;
+    dampening.lr = 0.1f;
+    dampening.dampening = 0.5f;
     slow.lr = 0.002f;
     const samba_optim plain = { .kind = SAMBA_SGD, .lr = 0.1f };
-    const samba_optim sgd_clip = { .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f,
-                                   .max_grad_norm = 0.25f };
-    const samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.001f, .weight_decay = 0.05f,
-                                .beta1 = 0.9f, .beta2 = 0.999f };
-    const samba_optim adam = { .kind = SAMBA_ADAM, .lr = 0.001f, .weight_decay = 0.01f,
-                               .beta1 = 0.9f, .beta2 = 0.999f };
+    const samba_optim sgd_clip
+        = { .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f, .max_grad_norm = 0.25f };
+    const samba_optim adamw = {
+        .kind = SAMBA_ADAMW, .lr = 0.001f, .weight_decay = 0.05f, .beta1 = 0.9f, .beta2 = 0.999f
+    };
+    const samba_optim adam = {
+        .kind = SAMBA_ADAM, .lr = 0.001f, .weight_decay = 0.01f, .beta1 = 0.9f, .beta2 = 0.999f
+    };
     samba_optim adamw_clip = adamw, adamw_fast = adamw;
     adamw_clip.max_grad_norm = 0.25f;
-    adamw_fast.lr = 0.003f, adamw_fast.weight_decay = 0.1f;
+    adamw_fast.lr = 0.003f;
+    adamw_fast.weight_decay = 0.1f;
     const training trainings[] = {
         { "resffn", "resffn", large, momentum, 0 },
         { "resffn, 4 microbatches", "resffn", large, momentum, 4 },
@@ -498,8 +590,9 @@ int main(int argc, char **argv)
         { "transformer, 4 microbatches", "transformer", transformer, adamw_fast, 4 },
     };
     printf("%-28s %5s %9s %5s %9s %9s   worst relative deviations of a loss from PyTorch\n"
-           "%-28s %5s %9s %5s %9s %9s\n", "", "", "from", "", "from", "its own",
-           "training", "steps", "float64", "step", "float32", "float32");
+           "%-28s %5s %9s %5s %9s %9s\n",
+           "", "", "from", "", "from", "its own", "training", "steps", "float64", "step", "float32",
+           "float32");
     for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
         if (argc < 3 || !strcmp(argv[2], trainings[i].name))
             test_training(&trainings[i], argc > 1 ? argv[1] : GOLDEN_DIR);

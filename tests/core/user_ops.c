@@ -25,8 +25,12 @@ static void both_vjp(samba_vjp *g)
     g->din[0] = !once ? thrice : !thrice ? once : samba_add(once, thrice);
 }
 
-static const samba_op both = { .name = "both", .wire = 0x8000, .signature = "*->*,*", .cost = 1,
-                               .kernel = both_kernel, .vjp = both_vjp };
+static const samba_op both = { .name = "both",
+                               .wire = 0x8000,
+                               .signature = "*->*,*",
+                               .cost = 1,
+                               .kernel = both_kernel,
+                               .vjp = both_vjp };
 
 // The gradient of a sum over output `which` (2: of both, added), and x itself.
 static void test_gradient_of_any_output(void)
@@ -43,7 +47,8 @@ static void test_gradient_of_any_output(void)
         samba_tensor *dx = samba_grad(samba_sum(samba_add(y, x), SAMBA_ALL_AXES, false), x);
         CHECK(samba_compile(s, &(samba_program){ .outputs = { dx }, .inference = true }));
         CHECK(samba_run(s, SAMBA_FWD));
-        for (int i = 0; i < N; i++) CHECK(samba_read(dx)[i] == wants[which]);
+        for (int i = 0; i < N; i++)
+            CHECK(samba_read(dx)[i] == wants[which]);
         CHECK(samba_close(s) == 0);
     }
 }

@@ -1,6 +1,7 @@
-// The runtime's functions as a firmware calls them, on the board: what is refused and why, blocks of
-// memory, symbols, learning rates, and the trained state in two slots of a flash. tests/core/runtime.c
-// asks more, on a host. The net is tiny_sgd of host.c: x (4,4), 3 classes, SGD.
+// The runtime's functions as a firmware calls them, on the board: what is refused and why, blocks
+// of memory, symbols, learning rates, and the trained state in two slots of a flash.
+// tests/core/runtime.c asks more, on a host. The net is tiny_sgd of host.c: x (4,4), 3 classes,
+// SGD.
 #include CONFIG_H
 #include "samba.h"
 #include "api.h"
@@ -23,7 +24,8 @@ static void check(bool holds, const char *what)
 static void train(samba_runtime *rt, int steps)
 {
     for (int i = 0; i < steps; i++) {
-        fill_batch(i, (float *)samba_runtime_data(rt, "x"), (int32_t *)samba_runtime_data(rt, "label"), 4, 4);
+        fill_batch(i, (float *)samba_runtime_data(rt, "x"),
+                   (int32_t *)samba_runtime_data(rt, "label"), 4, 4);
         check(samba_runtime_run(rt, 0), "a step");
     }
 }
@@ -35,7 +37,8 @@ static void test_memory(const unsigned char *pef, size_t size)
     char why[200];
     size_t promised = samba_runtime_bytes(pef, size, why, sizeof why);
     check(promised > 0, "the RAM is promised");
-    check(!samba_runtime_bytes(pef, size - 1, why, sizeof why) && why[0], "a PEF cut short is refused");
+    check(!samba_runtime_bytes(pef, size - 1, why, sizeof why) && why[0],
+          "a PEF cut short is refused");
     check(!samba_runtime_bytes(stack_low, 1024, why, sizeof why) && why[0], "a stack is no PEF");
     check(!samba_runtime_open(pef, size, ram_begin, promised - 64, why, sizeof why) && why[0],
           "too little memory is refused");
@@ -66,11 +69,14 @@ static void test_reasons(samba_runtime *rt)
 static void test_symbols(samba_runtime *rt)
 {
     samba_runtime_symbol q;
-    check(samba_runtime_find(rt, "fc1__weight", &q) && q.role == SAMBA_ROLE_WEIGHT, "a parameter is found");
-    check(q.bytes == 8 * 4 * 4 && q.spec.shape.dim[0] == 8 && q.spec.shape.dim[1] == 4, "with its shape");
+    check(samba_runtime_find(rt, "fc1__weight", &q) && q.role == SAMBA_ROLE_WEIGHT,
+          "a parameter is found");
+    check(q.bytes == 8 * 4 * 4 && q.spec.shape.dim[0] == 8 && q.spec.shape.dim[1] == 4,
+          "with its shape");
     check(!samba_runtime_find(rt, "nothing", &q) && !samba_runtime_data(rt, "nothing"), "or not");
     check(!samba_runtime_symbol_at(rt, samba_runtime_n_symbols(rt), &q), "symbols have an end");
-    check(samba_runtime_set(rt, "lr", 0.25f) && samba_runtime_get(rt, "lr") == 0.25f, "lr can be set");
+    check(samba_runtime_set(rt, "lr", 0.25f) && samba_runtime_get(rt, "lr") == 0.25f,
+          "lr can be set");
     check(!samba_runtime_set(rt, "lr", __builtin_inff()), "not to infinity");
     check(!samba_runtime_set(rt, "x", 1), "x is no number");
     samba_runtime_set(rt, "lr", 0.05f);
@@ -95,7 +101,8 @@ static void test_saving(samba_runtime *rt, unsigned char *flash)
 {
     float *weight = (float *)samba_runtime_data(rt, "fc2__weight"), at3[64], at5[64];
     size_t slot = samba_runtime_state_bytes(rt);
-    samba_storage storage = { .slot_size = slot, .memory = flash, .erase = erase, .write = write, .user = flash };
+    samba_storage storage
+        = { .slot_size = slot, .memory = flash, .erase = erase, .write = write, .user = flash };
     if (2 * slot > (size_t)(ram_end - flash)) return;
     memset(flash, 0xFF, 2 * slot);
     check(!samba_runtime_restore(rt, &storage), "there is nothing yet");
@@ -107,7 +114,8 @@ static void test_saving(samba_runtime *rt, unsigned char *flash)
     memcpy(at5, weight, sizeof at5);
     check(samba_runtime_save(rt, &storage) && memcmp(at3, at5, sizeof at3), "it is saved again");
     train(rt, 1);
-    check(samba_runtime_restore(rt, &storage) && !memcmp(weight, at5, sizeof at5), "the newest is restored");
+    check(samba_runtime_restore(rt, &storage) && !memcmp(weight, at5, sizeof at5),
+          "the newest is restored");
     flash[slot + SAMBA_PAGE + 3] ^= 1;
     check(samba_runtime_restore(rt, &storage) && !memcmp(weight, at3, sizeof at3),
           "if it is damaged, the one before");

@@ -3,6 +3,6 @@
 #define DEVICE_API_H
 #include <stddef.h>
 
-void test_api(const unsigned char *pef, size_t size);       // of tiny_sgd
+void test_api(const unsigned char *pef, size_t size); // of tiny_sgd
 
 #endif

@@ -1,7 +1,7 @@
 // A Cortex-M without an operating system: what happens between reset and main, and how the program
 // talks to the debugger that it runs under (semihosting; here the debugger is QEMU). With
-// board_arm.ld this is all that a program needs. Cortex-M0 to M7: the FPU, if the compiler uses one,
-// is switched on.
+// board_arm.ld this is all that a program needs. Cortex-M0 to M7: the FPU, if the compiler uses
+// one, is switched on.
 #include "board.h"
 #include <stdint.h>
 
@@ -46,15 +46,17 @@ void reset(void)
 {
     const uint32_t *from = data_load;
 #if defined(__ARM_FP)
-    COPROCESSOR_ACCESS |= 0xFu << 20;               // before any float register is used
+    COPROCESSOR_ACCESS |= 0xFu << 20; // before any float register is used
     __asm__ volatile("dsb\n isb");
 #endif
-    for (uint32_t *to = data_begin; to < data_end; to++) *to = *from++;
-    for (uint32_t *to = bss_begin; to < bss_end; to++) *to = 0;
+    for (uint32_t *to = data_begin; to < data_end; to++)
+        *to = *from++;
+    for (uint32_t *to = bss_begin; to < bss_end; to++)
+        *to = 0;
     board_exit(main());
 }
 
-static void fault(void)         // an illegal address, the stack's end, an unaligned access of an M0
+static void fault(void) // an illegal address, the stack's end, an unaligned access of an M0
 {
     board_print("\nfault\n");
     board_exit(3);
@@ -64,20 +66,21 @@ static void fault(void)         // an illegal address, the stack's end, an unali
 __attribute__((section(".vectors"), used)) static void (*const vectors[16])(void) = {
     (void (*)(void))(uintptr_t)stack_top,
     reset,
-    fault,                      // NMI
-    fault,                      // hard fault
-    fault,                      // memory management
-    fault,                      // bus
-    fault,                      // usage
+    fault, // NMI
+    fault, // hard fault
+    fault, // memory management
+    fault, // bus
+    fault, // usage
 };
 
 // ---- Instructions -------------------------------------------------------------------------------
-// QEMU's -icount shift=0 takes a nanosecond for each instruction, so SysTick, which counts cycles of
-// the board's clock, counts instructions by 40 (25 MHz) or 62.5 (16 MHz). A loop whose instructions
-// are known says by how many. It counts down from 2^24 - 1: 600 million instructions at least.
-// On hardware it counts cycles.
+// QEMU's -icount shift=0 takes a nanosecond for each instruction, so SysTick, which counts cycles
+// of the board's clock, counts instructions by 40 (25 MHz) or 62.5 (16 MHz). A loop whose
+// instructions are known says by how many. It counts down from 2^24 - 1: 600 million instructions
+// at least. On hardware it counts cycles.
 
 enum { TICKS = 1 << 24, LOOPS = 1000000 };
+
 static uint32_t ticks_of_loops, last;
 static uint64_t ticks;
 
@@ -93,7 +96,7 @@ void board_start(void)
     uint32_t n = LOOPS;
     SYSTICK_RELOAD = TICKS - 1;
     SYSTICK_VALUE = 0;
-    SYSTICK_CONTROL = 5;                            // on, the processor's clock, no interrupt
+    SYSTICK_CONTROL = 5; // on, the processor's clock, no interrupt
     last = SYSTICK_VALUE;
     __asm__ volatile(".syntax unified\n1: subs %0, %0, #1\n bne 1b" : "+l"(n) : : "cc");
     count_ticks();

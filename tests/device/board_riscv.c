@@ -1,6 +1,6 @@
-// A 32-bit RISC-V without an operating system, in machine mode: what happens between reset and main,
-// and how the program talks to the debugger that it runs under (semihosting; here the debugger is
-// QEMU). With board_riscv.ld this is all that a program needs.
+// A 32-bit RISC-V without an operating system, in machine mode: what happens between reset and
+// main, and how the program talks to the debugger that it runs under (semihosting; here the
+// debugger is QEMU). With board_riscv.ld this is all that a program needs.
 #include "board.h"
 #include <stdint.h>
 
@@ -17,7 +17,9 @@ __attribute__((noinline)) static void semihosting(uint32_t operation, const void
     __asm__ volatile(".option push\n .option norvc\n .balign 16\n"
                      "slli zero, zero, 0x1f\n ebreak\n srai zero, zero, 7\n"
                      ".option pop"
-                     : "+r"(a0) : "r"(a1) : "memory");
+                     : "+r"(a0)
+                     : "r"(a1)
+                     : "memory");
 }
 
 void board_print(const char *text)
@@ -62,10 +64,12 @@ __attribute__((used)) void reset(void)
     const uint32_t *from = data_load;
     __asm__ volatile("csrw mtvec, %0" : : "r"(fault));
 #if defined(__riscv_flen)
-    __asm__ volatile("csrs mstatus, %0" : : "r"(1u << 13));     // before any float register is used
+    __asm__ volatile("csrs mstatus, %0" : : "r"(1u << 13)); // before any float register is used
 #endif
-    for (uint32_t *to = data_begin; to < data_end; to++) *to = *from++;
-    for (uint32_t *to = bss_begin; to < bss_end; to++) *to = 0;
+    for (uint32_t *to = data_begin; to < data_end; to++)
+        *to = *from++;
+    for (uint32_t *to = bss_begin; to < bss_end; to++)
+        *to = 0;
     board_exit(main());
 }
 

@@ -25,7 +25,8 @@ static void print_number(const char *key, uint64_t n)
 {
     char text[24], *at = text + sizeof text;
     *--at = 0;
-    do *--at = (char)('0' + n % 10);
+    do
+        *--at = (char)('0' + n % 10);
     while (n /= 10);
     board_print(" ");
     board_print(key);
@@ -45,7 +46,7 @@ static void print_hash(const char *key, sha256 *hash)
 
 // ---- Painting: which bytes of the stack and of the RAM were used --------------------------------
 
-enum { STACK_PAINT = 0x5A, MARGIN = 32 };           // MARGIN: what painting itself may use
+enum { STACK_PAINT = 0x5A, MARGIN = 32 }; // MARGIN: what painting itself may use
 
 static unsigned char *stack_pointer(void)
 {
@@ -55,14 +56,16 @@ static unsigned char *stack_pointer(void)
 __attribute__((noinline)) static void paint_stack(void)
 {
     volatile unsigned char *to = stack_low;
-    while (to < stack_pointer() - MARGIN) *to++ = STACK_PAINT;
+    while (to < stack_pointer() - MARGIN)
+        *to++ = STACK_PAINT;
 }
 
 // Bytes below the caller's frame that what it called since has used.
 __attribute__((noinline)) static size_t stack_used(const volatile unsigned char *from)
 {
     const volatile unsigned char *at = stack_low;
-    while (at < from && *at == STACK_PAINT) at++;
+    while (at < from && *at == STACK_PAINT)
+        at++;
     return (size_t)(from - at);
 }
 
@@ -76,7 +79,8 @@ static void paint_ram(unsigned char paint)
 static size_t ram_used(unsigned char paint)
 {
     const unsigned char *end = ram_end;
-    while (end > ram_begin && end[-1] == paint) end--;
+    while (end > ram_begin && end[-1] == paint)
+        end--;
     return (size_t)(end - ram_begin);
 }
 
@@ -84,9 +88,9 @@ static size_t ram_used(unsigned char paint)
 
 typedef struct result {
     sha256 outputs, weights;
-    size_t promised, painted, last;                 // last: up to the end of its last tensor
-    size_t stack_open, stack_run;                   // stack_open: of samba_runtime_bytes, too
-    uint64_t bytes, open, steps;                    // instructions
+    size_t promised, painted, last; // last: up to the end of its last tensor
+    size_t stack_open, stack_run;   // stack_open: of samba_runtime_bytes, too
+    uint64_t bytes, open, steps;    // instructions
     int32_t n_steps;
 } result;
 
@@ -103,7 +107,7 @@ static size_t end_of_symbols(const samba_runtime *rt)
     size_t last = 0;
     for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &q); i++) {
         const unsigned char *data = (const unsigned char *)q.data;
-        if (data < ram_begin || data >= ram_end) continue;      // used as it lies in flash
+        if (data < ram_begin || data >= ram_end) continue; // used as it lies in flash
         size_t end = (size_t)(data - ram_begin) + q.bytes;
         if (end > last) last = end;
     }
@@ -143,7 +147,8 @@ static bool run_painted(const net *n, unsigned char paint, int32_t most_steps, r
     paint_ram(paint);
     paint_stack();
     uint64_t before = board_instructions();
-    samba_runtime *rt = samba_runtime_open(n->pef, n->size, ram_begin, r->promised, why, sizeof why);
+    samba_runtime *rt
+        = samba_runtime_open(n->pef, n->size, ram_begin, r->promised, why, sizeof why);
     r->open = board_instructions() - before;
     size_t used = stack_used(stack_pointer());
     if (used > r->stack_open) r->stack_open = used;
@@ -178,8 +183,7 @@ static void run_net(const net *n)
     static result r;
     memset(&r, 0, sizeof r);
     board_print(n->name);
-    if (promise(n, &r) && run_painted(n, 0xA5, 2, &r)
-        && run_painted(n, 0x3C, TRAINING_STEPS, &r)) {
+    if (promise(n, &r) && run_painted(n, 0xA5, 2, &r) && run_painted(n, 0x3C, TRAINING_STEPS, &r)) {
         print_hash("outputs", &r.outputs);
         print_hash("weights", &r.weights);
         print_number("promised", r.promised);
@@ -197,7 +201,8 @@ static void run_net(const net *n)
 int main(void)
 {
     board_start();
-    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) run_net(&nets[i]);
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+        run_net(&nets[i]);
     test_api(tiny_sgd_pef, tiny_sgd_pef_size);
     board_print("end\n");
     return 0;

@@ -8,29 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/device/export_steps.h"
+#include "tests/lib/files.h"
 
 // ---- The same steps in the executor -------------------------------------------------------------
 
-static char *read_all(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f) return NULL;
-    fseek(f, 0, SEEK_END);
-    *size = (size_t)ftell(f);
-    rewind(f);
-    char *bytes = malloc(*size + 1);
-    if (bytes && fread(bytes, 1, *size, f) != *size) *size = 0;
-    fclose(f);
-    return bytes;
-}
-
-// Does an op overwrite or make what is called so? What none does is a constant in C, if it is there.
+// Does an op overwrite or make what is called so? What none does is a constant in C, if it is
+// there.
 static bool is_made(const samba_pef *pef, const char *name)
 {
     for (int32_t i = 0; i < pef->n_nodes; i++) {
         samba_pef_node n = samba_pef_node_at(pef, i);
         for (int32_t k = 0; k < n.n_out; k++)
-            if (n.out[k] >= 0 && !strcmp(samba_pef_symbol_at(pef, n.out[k]).name, name)) return true;
+            if (n.out[k] >= 0 && !strcmp(samba_pef_symbol_at(pef, n.out[k]).name, name))
+                return true;
     }
     return false;
 }
@@ -47,9 +37,12 @@ static void fill_inputs_of(samba_runtime *rt)
     samba_runtime_symbol s;
     for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
         if (s.role != SAMBA_ROLE_INPUT) continue;
-        if (s.spec.dtype == SAMBA_I32) fill_labels((int32_t *)s.data, s.bytes / 4);
-        else if (s.spec.dtype == SAMBA_BOOL) fill_truths((uint8_t *)s.data, s.bytes);
-        else fill_floats((float *)s.data, s.bytes / 4);
+        if (s.spec.dtype == SAMBA_I32)
+            fill_labels((int32_t *)s.data, s.bytes / 4);
+        else if (s.spec.dtype == SAMBA_BOOL)
+            fill_truths((uint8_t *)s.data, s.bytes);
+        else
+            fill_floats((float *)s.data, s.bytes / 4);
     }
 }
 
@@ -58,8 +51,10 @@ static void add_results_of(samba_runtime *rt, const samba_pef *pef)
     samba_runtime_symbol s;
     for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
         if (!is_compared(pef, &s)) continue;
-        if (s.spec.dtype == SAMBA_F32) add_floats((const float *)s.data, s.bytes / 4);
-        else add_to_hash(s.data, s.bytes);
+        if (s.spec.dtype == SAMBA_F32)
+            add_floats((const float *)s.data, s.bytes / 4);
+        else
+            add_to_hash(s.data, s.bytes);
     }
 }
 
@@ -88,16 +83,20 @@ static void put_call(FILE *to, const char *call, const char *net, const samba_ru
                      size_t n)
 {
     fprintf(to, "    %s(%s_", call, net);
-    for (const char *c = s->name; *c; c++) fputc(isalnum((unsigned char)*c) ? *c : '_', to);
+    for (const char *c = s->name; *c; c++)
+        fputc(isalnum((unsigned char)*c) ? *c : '_', to);
     fprintf(to, ", %zu);\n", n);
 }
 
 static void put_steps(FILE *to, const char *net, const samba_runtime *rt, const samba_pef *pef)
 {
     samba_runtime_symbol s;
-    fprintf(to, "#include \"%s.h\"\n#include \"tests/device/export_steps.h\"\n#define NET_RUN "
-            "%s_run\n#define NET_STACK ", net, net);
-    for (const char *c = net; *c; c++) fputc(toupper((unsigned char)*c), to);
+    fprintf(to,
+            "#include \"%s.h\"\n#include \"tests/device/export_steps.h\"\n#define NET_RUN "
+            "%s_run\n#define NET_STACK ",
+            net, net);
+    for (const char *c = net; *c; c++)
+        fputc(toupper((unsigned char)*c), to);
     fprintf(to, "_STACK\n\nstatic void fill_inputs(void)\n{\n    labels_below = %uu;\n",
             labels_below);
     for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
@@ -110,7 +109,8 @@ static void put_steps(FILE *to, const char *net, const samba_runtime *rt, const 
     for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
         bool floats = s.spec.dtype == SAMBA_F32;
         if (!is_compared(pef, &s)) continue;
-        put_call(to, floats ? "add_floats" : "add_to_hash", net, &s, floats ? s.bytes / 4 : s.bytes);
+        put_call(to, floats ? "add_floats" : "add_to_hash", net, &s,
+                 floats ? s.bytes / 4 : s.bytes);
     }
     fprintf(to, "}\n");
 }
@@ -123,7 +123,8 @@ static bool run_steps(samba_pef *pef, const char *bytes, size_t size, void *memo
     hash = FIRST_HASH;
     *rt = samba_runtime_open(bytes, size, memory, needed, NULL, 0);
     bool fine = *rt && samba_pef_open(pef, bytes, size, NULL, 0);
-    for (int step = 0; step < RUNS && fine; step++) fine = run_step(*rt, pef);
+    for (int step = 0; step < RUNS && fine; step++)
+        fine = run_step(*rt, pef);
     if (fine) run_with_nan(*rt, pef);
     return fine;
 }
@@ -132,7 +133,7 @@ static int drive(const char *path, const char *net, const char *steps)
 {
     char why[400] = "cannot be read, or runs with no label";
     size_t size = 0;
-    char *bytes = read_all(path, &size);
+    char *bytes = read_whole(path, &size);
     size_t needed = bytes ? samba_runtime_bytes(bytes, size, why, sizeof why) : 0;
     void *memory = malloc(needed + 1);
     samba_runtime *rt = NULL;

@@ -76,7 +76,8 @@ static samba_tensor *make_lenet(samba_session *s)
 static samba_tensor *residual(samba_tensor *x, const char *name, int32_t channels, int32_t stride)
 {
     char part[3][16];
-    for (int i = 0; i < 3; i++) snprintf(part[i], sizeof part[i], "%s%c", name, "abs"[i]);
+    for (int i = 0; i < 3; i++)
+        snprintf(part[i], sizeof part[i], "%s%c", name, "abs"[i]);
     samba_tensor *h = samba_relu(conv(x, part[0], channels, 3, stride));
     h = conv(h, part[1], channels, 3, 1);
     if (stride > 1) x = conv(x, part[2], channels, 1, stride);
@@ -106,7 +107,8 @@ static samba_tensor *make_ds_cnn(samba_session *s)
     samba_tensor *h = samba_relu(samba_convolution(x, w, b, &first));
     for (int i = 0; i < 4; i++) {
         char name[2][8];
-        for (int k = 0; k < 2; k++) snprintf(name[k], sizeof name[k], "%s%d", k ? "pw" : "dw", i);
+        for (int k = 0; k < 2; k++)
+            snprintf(name[k], sizeof name[k], "%s%d", k ? "pw" : "dw", i);
         h = samba_relu(samba_conv2d(h, name[0], 64, 3, &deep));
         h = samba_relu(samba_conv2d(h, name[1], 64, 1, NULL));
     }
@@ -120,8 +122,8 @@ static samba_tensor *make_odd(samba_session *s)
     samba_conv_opts wide = { .stride = { 2, 1 }, .padding = { 2, 3 }, .dilation = { 1, 2 } };
     samba_conv_opts groups = { .stride = { 1, 2 }, .padding = { 0, 1 }, .groups = 3 };
     samba_pool_opts most = { .kernel = { 3, 2 }, .stride = { 2, 1 }, .padding = { 1, 1 } };
-    samba_pool_opts mean = { .kernel = { 3, 3 }, .stride = { 2, 2 }, .padding = { 1, 1 },
-                             .ceil_mode = true };
+    samba_pool_opts mean
+        = { .kernel = { 3, 3 }, .stride = { 2, 2 }, .padding = { 1, 1 }, .ceil_mode = true };
     samba_tensor *h = samba_conv2d(image(s, 2, 2, 13, 11), "conv1", 9, 3, &wide);
     h = samba_max_pool2d(samba_relu(samba_batchnorm(h, "norm1")), &most);
     h = samba_conv2d(h, "conv2", 15, 3, &groups);
@@ -155,7 +157,9 @@ static samba_tensor *make_mlp_loss(samba_session *s)
 
 static samba_tensor *make_smoothed(samba_session *s)
 {
-    samba_loss_opts opts = { .label_smoothing = 0.1f, .use_ignore_index = true, .ignore_index = 1,
+    samba_loss_opts opts = { .label_smoothing = 0.1f,
+                             .use_ignore_index = true,
+                             .ignore_index = 1,
                              .reduction = SAMBA_REDUCE_SUM };
     return samba_cross_entropy_with(mlp_logits(s, 37), labels(s, 37), &opts);
 }
@@ -198,8 +202,8 @@ static samba_tensor *make_images_loss(samba_session *s)
 static samba_tensor *make_strides_loss(samba_session *s)
 {
     samba_conv_opts wide = { .stride = { 3, 2 }, .padding = { 2, 3 }, .dilation = { 2, 1 } };
-    samba_conv_opts groups = { .stride = { 1, 2 }, .padding = { 1, 2 }, .dilation = { 1, 3 },
-                               .groups = 3 };
+    samba_conv_opts groups
+        = { .stride = { 1, 2 }, .padding = { 1, 2 }, .dilation = { 1, 3 }, .groups = 3 };
     samba_pool_opts most = { .kernel = { 3, 2 }, .stride = { 1, 1 }, .padding = { 1, 1 } };
     samba_tensor *h = samba_tanh(samba_conv2d(image(s, 3, 2, 15, 14), "conv1", 9, 3, &wide));
     h = samba_max_pool2d(samba_conv2d(h, "conv2", 15, 3, &groups), &most);
@@ -210,7 +214,7 @@ static samba_tensor *make_strides_loss(samba_session *s)
 
 // ---- Sequences ----------------------------------------------------------------------------------
 
-enum { TOKENS = 70, WORDS = 11, WIDE = 12, HEADS = 3 };    // two blocks of keys
+enum { TOKENS = 70, WORDS = 11, WIDE = 12, HEADS = 3 }; // two blocks of keys
 
 // (N,T,C) as (N,heads,T,C/heads).
 static samba_tensor *split_heads(samba_tensor *x, int32_t batch)
@@ -224,7 +228,8 @@ static samba_tensor *attend(samba_tensor *x, int32_t batch)
     static const char *const names[] = { "q", "k", "v" };
     const samba_attention_opts causal = { .causal = true };
     samba_tensor *of[3];
-    for (int i = 0; i < 3; i++) of[i] = split_heads(samba_linear_no_bias(x, names[i], WIDE), batch);
+    for (int i = 0; i < 3; i++)
+        of[i] = split_heads(samba_linear_no_bias(x, names[i], WIDE), batch);
     x = samba_scaled_dot_product_attention(of[0], of[1], of[2], NULL, &causal);
     x = samba_reshape(samba_transpose(x, 1, 2), SAMBA_SHAPE(batch, TOKENS, WIDE));
     return samba_linear(x, "join", WIDE);
@@ -295,16 +300,16 @@ typedef struct net {
     const char *name;
     samba_tensor *(*make)(samba_session *);
     bool trains, int8;
-    samba_dtype weights;        // f16: they are stored so; bf16: f32 that a half can hold
+    samba_dtype weights; // f16: they are stored so; bf16: f32 that a half can hold
     float max_grad_norm;
     samba_optim optim;
 } net;
 
 static const samba_optim sgd = { .kind = SAMBA_SGD, .lr = 0.05f };
-static const samba_optim momentum = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f,
-                                      .weight_decay = 0.01f };
-static const samba_optim nesterov = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.5f,
-                                      .nesterov = true };
+static const samba_optim momentum
+    = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f, .weight_decay = 0.01f };
+static const samba_optim nesterov
+    = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.5f, .nesterov = true };
 static const samba_optim adam = { .kind = SAMBA_ADAM, .lr = 0.01f, .weight_decay = 0.02f };
 static const samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.01f, .weight_decay = 0.02f };
 
@@ -364,7 +369,8 @@ static void round_weights(samba_session *s)
         size_t count = samba_bytes(all[i]) / 4;
         float *x = malloc(count * sizeof *x);
         const float *from = samba_read(all[i]);
-        for (size_t k = 0; x && from && k < count; k++) x[k] = (float)(int32_t)(from[k] * 512) / 512;
+        for (size_t k = 0; x && from && k < count; k++)
+            x[k] = (float)(int32_t)(from[k] * 512) / 512;
         if (x) samba_write(all[i], x);
         free(x);
     }

@@ -30,19 +30,21 @@ static void print_number(uint64_t x, unsigned base)
     board_print(at);
 }
 
-enum { PAINT = 0x5a, ABOVE = 128 };     // ABOVE: of the stack, what this file itself may need
+enum { PAINT = 0x5a, ABOVE = 128 }; // ABOVE: of the stack, what this file itself may need
 
 __attribute__((noinline)) static void paint_stack(void)
 {
     unsigned char here;
-    for (volatile unsigned char *p = stack_low; p < &here - ABOVE; p++) *p = PAINT;
+    for (volatile unsigned char *p = stack_low; p < &here - ABOVE; p++)
+        *p = PAINT;
 }
 
 __attribute__((noinline)) static unsigned used_stack(void)
 {
     unsigned char here;
     const volatile unsigned char *p = stack_low;
-    while (*p == PAINT) p++;
+    while (*p == PAINT)
+        p++;
     return (unsigned)(&here - p);
 }
 

@@ -10,6 +10,7 @@
 // Behind RUNS steps comes one with a NaN in each input of floats: results and what a run returns,
 // false in int8, are the same as well.
 enum { RUNS = 4, FIRST_RANDOM = 1 };
+
 #define FIRST_HASH 14695981039346656037u
 
 static uint32_t random_state = FIRST_RANDOM;
@@ -26,24 +27,28 @@ static inline uint32_t next_random(void)
 static inline void fill_floats(float *x, size_t n)
 {
     const uint32_t nan = 0x7fc00000u;
-    for (size_t i = 0; i < n; i++) x[i] = (float)((int32_t)(next_random() % 2001u) - 1000) / 1024.0f;
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((int32_t)(next_random() % 2001u) - 1000) / 1024.0f;
     if (with_nan && n) memcpy(x, &nan, sizeof nan);
 }
 
 static inline void fill_labels(int32_t *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++) x[i] = (int32_t)(next_random() % labels_below);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (int32_t)(next_random() % labels_below);
 }
 
 static inline void fill_truths(uint8_t *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++) x[i] = (uint8_t)(next_random() & 1u);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (uint8_t)(next_random() & 1u);
 }
 
 static inline void add_to_hash(const void *data, size_t n)
 {
     const unsigned char *byte = (const unsigned char *)data;
-    for (size_t i = 0; i < n; i++) hash = (hash ^ byte[i]) * 1099511628211u;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ byte[i]) * 1099511628211u;
 }
 
 // What a run has returned.

@@ -1,11 +1,12 @@
-// The host's half of `make device`: makes the nets, writes their checkpoints and C headers, runs them
-// in a session, and prints what each device must print:
+// The host's half of `make device`: makes the nets, writes their checkpoints and C headers, runs
+// them in a session, and prints what each device must print:
 //     NAME outputs=SHA-256 weights=SHA-256 promised=BYTES
-// Linked with tools/cli/device.c, which has samba.h; with device-config as its first word it is that
-// command of tools/samba.
+// Linked with tools/cli/device.c, which has samba.h; with device-config as its first word it is
+// that command of tools/samba.
 #include "samba.h"
 #include "data.h"
 #include "sha256.h"
+#include "tests/lib/files.h"
 #include "tools/cli/device/commands.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 typedef struct net {
     const char *name;
     samba_tensor *(*trace)(samba_tensor *x);
-    samba_shape x;              // rows first
-    int32_t trains;             // samba_optim_kind, or 0: infers
+    samba_shape x;  // rows first
+    int32_t trains; // samba_optim_kind, or 0: infers
     float lr, momentum;
     bool int8, spatial;
 } net;
@@ -28,9 +29,20 @@ static samba_tensor *dense(samba_tensor *x, int32_t width, int32_t classes)
     return samba_linear(x, "fc3", classes);
 }
 
-static samba_tensor *tiny(samba_tensor *x) { return dense(x, 8, 3); }
-static samba_tensor *mlp(samba_tensor *x) { return dense(x, 32, 10); }
-static samba_tensor *mlp4(samba_tensor *x) { return dense(x, 32, 4); }
+static samba_tensor *tiny(samba_tensor *x)
+{
+    return dense(x, 8, 3);
+}
+
+static samba_tensor *mlp(samba_tensor *x)
+{
+    return dense(x, 32, 10);
+}
+
+static samba_tensor *mlp4(samba_tensor *x)
+{
+    return dense(x, 32, 4);
+}
 
 static samba_tensor *wide(samba_tensor *x)
 {
@@ -114,15 +126,6 @@ static bool make_checkpoint(const net *n, const char *path)
 
 // ---- What it computes ---------------------------------------------------------------------------
 
-static void *read_whole(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    void *bytes = malloc(1 << 20);
-    *size = f && bytes ? fread(bytes, 1, 1 << 20, f) : 0;
-    if (f) fclose(f);
-    return bytes;
-}
-
 // The symbols of a role, in the order of the PEF, as they are now in the session.
 static void hash_symbols(sha256 *hash, samba_session *s, const samba_pef *pef, samba_role role)
 {
@@ -131,7 +134,8 @@ static void hash_symbols(sha256 *hash, samba_session *s, const samba_pef *pef, s
         if (symbol.role != role) continue;
         samba_tensor *t = samba_tensor_by_name(s, symbol.name);
         void *value = malloc(samba_bytes(t));
-        if (value && samba_copy_out(t, value, samba_bytes(t))) sha256_add(hash, value, samba_bytes(t));
+        if (value && samba_copy_out(t, value, samba_bytes(t)))
+            sha256_add(hash, value, samba_bytes(t));
         free(value);
     }
 }
@@ -174,7 +178,8 @@ static bool print_hashes(const net *n, const char *path)
 int main(int argc, char **argv)
 {
     char path[512];
-    if (argc > 2 && !strcmp(argv[1], "device-config")) return device_config_main(argc - 2, argv + 2);
+    if (argc > 2 && !strcmp(argv[1], "device-config"))
+        return device_config_main(argc - 2, argv + 2);
     if (argc != 2) return 2;
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         snprintf(path, sizeof path, "%s/%s.ckpt", argv[1], nets[i].name);

@@ -13,7 +13,8 @@ static void print_number(const char *key, uint64_t n)
 {
     char text[24], *at = text + sizeof text;
     *--at = 0;
-    do *--at = (char)('0' + n % 10);
+    do
+        *--at = (char)('0' + n % 10);
     while (n /= 10);
     board_print(key);
     board_print("=");
@@ -24,14 +25,16 @@ static void print_number(const char *key, uint64_t n)
 static unsigned char *paint_stack(void)
 {
     unsigned char *end = (unsigned char *)__builtin_frame_address(0) - MARGIN;
-    for (volatile unsigned char *at = stack_low; at < end; at++) *at = PAINT;
+    for (volatile unsigned char *at = stack_low; at < end; at++)
+        *at = PAINT;
     return end;
 }
 
 static uint64_t used_below(const unsigned char *end)
 {
     const volatile unsigned char *at = stack_low;
-    while (at < end && *at == PAINT) at++;
+    while (at < end && *at == PAINT)
+        at++;
     return (uint64_t)(end - (const unsigned char *)at) + MARGIN;
 }
 
@@ -49,7 +52,8 @@ int main(void)
     }
     samba_runtime_symbol x;
     if (!samba_runtime_find(rt, "x", &x)) return 2;
-    for (size_t i = 0; i < x.bytes / 4; i++) ((float *)x.data)[i] = (float)(i * 37 % 64) / 32 - 1;
+    for (size_t i = 0; i < x.bytes / 4; i++)
+        ((float *)x.data)[i] = (float)(i * 37 % 64) / 32 - 1;
     if (!samba_runtime_run(rt, 0)) return 3;
     uint64_t begin = board_instructions();
     if (!samba_runtime_run(rt, 0)) return 3;

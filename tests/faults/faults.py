@@ -75,8 +75,7 @@ def share(counts):
     if fine and not left:
         counts.passed += sum(seen)
     else:
-        counts.failed += 1
-        print(f"FAILED two save, one loads: {codes} {loads.returncode} {out} {err} {left}")
+        counts.fail(f"two save, one loads: {codes} {loads.returncode} {out} {err} {left}")
     print(f"two save, one loads: {out.splitlines()[0] if out else 'nothing'}")
 
 
@@ -97,6 +96,10 @@ class Counts:
 
     def __init__(self):
         self.passed, self.failed = 0, 0
+
+    def fail(self, what):
+        self.failed += 1
+        print(f"FAILED {what}")
 
     def tell(self, play, kind, found):
         """Prints defects, a few of each kind; found: (where, problem, stderr)."""
@@ -124,20 +127,23 @@ def try_all(pool, counts, play, kind, faults):
             found.append((fault, problem, err))
         counts.passed += hit and not problem
     counts.tell(play, kind, found)
+    if faults and not n:
+        counts.fail(f"{play.name}, {kind}: none of {len(faults)} took place")
     return n
 
 
 def test(pool, counts, play, kinds):
     base = judge.Base(play)
     if base.problem:
-        counts.failed += 1
-        print(f"FAILED {play.name}: {base.problem}")
+        counts.fail(f"{play.name}: {base.problem}")
         return
     did = {}
     for kind, ways in KINDS.items():
         if kind in kinds:
             did[kind] = try_all(pool, counts, play, kind, ways(base))
     did["power cuts"] = cut_power(base, counts)
+    if play.power and not did["power cuts"]:
+        counts.fail(f"{play.name}: the power was never cut")
     print(f"{play.name}: {', '.join(f'{n:,} {kind}' for kind, n in did.items() if n)}", flush=True)
 
 
@@ -148,21 +154,42 @@ def chosen(mode, names):
             yield play
 
 
-def main():
-    mode = sys.argv[1] if len(sys.argv) > 1 else "all"
-    counts = Counts()
+def mistake(mode, names):
+    """What is wrong with the command line; None if nothing is."""
+    if mode not in ("quick", "all"):
+        return f"no mode is called '{mode}'; there are quick and all"
+    known = {play.name: play for play in plays.PLAYS}
+    for name in names:
+        if name not in known:
+            return f"no play is called '{name}'; there are {', '.join(known)}"
+        if not plays.available(known[name], run.BIN):
+            return f"what {name} runs is not built: tests/faults/run.sh all {name} builds it"
+    return None
+
+
+def test_all(mode, names, counts):
     kinds = list(KINDS)
     if mode == "quick":
         kinds = ["faults", "kills", "limits of files"]
     elif not disturb.can_mount():
         kinds.remove("small disks")
         print("skipped: disks that are full; it takes the right to mount a tmpfs")
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for play in chosen(mode, names):
+            test(pool, counts, play, kinds)
+        if mode == "all":
+            share(counts)
+
+
+def main():
+    mode, *names = sys.argv[1:] or ["all"]
+    counts = Counts()
     try:
-        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-            for play in chosen(mode, sys.argv[2:]):
-                test(pool, counts, play, kinds)
-            if mode == "all":
-                share(counts)
+        problem = mistake(mode, names)
+        if problem:
+            counts.fail(problem)
+        else:
+            test_all(mode, names, counts)
     finally:
         shutil.rmtree(run.WORK)
     print(f"{counts.passed} passed, {counts.failed} failed")

@@ -61,14 +61,31 @@ static bool fails(void)
     return true;
 }
 
-void *malloc(size_t size) { return fails() ? NULL : __libc_malloc(size); }
-void *calloc(size_t n, size_t size) { return fails() ? NULL : __libc_calloc(n, size); }
-void *realloc(void *p, size_t size) { return fails() ? NULL : __libc_realloc(p, size); }
+void *malloc(size_t size)
+{
+    return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+    return fails() ? NULL : __libc_realloc(p, size);
+}
+
 void *memalign(size_t alignment, size_t size)
 {
     return fails() ? NULL : __libc_memalign(alignment, size);
 }
-void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return memalign(alignment, size);
+}
+
 int posix_memalign(void **p, size_t alignment, size_t size)
 {
     void *got = memalign(alignment, size);
@@ -107,7 +124,10 @@ time_t time(time_t *t)
     return now.tv_sec;
 }
 
-pid_t getpid(void) { return fixed_clock ? 4242 : (pid_t)syscall(SYS_getpid); }
+pid_t getpid(void)
+{
+    return fixed_clock ? 4242 : (pid_t)syscall(SYS_getpid);
+}
 
 // ---- Beginning and end --------------------------------------------------------------------------
 
@@ -136,7 +156,7 @@ static int begin(int argc, char **argv, char **environment)
     forever = at && strchr(at, '+');
     spared = getenv("FAULTS_SPARES");
     hit_file = getenv("FAULTS_HIT");
-    if (spared) backtrace(&(void *){ NULL }, 1);        // its first call allocates
+    if (spared) backtrace(&(void *){ NULL }, 1); // its first call allocates
     if (count_file) atexit(write_count);
     access("/faults/begin", F_OK);
     began = true;

@@ -30,7 +30,8 @@ static char why[512];
 static void add(const void *data, size_t size)
 {
     const unsigned char *p = (const unsigned char *)data;
-    for (size_t i = 0; i < size; i++) result = (result ^ p[i]) * 1099511628211u;
+    for (size_t i = 0; i < size; i++)
+        result = (result ^ p[i]) * 1099511628211u;
 }
 
 static bool add_tensor(samba_tensor *t)
@@ -45,7 +46,8 @@ static bool add_weights(samba_session *s)
     const char *names[64];
     int32_t n = samba_weight_names(s, names, 64);
     bool fine = n > 0;
-    for (int32_t i = 0; i < n && fine; i++) fine = add_tensor(samba_tensor_by_name(s, names[i]));
+    for (int32_t i = 0; i < n && fine; i++)
+        fine = add_tensor(samba_tensor_by_name(s, names[i]));
     return fine;
 }
 
@@ -108,7 +110,8 @@ static int32_t sample_label[SAMPLES];
 
 static void make_samples(void)
 {
-    for (int i = 0; i < SAMPLES; i++) sample_label[i] = i % CLASSES;
+    for (int i = 0; i < SAMPLES; i++)
+        sample_label[i] = i % CLASSES;
     for (int i = 0; i < SAMPLES * PIXELS; i++) {
         bool bright = i % PIXELS % CLASSES == sample_label[i / PIXELS];
         sample_x[i] = (bright ? 1.0f : 0.0f) + 0.01f * (float)(i * 37 % 41);
@@ -125,7 +128,8 @@ static bool step(const net *n, int i)
 static bool steps(const net *n, int from, int to)
 {
     bool fine = true;
-    for (int i = from; i < to && fine; i++) fine = step(n, i);
+    for (int i = from; i < to && fine; i++)
+        fine = step(n, i);
     return fine;
 }
 
@@ -137,8 +141,16 @@ static bool compile_to(const char *path, int32_t hidden)
     n.program.pef = path;
     return close_session(n.s, n.s && samba_compile(n.s, &n.program));
 }
-static bool before_compile(void) { return compile_to("net.pef", 5); }
-static bool run_compile(void) { return compile_to("net.pef", 9); }
+
+static bool before_compile(void)
+{
+    return compile_to("net.pef", 5);
+}
+
+static bool run_compile(void)
+{
+    return compile_to("net.pef", 9);
+}
 
 static bool run_load(void)
 {
@@ -153,8 +165,16 @@ static bool save_after(int n_steps)
     bool fine = n.s && samba_compile(n.s, &n.program) && steps(&n, 0, n_steps);
     return close_session(n.s, fine && samba_save(n.s, "net.ckpt"));
 }
-static bool before_save(void) { return save_after(1); }
-static bool run_save(void) { return save_after(3); }
+
+static bool before_save(void)
+{
+    return save_after(1);
+}
+
+static bool run_save(void)
+{
+    return save_after(3);
+}
 
 static bool run_restore(void)
 {
@@ -187,9 +207,11 @@ static bool run_map(void)
 {
     static float x[2 * WIDE];
     net n = trace_wide();
-    for (int i = 0; i < 2 * WIDE; i++) x[i] = 0.01f * (float)(i % 29);
+    for (int i = 0; i < 2 * WIDE; i++)
+        x[i] = 0.01f * (float)(i % 29);
     bool fine = n.s && samba_load(n.s, "wide.ckpt", &n.program) && samba_write(n.x, x);
-    for (int i = 0; i < 2 && fine; i++) fine = samba_run(n.s, 0) && add_tensor(n.logits);
+    for (int i = 0; i < 2 && fine; i++)
+        fine = samba_run(n.s, 0) && add_tensor(n.logits);
     return close_session(n.s, fine);
 }
 
@@ -202,7 +224,11 @@ static bool run_threads(void)
 
 // ---- A training that saves itself, and goes on where the file says ------------------------------
 
-typedef struct training { net net; samba_tensor *position; samba_loader *loader; } training;
+typedef struct training {
+    net net;
+    samba_tensor *position;
+    samba_loader *loader;
+} training;
 
 static bool open_training(training *t)
 {
@@ -259,7 +285,8 @@ static bool run_replicas(void)
     if (!p) fprintf(stderr, "samba_parallel_open: no memory for replicas\n");
     if (!p) return false;
     bool fine = samba_parallel_ok(p);
-    for (int i = 0; i < 2 && fine; i++) fine = samba_parallel_run(p, &run);
+    for (int i = 0; i < 2 && fine; i++)
+        fine = samba_parallel_run(p, &run);
     fine = fine && samba_parallel_save(p, "net.ckpt") && add_weights(samba_parallel_session(p, 1));
     return samba_parallel_close(p) == 0 && fine;
 }
@@ -303,7 +330,8 @@ static bool run_replace(void)
 {
     samba_base_output o;
     if (!told(samba_base_begin(&o, "text", NULL, why, sizeof why))) return false;
-    for (int i = 0; i < 1500; i++) fprintf(o.file, "line %d of the new words\n", i);
+    for (int i = 0; i < 1500; i++)
+        fprintf(o.file, "line %d of the new words\n", i);
     return told(samba_base_end(&o, true, why, sizeof why));
 }
 
@@ -333,7 +361,8 @@ static bool run_replay(void)
     samba_replay *r = fine ? samba_replay_open(n.s, "nan.replay") : NULL;
     fine = r && samba_write(n.x, sample_x) && samba_write(n.label, sample_label);
     fine = fine && samba_set(n.s, "lr", 1e30) && samba_replay_run(r, 0);
-    while (fine) fine = samba_replay_run(r, 0);
+    while (fine)
+        fine = samba_replay_run(r, 0);
     samba_culprit culprit;
     bool found = r && samba_nonfinite(n.s, &culprit);
     if (found) add(culprit.op, strlen(culprit.op));
@@ -385,8 +414,10 @@ static bool before_idx(void)
     static unsigned char images[16 + 600 * 16]
         = { 0, 0, 8, 3, 0, 0, 2, 88, 0, 0, 0, 4, 0, 0, 0, 4 };
     static unsigned char labels[8 + 600] = { 0, 0, 8, 1, 0, 0, 2, 88 };
-    for (int i = 0; i < 600; i++) labels[8 + i] = (unsigned char)(i % CLASSES);
-    for (int i = 0; i < 600 * 16; i++) images[16 + i] = (unsigned char)(i * 7);
+    for (int i = 0; i < 600; i++)
+        labels[8 + i] = (unsigned char)(i % CLASSES);
+    for (int i = 0; i < 600 * 16; i++)
+        images[16 + i] = (unsigned char)(i * 7);
     return write_plain("train-images-idx3-ubyte", images, sizeof images)
         && write_plain("train-labels-idx1-ubyte", labels, sizeof labels);
 }
@@ -401,7 +432,8 @@ static bool run_idx(void)
     samba_dataset data = { .n = idx.n, .batch = BATCH, .fill = samba_idx_fill, .user = &idx };
     samba_loader *l = opened ? samba_loader_open_dataset(n.s, &data, names, 2, NULL) : NULL;
     bool fine = l != NULL;
-    for (int i = 0; i < 5 && fine; i++) fine = samba_loader_next(l, NULL) == 1 && samba_run(n.s, 0);
+    for (int i = 0; i < 5 && fine; i++)
+        fine = samba_loader_next(l, NULL) == 1 && samba_run(n.s, 0);
     fine = fine && add_weights(n.s);
     if (l) samba_loader_close(l);
     if (opened) samba_idx_close(&idx);
@@ -418,17 +450,27 @@ static bool keep_saving(float value)
     const char *names[8];
     net n = trace(1, 64);
     bool fine = n.s && samba_compile(n.s, &n.program);
-    for (int i = 0; i < PIXELS * 64; i++) all[i] = value;
+    for (int i = 0; i < PIXELS * 64; i++)
+        all[i] = value;
     int32_t n_weights = fine ? samba_weight_names(n.s, names, 8) : 0;
-    for (int32_t i = 0; i < n_weights; i++) samba_write(samba_tensor_by_name(n.s, names[i]), all);
+    for (int32_t i = 0; i < n_weights; i++)
+        samba_write(samba_tensor_by_name(n.s, names[i]), all);
     fine = fine && samba_ok(n.s);
     pid_t starter = getppid();
     while (fine && access("stop", F_OK) != 0 && getppid() == starter)
         fine = samba_save(n.s, "shared.ckpt");
     return close_session(n.s, fine);
 }
-static bool run_save_ones(void) { return keep_saving(1.0f); }
-static bool run_save_twos(void) { return keep_saving(2.0f); }
+
+static bool run_save_ones(void)
+{
+    return keep_saving(1.0f);
+}
+
+static bool run_save_twos(void)
+{
+    return keep_saving(2.0f);
+}
 
 // All weights are one value, 1 or 2; *value is it.
 static bool one_value(samba_session *s, float *value)
@@ -456,8 +498,8 @@ static bool run_load_shared(void)
     fine = n.s && samba_compile(n.s, &n.program);
     for (int i = 0; i < 2000 && fine; i++) {
         float value;
-        fine = samba_restore_with(n.s, "shared.ckpt",
-                                  &(samba_restore_opts){ .kinds = SAMBA_KEPT }, NULL);
+        fine = samba_restore_with(n.s, "shared.ckpt", &(samba_restore_opts){ .kinds = SAMBA_KEPT },
+                                  NULL);
         if (fine && !one_value(n.s, &value)) abort();
         if (fine) seen[(int)value]++;
     }
@@ -467,7 +509,11 @@ static bool run_load_shared(void)
 
 // ---- Choosing -----------------------------------------------------------------------------------
 
-typedef struct scenario { const char *name; bool (*before)(void), (*run)(void); } scenario;
+typedef struct scenario {
+    const char *name;
+    bool (*before)(void), (*run)(void);
+} scenario;
+
 static const scenario scenarios[] = {
     { "compile", before_compile, run_compile },
     { "load", before_compile, run_load },
@@ -495,7 +541,8 @@ static int open_files(void)
     int n = 0;
     DIR *list = opendir("/proc/self/fd");
     errno = 0;
-    while (list && readdir(list)) n++;
+    while (list && readdir(list))
+        n++;
     bool whole = list && errno == 0;
     if (list) closedir(list);
     return whole ? n : -1;

@@ -16,36 +16,91 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int onnx_main(int argc, char **argv);           // of tools/cli/onnx.c
+int onnx_main(int argc, char **argv); // of tools/cli/onnx.c
 
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {
-    { "prepare-data", prepare_data_main }, { "decode-data", decode_data_main },
-    { "train-tokenizer", train_tokenizer_main }, { "check-data", check_data_main },
-    { "view", view_main }, { "replay", replay_main }, { "device-config", device_config_main },
-    { "export-c", export_c_main }, { "device-import", device_import_main },
-    { "device-report", device_report_main }
-};
+} commands[] = { { "prepare-data", prepare_data_main },
+                 { "decode-data", decode_data_main },
+                 { "train-tokenizer", train_tokenizer_main },
+                 { "check-data", check_data_main },
+                 { "view", view_main },
+                 { "replay", replay_main },
+                 { "device-config", device_config_main },
+                 { "export-c", export_c_main },
+                 { "device-import", device_import_main },
+                 { "device-report", device_report_main } };
+
 enum { N_COMMANDS = sizeof commands / sizeof *commands, MOST_WORDS = 40, MOST_PARTS = 4 };
 
-static const char *const words[] = {
-    "@", "-", "--", "-h", "--help", "-o", "out", "a.pef", "--view", "--keep", "--diff", "--input",
-    "--data", "--steps", "--runs", "0", "--threads", "--values", "--tolerance", "--tokens", "--graph", "--section", "--types", "--small", "--input_path=@",
-    "--output_path=out.hdf5", "--overwrite_output_path", "--ignore_input_format_error",
-    "--pretrained_tokenizer=.", "--max_seq_length=8", "--input_packing_config=greedy::drop",
-    "--packing_boundary=jsonl", "--attention_boundary", "--prompt_keyword", "--prompt_prefix",
-    "--categories_path=@", "--silent", "--dev_ratio=0.1", "--test_ratio", "--shuffle=on_RAM", "--seed=1",
-    "--num_workers=1", "--vocab_size=300", "--special_tokens_dict={'pad_token': '[PAD]'}", "--name", "x=@",
-    "prepare-data", "decode-data", "train-tokenizer", "check-data", "view", "replay", "device-config",
-    "export-c", "device-import", "device-report", "import-onnx", "export-onnx", "onnx-ops", "--shape",
-    "--value", "x=1,2", NULL
-};
+static const char *const words[] = { "@",
+                                     "-",
+                                     "--",
+                                     "-h",
+                                     "--help",
+                                     "-o",
+                                     "out",
+                                     "a.pef",
+                                     "--view",
+                                     "--keep",
+                                     "--diff",
+                                     "--input",
+                                     "--data",
+                                     "--steps",
+                                     "--runs",
+                                     "0",
+                                     "--threads",
+                                     "--values",
+                                     "--tolerance",
+                                     "--tokens",
+                                     "--graph",
+                                     "--section",
+                                     "--types",
+                                     "--small",
+                                     "--input_path=@",
+                                     "--output_path=out.hdf5",
+                                     "--overwrite_output_path",
+                                     "--ignore_input_format_error",
+                                     "--pretrained_tokenizer=.",
+                                     "--max_seq_length=8",
+                                     "--input_packing_config=greedy::drop",
+                                     "--packing_boundary=jsonl",
+                                     "--attention_boundary",
+                                     "--prompt_keyword",
+                                     "--prompt_prefix",
+                                     "--categories_path=@",
+                                     "--silent",
+                                     "--dev_ratio=0.1",
+                                     "--test_ratio",
+                                     "--shuffle=on_RAM",
+                                     "--seed=1",
+                                     "--num_workers=1",
+                                     "--vocab_size=300",
+                                     "--special_tokens_dict={'pad_token': '[PAD]'}",
+                                     "--name",
+                                     "x=@",
+                                     "prepare-data",
+                                     "decode-data",
+                                     "train-tokenizer",
+                                     "check-data",
+                                     "view",
+                                     "replay",
+                                     "device-config",
+                                     "export-c",
+                                     "device-import",
+                                     "device-report",
+                                     "import-onnx",
+                                     "export-onnx",
+                                     "onnx-ops",
+                                     "--shape",
+                                     "--value",
+                                     "x=1,2",
+                                     NULL };
 
 // ---- Calling ------------------------------------------------------------------------------------
 
-static int report;                              // what is said, in memory
+static int report; // what is said, in memory
 
 // Words of the part args, as many as there are; text is changed.
 static int split(char *text, char **words_of)
@@ -80,7 +135,8 @@ static long call_quietly(int argc, char **argv, int *code)
     fflush(stdout);
     fflush(stderr);
     int out = dup(1), err = dup(2);
-    if (ftruncate(report, 0) != 0 || lseek(report, 0, SEEK_SET) != 0) fuzz_fail("no memory for what is said");
+    if (ftruncate(report, 0) != 0 || lseek(report, 0, SEEK_SET) != 0)
+        fuzz_fail("no memory for what is said");
     dup2(report, 1);
     dup2(report, 2);
 
@@ -161,11 +217,13 @@ static void add_seed(const char *name, const char *args, const void *file, size_
 
 static void add_program(const char *name, const void *bytes, size_t size)
 {
-    static const char *const lines[][2] = {
-        { "report", "device-report\n@" }, { "config", "device-config\n@\n-o\nout.h" },
-        { "export", "export-c\n@\n-o\nout" }, { "view", "view\n@\n-o\nout.html\n--runs\n0\n--threads\n1" },
-        { "diff", "view\n--diff\n@\n@\n-o\nout.html\n--runs\n0\n--threads\n1" }, { "onnx", "export-onnx\n@\nout.onnx" }
-    };
+    static const char *const lines[][2]
+        = { { "report", "device-report\n@" },
+            { "config", "device-config\n@\n-o\nout.h" },
+            { "export", "export-c\n@\n-o\nout" },
+            { "view", "view\n@\n-o\nout.html\n--runs\n0\n--threads\n1" },
+            { "diff", "view\n--diff\n@\n@\n-o\nout.html\n--runs\n0\n--threads\n1" },
+            { "onnx", "export-onnx\n@\nout.onnx" } };
     char title[100];
     if (size > 12000) return;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -176,19 +234,26 @@ static void add_program(const char *name, const void *bytes, size_t size)
 
 static void seeds(void)
 {
-    static const struct { const char *name, *args, *file; } list[] = {
-        { "prepare", "prepare-data\n--input_path=@\n--output_path=out.hdf5\n--pretrained_tokenizer=.\n"
-          "--max_seq_length=8", "{\"prompt\":\"a\",\"completion\":\"b\"}\n" },
-        { "pipeline", "prepare-data\n--pipeline\n--input_path=@\n--output_path=out\n--num_workers=1\n"
-          "--pretrained_tokenizer=.\n--dev_ratio=0.1\n--shuffle=on_RAM", "text\ntext\n" },
-        { "train", "train-tokenizer\n@\nout\n--vocab_size=300", "the cat's hat\n" },
-        { "decode", "decode-data\n@\nout.txt", "rows" },
-        { "check", "check-data\n.\n--max_seq_length=8\n--batch_size=2", "{}" },
-        { "replay", "replay\n@\n--keep\nout.ckpt", "SBRP" },
-        { "import", "import-onnx\n@\nout.pef\n--shape\nx=1,2\n--value\ny=2.5", "\x08\x08" },
-        { "ops", "onnx-ops", "" }, { "help", "view\n--help", "" },
-        { "import-device", "device-import\n@\n@\nout.ckpt", "BAST" }
-    };
+    static const struct {
+        const char *name, *args, *file;
+    } list[]
+        = { { "prepare",
+              "prepare-data\n--input_path=@\n--output_path=out.hdf5\n--pretrained_tokenizer=.\n"
+              "--max_seq_length=8",
+              "{\"prompt\":\"a\",\"completion\":\"b\"}\n" },
+            { "pipeline",
+              "prepare-data\n--pipeline\n--input_path=@\n--output_path=out\n--num_workers=1\n"
+              "--pretrained_tokenizer=.\n--dev_ratio=0.1\n--shuffle=on_RAM",
+              "text\ntext\n" },
+            { "train", "train-tokenizer\n@\nout\n--vocab_size=300", "the cat's hat\n" },
+            { "decode", "decode-data\n@\nout.txt", "rows" },
+            { "check", "check-data\n.\n--max_seq_length=8\n--batch_size=2", "{}" },
+            { "replay", "replay\n@\n--keep\nout.ckpt", "SBRP" },
+            { "import", "import-onnx\n@\nout.pef\n--shape\nx=1,2\n--value\ny=2.5", "\x08\x08" },
+            { "ops", "onnx-ops", "" },
+            { "help", "view\n--help", "" },
+            { "import-device", "device-import\n@\n@\nout.ckpt", "BAST" } };
+
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         add_seed(list[i].name, list[i].args, list[i].file, strlen(list[i].file));
     pef_programs(add_program);
@@ -204,7 +269,8 @@ static bool large(size_t size, int kind)
     int command = kind / 3;
     if (command >= 3) return false;
     const char *what = pef_large(size, kind % 3, &file);
-    snprintf(title, sizeof title, "%.*s, %s", (int)strcspn(lines[command], "\n"), lines[command], what);
+    snprintf(title, sizeof title, "%.*s, %s", (int)strcspn(lines[command], "\n"), lines[command],
+             what);
     fuzz_put_part(&b, "args", lines[command], strlen(lines[command]));
     fuzz_put_part(&b, "file", file.at, file.size);
     fuzz_large(title, b.at, b.size);

@@ -1,5 +1,5 @@
-// config.json of GPT-2. What is accepted passes gpt2_config_check, has parameters whose sizes do not
-// overflow, and is the same again when it is written and read.
+// config.json of GPT-2. What is accepted passes gpt2_config_check, has parameters whose sizes do
+// not overflow, and is the same again when it is written and read.
 #include "samba.h"
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #include "tools/include/samba/safetensors.h"
@@ -16,14 +16,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = {
-    "\"n_layer\"", "\"n_head\"", "\"n_embd\"", "\"n_positions\"", "\"n_ctx\"", "\"vocab_size\"",
-    "\"n_inner\"", "\"activation_function\"", "\"gelu_new\"", "\"relu\"", "\"layer_norm_epsilon\"",
-    "\"initializer_range\"", "\"attn_pdrop\"", "\"embd_pdrop\"", "\"resid_pdrop\"",
-    "\"scale_attn_weights\"", "\"scale_attn_by_inverse_layer_idx\"", "\"tie_word_embeddings\"",
-    "\"bos_token_id\"", "\"eos_token_id\"", "\"model_type\"", "\"gpt2\"", "\"reorder_and_upcast_attn\"",
-    NULL
-};
+static const char *const words[] = { "\"n_layer\"",
+                                     "\"n_head\"",
+                                     "\"n_embd\"",
+                                     "\"n_positions\"",
+                                     "\"n_ctx\"",
+                                     "\"vocab_size\"",
+                                     "\"n_inner\"",
+                                     "\"activation_function\"",
+                                     "\"gelu_new\"",
+                                     "\"relu\"",
+                                     "\"layer_norm_epsilon\"",
+                                     "\"initializer_range\"",
+                                     "\"attn_pdrop\"",
+                                     "\"embd_pdrop\"",
+                                     "\"resid_pdrop\"",
+                                     "\"scale_attn_weights\"",
+                                     "\"scale_attn_by_inverse_layer_idx\"",
+                                     "\"tie_word_embeddings\"",
+                                     "\"bos_token_id\"",
+                                     "\"eos_token_id\"",
+                                     "\"model_type\"",
+                                     "\"gpt2\"",
+                                     "\"reorder_and_upcast_attn\"",
+                                     NULL };
 
 static void check_parameters(const gpt2_config *c)
 {
@@ -33,7 +49,7 @@ static void check_parameters(const gpt2_config *c)
     if (n < 1 || gpt2_param_at(c, n, &p) || gpt2_param_at(c, -1, &p))
         fuzz_fail("%d parameters, and one more", (int)n);
 
-    int32_t step = n / 40 + 1;                  // names are many, and like each other
+    int32_t step = n / 40 + 1; // names are many, and like each other
     for (int32_t i = 0; i < n; i += step) {
         if (!gpt2_param_at(c, i, &p) || p.ndim < 1 || p.ndim > 2 || p.dim[0] < 1)
             fuzz_fail("parameter %d of %d cannot be described", (int)i, (int)n);
@@ -72,8 +88,8 @@ static void one(const uint8_t *data, size_t size)
 
 static void seeds(void)
 {
-    static const char *const paths[] = { "tests/golden/gpt2_tiny/config.json",
-                                         "tests/golden/gpt2_odd/config.json" };
+    static const char *const paths[]
+        = { "tests/golden/gpt2_tiny/config.json", "tests/golden/gpt2_odd/config.json" };
     for (int i = 0; i < 2; i++) {
         char name[20];
         size_t size;
@@ -88,10 +104,11 @@ static void seeds(void)
 
 static bool large(size_t size, int kind)
 {
-    static const char *const kinds[][2] = {
-        { "many keys", ",\"k%u\":1" }, { "a long list", "" }, { "open brackets", "" },
-        { "long keys", ",\"%0900u\":1" }, { "equal keys", ",\"k\":1" }
-    };
+    static const char *const kinds[][2] = { { "many keys", ",\"k%u\":1" },
+                                            { "a long list", "" },
+                                            { "open brackets", "" },
+                                            { "long keys", ",\"%0900u\":1" },
+                                            { "equal keys", ",\"k\":1" } };
     if (kind >= (int)(sizeof kinds / sizeof *kinds)) return false;
     fuzz_bytes b = { NULL, 0, 0 };
     fuzz_put_text(&b, "{\"n_layer\":1,\"n_head\":1,\"n_embd\":2,\"vocab_size\":3,\"n_ctx\":4");

@@ -28,7 +28,7 @@ static double max_seconds = -1;
 static unsigned seed = 1;
 static const char *prefix = "";
 
-static const uint8_t *running;          // the input that runs now, for the file of a finding
+static const uint8_t *running; // the input that runs now, for the file of a finding
 static size_t running_size;
 
 // ---- Findings -----------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ static void add(const char *path)
 
 static void run_input(const uint8_t *data, size_t size)
 {
-    uint8_t *exact = malloc(size ? size : 1);   // of that very size: reading on is caught
+    uint8_t *exact = malloc(size ? size : 1); // of that very size: reading on is caught
     if (!exact) return;
     if (size) memcpy(exact, data, size);
     running = exact;
@@ -123,11 +123,20 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
         uint8_t bytes[8];
         fuzz_set(bytes, fuzz_number(r, span ? b.at[at] : 0, 64), 8);
         switch (fuzz_below(r, 5)) {
-        case 0: fuzz_replace(&b, at, span, "", 0); break;
-        case 1: fuzz_replace(&b, at, 0, bytes, 1 + fuzz_below(r, 8)); break;
-        case 2: fuzz_replace(&b, at, left < 4 ? left : 4, bytes, left < 4 ? left : 4); break;
-        case 3: if (left) b.at[at] ^= (uint8_t)(1u << fuzz_below(r, 8)); break;
-        default: if (left) b.at[at] = bytes[0];
+        case 0:
+            fuzz_replace(&b, at, span, "", 0);
+            break;
+        case 1:
+            fuzz_replace(&b, at, 0, bytes, 1 + fuzz_below(r, 8));
+            break;
+        case 2:
+            fuzz_replace(&b, at, left < 4 ? left : 4, bytes, left < 4 ? left : 4);
+            break;
+        case 3:
+            if (left) b.at[at] ^= (uint8_t)(1u << fuzz_below(r, 8));
+            break;
+        default:
+            if (left) b.at[at] = bytes[0];
         }
     }
     if (b.size > most) b.size = most;

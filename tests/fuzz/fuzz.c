@@ -7,6 +7,8 @@
 //     headers N      what the target counts
 // and anything else is the driver's: flags such as -runs=1000, folders, files to replay.
 #include "fuzz.h"
+#include "tests/lib/files.h"
+#include "tools/include/samba/base.h"
 #include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,8 +25,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 
 static const fuzz_target *target = &fuzz_target_here;
 static char folder[PATH - NAME - 1];
-static int report_fd = 2;               // libFuzzer may close stderr for the target
-static double allowed_seconds;          // of this input, beside the limits
+static int report_fd = 2;      // libFuzzer may close stderr for the target
+static double allowed_seconds; // of this input, beside the limits
 
 // ---- Findings -----------------------------------------------------------------------------------
 
@@ -94,13 +96,13 @@ static size_t begin_heap(void)
 static void check_heap(size_t before, size_t size, const fuzz_limits *l)
 {
     size_t most = l->heap + l->heap_per_byte * size, took = most_heap - before;
-    if (most && took > most) fuzz_fail("%zu bytes of heap for an input of %zu; limit %zu", took,
-                                       size, most);
+    if (most && took > most)
+        fuzz_fail("%zu bytes of heap for an input of %zu; limit %zu", took, size, most);
 }
 
 // ---- Files --------------------------------------------------------------------------------------
 
-static char expected[MAX_FILES][NAME];  // files of this input, to be removed
+static char expected[MAX_FILES][NAME]; // files of this input, to be removed
 static int n_expected;
 
 static void make_folder(void)
@@ -140,12 +142,7 @@ void fuzz_allow(const char *name)
 
 static void write_bytes(const char *path, const void *bytes, size_t size)
 {
-    FILE *f = fopen(path, "wb");
-    bool fine = f && fwrite(bytes, 1, size, f) == size;
-    if (f && fclose(f) != 0) fine = false;
-    if (fine) return;
-    perror(path);
-    exit(1);
+    if (!write_whole(path, bytes, size)) exit(1);
 }
 
 const char *fuzz_write(const char *name, const void *bytes, size_t size)
@@ -165,7 +162,7 @@ static void check_files(void)
     if (n_expected == 0) return;
     n_expected = 0;
     n_checked++;
-    if (n_checked > LOOKED_AT && n_checked % LOOKED_AT) return;         // a look is slow
+    if (n_checked > LOOKED_AT && n_checked % LOOKED_AT) return; // a look is slow
 
     DIR *dir = opendir(folder);
     if (!dir) fuzz_fail("the folder %s is gone", folder);
@@ -201,18 +198,9 @@ fuzz_random fuzz_random_from(unsigned seed)
     return r;
 }
 
-// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-static uint64_t next_word(fuzz_random *r)
-{
-    uint64_t z = r->state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 uint32_t fuzz_below(fuzz_random *r, uint32_t n)
 {
-    return n ? (uint32_t)((next_word(r) >> 32) * n >> 32) : 0;
+    return n ? (uint32_t)((samba_base__draw(&r->state) >> 32) * n >> 32) : 0;
 }
 
 bool fuzz_chance(fuzz_random *r, uint32_t one_in)
@@ -224,14 +212,30 @@ uint64_t fuzz_number(fuzz_random *r, uint64_t was, int bits)
 {
     uint64_t mask = bits >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1, x = 0;
     switch (fuzz_below(r, 8)) {
-    case 0: x = was + 1; break;
-    case 1: x = was - 1; break;
-    case 2: x = fuzz_below(r, 10); break;
-    case 3: x = (uint64_t)1 << fuzz_below(r, (uint32_t)bits); break;
-    case 4: x = ((uint64_t)1 << fuzz_below(r, (uint32_t)bits)) - 1; break;
-    case 5: x = was ^ (uint64_t)1 << fuzz_below(r, (uint32_t)bits); break;
-    case 6: x = (uint64_t)0 - fuzz_below(r, 66); break;
-    default: x = next_word(r) >> fuzz_below(r, 60); break;
+    case 0:
+        x = was + 1;
+        break;
+    case 1:
+        x = was - 1;
+        break;
+    case 2:
+        x = fuzz_below(r, 10);
+        break;
+    case 3:
+        x = (uint64_t)1 << fuzz_below(r, (uint32_t)bits);
+        break;
+    case 4:
+        x = ((uint64_t)1 << fuzz_below(r, (uint32_t)bits)) - 1;
+        break;
+    case 5:
+        x = was ^ (uint64_t)1 << fuzz_below(r, (uint32_t)bits);
+        break;
+    case 6:
+        x = (uint64_t)0 - fuzz_below(r, 66);
+        break;
+    default:
+        x = samba_base__draw(&r->state) >> fuzz_below(r, 60);
+        break;
     }
     return x & mask;
 }
@@ -302,7 +306,8 @@ void fuzz_set(uint8_t *at, uint64_t value, int bytes)
 // Where a token begins: a text in quotes, a number, a word, or one byte.
 static size_t token_from(const fuzz_bytes *b, size_t at)
 {
-    static const char plain[] = "0123456789.+-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char plain[]
+        = "0123456789.+-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     size_t n = 1;
     if (b->at[at] == '"') {
         while (at + n < b->size && b->at[at + n] != '"')
@@ -329,13 +334,50 @@ static size_t pick_token(const fuzz_bytes *b, fuzz_random *r, size_t *length)
 
 static const char *pick_word(fuzz_random *r)
 {
-    static const char *const numbers[] = {
-        "0", "-1", "1", "2147483647", "2147483648", "-2147483648", "4294967296",
-        "9223372036854775807", "18446744073709551615", "18446744073709551616", "1e308", "1e400",
-        "-1e-400", "0.5", "1e5", "3.0", "00", "0x10", "NaN", "Infinity", "-Infinity", "null", "true",
-        "false", "\"\"", "[]", "{}", "\\u0000", "\\ud800", "\xEF\xBB\xBF", "\xE0", "\xF0\x9F", "\xC0",
-        "\xFF", "\"", "\\", "\n", "\r\n", "{", "}", "[", "]", ",", ":"
-    };
+    static const char *const numbers[] = { "0",
+                                           "-1",
+                                           "1",
+                                           "2147483647",
+                                           "2147483648",
+                                           "-2147483648",
+                                           "4294967296",
+                                           "9223372036854775807",
+                                           "18446744073709551615",
+                                           "18446744073709551616",
+                                           "1e308",
+                                           "1e400",
+                                           "-1e-400",
+                                           "0.5",
+                                           "1e5",
+                                           "3.0",
+                                           "00",
+                                           "0x10",
+                                           "NaN",
+                                           "Infinity",
+                                           "-Infinity",
+                                           "null",
+                                           "true",
+                                           "false",
+                                           "\"\"",
+                                           "[]",
+                                           "{}",
+                                           "\\u0000",
+                                           "\\ud800",
+                                           "\xEF\xBB\xBF",
+                                           "\xE0",
+                                           "\xF0\x9F",
+                                           "\xC0",
+                                           "\xFF",
+                                           "\"",
+                                           "\\",
+                                           "\n",
+                                           "\r\n",
+                                           "{",
+                                           "}",
+                                           "[",
+                                           "]",
+                                           ",",
+                                           ":" };
     uint32_t n = 0, n_numbers = sizeof numbers / sizeof *numbers;
     while (target->words && target->words[n])
         n++;
@@ -372,9 +414,15 @@ static void mutate_token(fuzz_bytes *b, fuzz_random *r)
     char number[40];
 
     switch (fuzz_below(r, 7)) {
-    case 0: fuzz_replace(b, at, length, word, strlen(word)); break;
-    case 1: fuzz_replace(b, at, 0, word, strlen(word)); break;
-    case 2: fuzz_replace(b, at, span, "", 0); break;
+    case 0:
+        fuzz_replace(b, at, length, word, strlen(word));
+        break;
+    case 1:
+        fuzz_replace(b, at, 0, word, strlen(word));
+        break;
+    case 2:
+        fuzz_replace(b, at, span, "", 0);
+        break;
     case 3:
         fuzz_put(&copy, b->at + at, span);
         fuzz_replace(b, other, 0, copy.at, copy.size);
@@ -440,7 +488,7 @@ int fuzz_parts(const uint8_t *data, size_t size, fuzz_part *parts, int most)
         at = next_part(data, size, begin);
         p->at = data + begin;
         p->size = at - begin;
-        if (at < size && p->size > 0) p->size--;        // the newline
+        if (at < size && p->size > 0) p->size--; // the newline
     }
     return n;
 }
@@ -457,6 +505,7 @@ size_t fuzz_mutate_parts(uint8_t *data, size_t size, size_t most, unsigned seed,
                                           unsigned seed))
 {
     enum { MOST_PARTS = 12 };
+
     fuzz_random r = fuzz_random_from(seed);
     fuzz_part parts[MOST_PARTS];
     fuzz_bytes b = { NULL, 0, 0 };
@@ -504,7 +553,7 @@ double fuzz_run(void (*one)(const uint8_t *data, size_t size), const uint8_t *da
     size_t before = begin_heap();
     double took = 0;
     bool slow = true;
-    for (int round = 0; slow && round < 3; round++) {   // one of three: others use the machine, too
+    for (int round = 0; slow && round < 3; round++) { // one of three: others use the machine, too
         double start = processor_seconds();
         allowed_seconds = limits->seconds + limits->seconds_per_mb * (double)size / 1e6;
         one(data, size);
@@ -589,6 +638,7 @@ static double seconds_of(int megabytes, int kind)
 static bool is_linear(int kind)
 {
     enum { MOST_GROWTH = 20 };
+
     for (int attempt = 0; attempt < 3; attempt++) {
         double seconds[4];
         for (int i = 0; i < 4; i++)

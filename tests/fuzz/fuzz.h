@@ -13,22 +13,22 @@
 // matter; heap is counted under a sanitizer alone.
 typedef struct fuzz_limits {
     double seconds, seconds_per_mb;
-    size_t heap, heap_per_byte;         // bytes; 0 and 0: not limited
+    size_t heap, heap_per_byte; // bytes; 0 and 0: not limited
 } fuzz_limits;
 
 typedef struct fuzz_target {
     const char *name;
     fuzz_limits limits;
-    const char *const *words;           // a dictionary: texts that the format knows; ends with NULL
+    const char *const *words; // a dictionary: texts that the format knows; ends with NULL
     void (*one)(const uint8_t *data, size_t size);
     // As LLVMFuzzerCustomMutator; NULL: bytes alone are mutated.
     size_t (*mutate)(uint8_t *data, size_t size, size_t most, unsigned seed);
-    void (*seeds)(void);                // calls fuzz_seed for each input to begin with
+    void (*seeds)(void); // calls fuzz_seed for each input to begin with
     // Inputs that grow: makes one of about size bytes, of kind 0, 1 ..., and says with fuzz_large
     // what it is called. False: there is no such kind. The reader must take linear time for them.
     bool (*large)(size_t size, int kind);
-    int (*counted)(long n);             // optional: the mode "headers N"; returns an exit code
-    size_t most;                        // bytes of an input; 0: 65536
+    int (*counted)(long n); // optional: the mode "headers N"; returns an exit code
+    size_t most;            // bytes of an input; 0: 65536
 } fuzz_target;
 
 extern const fuzz_target fuzz_target_here;
@@ -57,9 +57,12 @@ void fuzz_seed(const char *name, const void *bytes, size_t size);
 void fuzz_large(const char *kind, const void *bytes, size_t size);
 
 // Random numbers of a mutator, from its seed.
-typedef struct fuzz_random { uint64_t state; } fuzz_random;
+typedef struct fuzz_random {
+    uint64_t state;
+} fuzz_random;
+
 fuzz_random fuzz_random_from(unsigned seed);
-uint32_t fuzz_below(fuzz_random *r, uint32_t n);        // 0 ... n - 1
+uint32_t fuzz_below(fuzz_random *r, uint32_t n); // 0 ... n - 1
 bool fuzz_chance(fuzz_random *r, uint32_t one_in);
 // A number that is likely to hurt, near `was` or of `bits` bits.
 uint64_t fuzz_number(fuzz_random *r, uint64_t was, int bits);
@@ -69,6 +72,7 @@ typedef struct fuzz_bytes {
     uint8_t *at;
     size_t size, cap;
 } fuzz_bytes;
+
 void fuzz_put(fuzz_bytes *b, const void *bytes, size_t size);
 void fuzz_put_text(fuzz_bytes *b, const char *text);
 void fuzz_print(fuzz_bytes *b, const char *format, ...);
@@ -88,6 +92,7 @@ typedef struct fuzz_part {
     const uint8_t *at;
     size_t size;
 } fuzz_part;
+
 int fuzz_parts(const uint8_t *data, size_t size, fuzz_part *parts, int most);
 void fuzz_put_part(fuzz_bytes *b, const char *name, const void *bytes, size_t size);
 // Mutates one of the files, or what is between them.
@@ -95,8 +100,8 @@ size_t fuzz_mutate_parts(uint8_t *data, size_t size, size_t most, unsigned seed,
                          size_t (*mutate)(const char *name, uint8_t *data, size_t size, size_t most,
                                           unsigned seed));
 
-uint64_t fuzz_get(const uint8_t *at, int bytes);        // little-endian
+uint64_t fuzz_get(const uint8_t *at, int bytes); // little-endian
 void fuzz_set(uint8_t *at, uint64_t value, int bytes);
-uint8_t *fuzz_file(const char *path, size_t *size);     // malloc'ed; NULL: there is none
+uint8_t *fuzz_file(const char *path, size_t *size); // malloc'ed; NULL: there is none
 
 #endif

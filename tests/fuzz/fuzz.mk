@@ -54,7 +54,7 @@ $(OUT)/tools/onnx.o: tools/cli/onnx.c
 	    -include tests/fuzz/samba_private.h -c -o $@ $<
 
 # Functions of programs that are one here, and have the same names.
-$(OUT)/tools/device/%.o: FLAGS += -Drole_word=device_role_word -Dbytes_of=device_bytes_of
+$(OUT)/tools/device/%.o: FLAGS += -Dbytes_of=device_bytes_of
 
 # What measures the machine would take seconds for each input.
 $(OUT)/tools/view/measure.o: FLAGS += -DVIEW_PRODUCT_SIDE=32

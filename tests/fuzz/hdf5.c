@@ -1,7 +1,7 @@
-// HDF5 files with rows of tokens. libhdf5 reads them, and a file with damaged bytes makes some of its
-// versions crash (tests/TRUST.md says so): so no bytes are mutated here. An input describes a file
-// that libhdf5 writes: datasets, groups and links of right and wrong names, of any type, shape and
-// layout. The rows that it says there are must be readable, or refused.
+// HDF5 files with rows of tokens. libhdf5 reads them, and a file with damaged bytes makes some of
+// its versions crash (tests/TRUST.md says so): so no bytes are mutated here. An input describes a
+// file that libhdf5 writes: datasets, groups and links of right and wrong names, of any type, shape
+// and layout. The rows that it says there are must be readable, or refused.
 #define SAMBA_HDF5_ROWS_IMPLEMENTATION
 #include "tools/include/samba/hdf5_rows.h"
 #include "fuzz.h"
@@ -18,22 +18,31 @@ typedef struct item {
     uint8_t dim[MOST_RANK], value, grows;
 } item;
 
-static const char *const names[] = { "input_ids", "token_type_ids", "category_ids", "input_ids",
-                                     "token_type_ids", "attention_mask", "labels", "a/b" };
+static const char *const names[]
+    = { "input_ids",      "token_type_ids", "category_ids", "input_ids",
+        "token_type_ids", "attention_mask", "labels",       "a/b" };
 // Sizes of dimensions. The large ones are of files in which no chunk was written.
-static const hsize_t sizes[] = { 0, 1, 2, 3, 4, 5, 64, 1000, 65537, (hsize_t)1 << 31,
-                                 ((hsize_t)1 << 32) + 4, (hsize_t)1 << 61 };
+static const hsize_t sizes[] = {
+    0, 1, 2, 3, 4, 5, 64, 1000, 65537, (hsize_t)1 << 31, ((hsize_t)1 << 32) + 4, (hsize_t)1 << 61
+};
 
 static hid_t type_of(uint8_t which)
 {
     switch (which % 13) {
-    case 0: return H5Tcopy(H5T_STD_I32BE);
-    case 1: return H5Tcopy(H5T_STD_I16LE);
-    case 2: return H5Tcopy(H5T_STD_U8LE);
-    case 3: return H5Tcopy(H5T_STD_U32LE);
-    case 4: return H5Tcopy(H5T_STD_I64LE);
-    case 5: return H5Tcopy(H5T_IEEE_F32LE);
-    case 6: return H5Tcopy(H5T_C_S1);
+    case 0:
+        return H5Tcopy(H5T_STD_I32BE);
+    case 1:
+        return H5Tcopy(H5T_STD_I16LE);
+    case 2:
+        return H5Tcopy(H5T_STD_U8LE);
+    case 3:
+        return H5Tcopy(H5T_STD_U32LE);
+    case 4:
+        return H5Tcopy(H5T_STD_I64LE);
+    case 5:
+        return H5Tcopy(H5T_IEEE_F32LE);
+    case 6:
+        return H5Tcopy(H5T_C_S1);
     case 7: {
         hid_t text = H5Tcopy(H5T_C_S1);
         H5Tset_size(text, H5T_VARIABLE);
@@ -44,9 +53,12 @@ static hid_t type_of(uint8_t which)
         H5Tinsert(pair, "x", 0, H5T_STD_I32LE);
         return pair;
     }
-    case 9: return H5Tenum_create(H5T_STD_I32LE);
-    case 10: return H5Tvlen_create(H5T_STD_I32LE);
-    default: return H5Tcopy(H5T_STD_I32LE);
+    case 9:
+        return H5Tenum_create(H5T_STD_I32LE);
+    case 10:
+        return H5Tvlen_create(H5T_STD_I32LE);
+    default:
+        return H5Tcopy(H5T_STD_I32LE);
     }
 }
 
@@ -91,8 +103,8 @@ static void write_data(hid_t file, const char *name, const item *it)
                        : H5Screate(it->dim[0] & 1 ? H5S_NULL : H5S_SCALAR);
     set_layout(how, it, rank, shape);
     H5Pset_alloc_time(how, H5D_ALLOC_TIME_INCR);
-    hid_t data = space < 0 ? -1
-        : H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    hid_t data
+        = space < 0 ? -1 : H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
     if (data >= 0) fill(data, shape, rank, it->value);
     if (data >= 0) H5Dclose(data);
     if (space >= 0) H5Sclose(space);
@@ -110,10 +122,17 @@ static void write_item(hid_t file, const item *it)
         if (group >= 0) H5Gclose(group);
         break;
     }
-    case 1: H5Lcreate_soft(other, file, name, H5P_DEFAULT, H5P_DEFAULT); break;
-    case 2: H5Lcreate_external("nowhere.h5", other, file, name, H5P_DEFAULT, H5P_DEFAULT); break;
-    case 3: H5Lcreate_hard(file, other, file, name, H5P_DEFAULT, H5P_DEFAULT); break;
-    default: write_data(file, name, it);
+    case 1:
+        H5Lcreate_soft(other, file, name, H5P_DEFAULT, H5P_DEFAULT);
+        break;
+    case 2:
+        H5Lcreate_external("nowhere.h5", other, file, name, H5P_DEFAULT, H5P_DEFAULT);
+        break;
+    case 3:
+        H5Lcreate_hard(file, other, file, name, H5P_DEFAULT, H5P_DEFAULT);
+        break;
+    default:
+        write_data(file, name, it);
     }
 }
 
@@ -169,7 +188,7 @@ static void read_file(const char *path)
     if (!samba_rows_close(r, why, sizeof why)) fuzz_check_text(why, sizeof why, "samba_rows_close");
 }
 
-static bool is_file;                    // the input is the file itself, and a whole one: see large
+static bool is_file; // the input is the file itself, and a whole one: see large
 
 static void one(const uint8_t *data, size_t size)
 {
@@ -184,19 +203,31 @@ static void one(const uint8_t *data, size_t size)
     if (!write_file(path, data, size)) return;
     read_file(path);
     remove(path);
-    if (H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) != 0) fuzz_fail("something is still open");
+    if (H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) != 0)
+        fuzz_fail("something is still open");
 }
 
 // ---- Seeds --------------------------------------------------------------------------------------
 
 static void seeds(void)
 {
-    const item plain[3] = { { .name = 0, .kind = 9, .type = 12, .layout = 1, .filters = 1,
-                              .dim = { 3, 4 }, .grows = 1 },
-                            { .name = 1, .kind = 9, .type = 12, .layout = 1, .filters = 1,
-                              .dim = { 3, 4 }, .grows = 1 },
-                            { .name = 2, .kind = 9, .type = 12, .layout = 1, .filters = 1,
-                              .dim = { 3, 4 }, .grows = 1 } };
+    const item plain[3] = {
+        { .name = 0,
+          .kind = 9,
+          .type = 12,
+          .layout = 1,
+          .filters = 1,
+          .dim = { 3, 4 },
+          .grows = 1 },
+        { .name = 1,
+          .kind = 9,
+          .type = 12,
+          .layout = 1,
+          .filters = 1,
+          .dim = { 3, 4 },
+          .grows = 1 },
+        { .name = 2, .kind = 9, .type = 12, .layout = 1, .filters = 1, .dim = { 3, 4 }, .grows = 1 }
+    };
     fuzz_seed("rows", plain, 2 * sizeof *plain);
     fuzz_seed("categories", plain, sizeof plain);
     fuzz_seed("none", plain, 0);
@@ -212,7 +243,7 @@ static void make_rows(fuzz_bytes *to, int64_t rows, int32_t length)
     samba_rows *r = samba_rows_open(path, SAMBA_ROWS_CREATE, length, false, why, sizeof why);
     int32_t *row = malloc((size_t)length * sizeof *row);
     for (int64_t i = 0; r && row && i < rows; i++) {
-        uint32_t state = (uint32_t)i + 1;       // gzip cannot make much of it
+        uint32_t state = (uint32_t)i + 1; // gzip cannot make much of it
         for (int32_t k = 0; k < length; k++)
             row[k] = (int32_t)(state = state * 1664525u + 1013904223u);
         if (!samba_rows_append(r, 1, row, row, NULL, why, sizeof why))

@@ -8,14 +8,14 @@
 
 enum { SIDE = 4, CLASSES = 10 };
 
-static samba_session *session;          // keeps the errors
+static samba_session *session; // keeps the errors
 
 static const char *file_of(const char *part)
 {
-    static const char *const names[][2] = {
-        { "images", "train-images-idx3-ubyte" }, { "images.gz", "train-images-idx3-ubyte.gz" },
-        { "labels", "train-labels-idx1-ubyte" }, { "labels.gz", "train-labels-idx1-ubyte.gz" }
-    };
+    static const char *const names[][2] = { { "images", "train-images-idx3-ubyte" },
+                                            { "images.gz", "train-images-idx3-ubyte.gz" },
+                                            { "labels", "train-labels-idx1-ubyte" },
+                                            { "labels.gz", "train-labels-idx1-ubyte.gz" } };
     for (int i = 0; i < 4; i++)
         if (strcmp(part, names[i][0]) == 0) return names[i][1];
     return NULL;

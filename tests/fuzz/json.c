@@ -8,11 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = {
-    "\"prompt\"", "\"completion\"", "\"category\"", "{\"prompt\":\"", "\",\"completion\":\"", "\"}",
-    "[{", "}]", "},{", "\\u00e9", "\\ud83d\\ude00", "\\ude00", "\\n", "\\\\", "\"tv\"", "-0", "1e",
-    NULL
-};
+static const char *const words[] = { "\"prompt\"",
+                                     "\"completion\"",
+                                     "\"category\"",
+                                     "{\"prompt\":\"",
+                                     "\",\"completion\":\"",
+                                     "\"}",
+                                     "[{",
+                                     "}]",
+                                     "},{",
+                                     "\\u00e9",
+                                     "\\ud83d\\ude00",
+                                     "\\ude00",
+                                     "\\n",
+                                     "\\\\",
+                                     "\"tv\"",
+                                     "-0",
+                                     "1e",
+                                     NULL };
 
 // A text of a pair is within the bytes of the pairs; all of it is read.
 static size_t walk_text(const prep_pairs *pairs, const char *at, size_t size)
@@ -50,7 +63,7 @@ static void one(const uint8_t *data, size_t size)
 {
     prep_pairs pairs = { 0 };
     prep_bytes repaired = { 0 };
-    char *line = malloc(size + 1);              // line[size] must be readable, and no more
+    char *line = malloc(size + 1); // line[size] must be readable, and no more
     if (!line) return;
     memcpy(line, data, size);
     line[size] = 0;
@@ -73,8 +86,11 @@ static void seeds(void)
         "{\"prompt\": \"What?\", \"completion\": \"That \\u00e9.\"}\n",
         "[{\"prompt\":\"a\",\"completion\":\"b\",\"category\":\"tv\"},{\"completion\":\"\"}]",
         "{\"prompt\": [1, -2.5e3, {\"x\": null}], \"completion\": \"\\ud83d\\ude00\", \"y\": true}",
-        "{\"completion\":\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\",\"prompt\":\"\"}", "[]", "{}",
-        "[NaN, Infinity, -Infinity]", "\"text\""
+        "{\"completion\":\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\",\"prompt\":\"\"}",
+        "[]",
+        "{}",
+        "[NaN, Infinity, -Infinity]",
+        "\"text\""
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char name[20];

@@ -1,10 +1,12 @@
 // A PEF or checkpoint through the host: samba_load, runs, samba_save, samba_restore, once more.
-// What is refused must say so, with a code that fits, and without more heap than the file and 64 KiB.
+// What is refused must say so, with a code that fits, and without more heap than the file and 64
+// KiB.
 #include "pef_mutate.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_MEMORY = 16 << 20, LIVE = 16 };
+
 static const double most_flops = 1e6, flops_a_second = 2e7;
 
 // ---- The session's memory -----------------------------------------------------------------------
@@ -36,7 +38,7 @@ static void check_refusal(samba_session *s, size_t took, size_t size)
     samba_code code = samba_error_code(s);
     fuzz_check_text(samba_error(s), 4000, "samba_load");
     if (code != SAMBA_EPEF && code != SAMBA_EGRAPH && code != SAMBA_ENOMEM && code != SAMBA_ENAME
-        && code != SAMBA_EOP && code != SAMBA_ERANGE)       // the last: a rate that is out of range
+        && code != SAMBA_EOP && code != SAMBA_ERANGE) // the last: a rate that is out of range
         fuzz_fail("samba_load fails with another code: %s", samba_error(s));
     if (code == SAMBA_EPEF && took > size + 65536)
         fuzz_fail("%zu bytes of heap to refuse a file of %zu: %s", took, size, samba_error(s));
@@ -83,8 +85,8 @@ static void use(samba_session *s, const samba_pef *pef)
 static void one(const uint8_t *data, size_t size)
 {
     memory m = { 0, 0 };
-    samba_desc d = { .threads = 1, .quiet = true, .alloc = allocate, .release = release,
-                     .user = &m };
+    samba_desc d
+        = { .threads = 1, .quiet = true, .alloc = allocate, .release = release, .user = &m };
     samba_pef pef;
     double flops;
     char why[400];

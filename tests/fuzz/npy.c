@@ -5,10 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = {
-    "'descr'", "'fortran_order'", "'shape'", "'<f4'", "'<f8'", "'|u1'", "'|b1'", "'<i8'", "'>f4'",
-    "False", "True", "(2,)", "()", "(2, 3)", "{'descr': '<f4', 'fortran_order': False, 'shape': (", NULL
-};
+static const char *const words[] = { "'descr'",
+                                     "'fortran_order'",
+                                     "'shape'",
+                                     "'<f4'",
+                                     "'<f8'",
+                                     "'|u1'",
+                                     "'|b1'",
+                                     "'<i8'",
+                                     "'>f4'",
+                                     "False",
+                                     "True",
+                                     "(2,)",
+                                     "()",
+                                     "(2, 3)",
+                                     "{'descr': '<f4', 'fortran_order': False, 'shape': (",
+                                     NULL };
 
 static void one(const uint8_t *data, size_t size)
 {
@@ -77,15 +89,22 @@ static void put_array(fuzz_bytes *b, int version, const char *header, size_t n_d
 
 static void seeds(void)
 {
-    static const struct { const char *type, *shape; int version; size_t n; } list[] = {
-        { "<f4", "(2, 3)", 1, 24 }, { "<f8", "()", 1, 8 }, { "<i8", "(2,)", 2, 16 },
-        { "|b1", "(1, 5)", 3, 5 }, { "<u2", "(3,)", 1, 6 }
-    };
+    static const struct {
+        const char *type, *shape;
+        int version;
+        size_t n;
+    } list[] = { { "<f4", "(2, 3)", 1, 24 },
+                 { "<f8", "()", 1, 8 },
+                 { "<i8", "(2,)", 2, 16 },
+                 { "|b1", "(1, 5)", 3, 5 },
+                 { "<u2", "(3,)", 1, 6 } };
+
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         char header[200], name[20];
         fuzz_bytes b = { NULL, 0, 0 };
-        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }   \n",
-                 list[i].type, list[i].shape);
+        snprintf(header, sizeof header,
+                 "{'descr': '%s', 'fortran_order': False, 'shape': %s, }   \n", list[i].type,
+                 list[i].shape);
         put_array(&b, list[i].version, header, list[i].n);
         snprintf(name, sizeof name, "array%d", (int)i);
         fuzz_seed(name, b.at, b.size);

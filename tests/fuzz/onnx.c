@@ -9,15 +9,58 @@
 #include <string.h>
 
 enum { MOST_MEMORY = 64 << 20, MOST_SEED = 4096, MOST_SEEDS = 1500 };
+
 static const double most_flops = 1e6, flops_a_second = 1e7;
 
-static const char *const words[] = {
-    "Add", "MatMul", "Gemm", "Conv", "Reshape", "Shape", "Gather", "Concat", "Slice", "Constant",
-    "ConstantOfShape", "Range", "Loop", "If", "Scan", "Resize", "Pad", "Tile", "Expand", "Cast", "Where",
-    "NonZero", "TopK", "LSTM", "BatchNormalization", "Softmax", "Einsum", "QuantizeLinear", "OneHot",
-    "SequenceAt", "SplitToSequence", "Transpose", "Unsqueeze", "axis", "axes", "perm", "to", "value",
-    "group", "pads", "strides", "mode", "equation", "ij,jk->ik", "body", "ai.onnx", "x", "y", NULL
-};
+static const char *const words[] = { "Add",
+                                     "MatMul",
+                                     "Gemm",
+                                     "Conv",
+                                     "Reshape",
+                                     "Shape",
+                                     "Gather",
+                                     "Concat",
+                                     "Slice",
+                                     "Constant",
+                                     "ConstantOfShape",
+                                     "Range",
+                                     "Loop",
+                                     "If",
+                                     "Scan",
+                                     "Resize",
+                                     "Pad",
+                                     "Tile",
+                                     "Expand",
+                                     "Cast",
+                                     "Where",
+                                     "NonZero",
+                                     "TopK",
+                                     "LSTM",
+                                     "BatchNormalization",
+                                     "Softmax",
+                                     "Einsum",
+                                     "QuantizeLinear",
+                                     "OneHot",
+                                     "SequenceAt",
+                                     "SplitToSequence",
+                                     "Transpose",
+                                     "Unsqueeze",
+                                     "axis",
+                                     "axes",
+                                     "perm",
+                                     "to",
+                                     "value",
+                                     "group",
+                                     "pads",
+                                     "strides",
+                                     "mode",
+                                     "equation",
+                                     "ij,jk->ik",
+                                     "body",
+                                     "ai.onnx",
+                                     "x",
+                                     "y",
+                                     NULL };
 
 // ---- Importing ----------------------------------------------------------------------------------
 
@@ -76,7 +119,7 @@ static void one(const uint8_t *data, size_t size)
 // https://protobuf.dev/programming-guides/encoding: a field is a varint, number * 8 + kind, then a
 // varint (kind 0), 8 bytes (1), a length and so many bytes (2), or 4 bytes (5).
 typedef struct field {
-    size_t at, body, end;                   // the whole field; what follows number, and length
+    size_t at, body, end; // the whole field; what follows number, and length
     uint64_t number;
     int kind;
 } field;
@@ -135,10 +178,12 @@ static int read_fields(const uint8_t *data, size_t size, field *fields, int most
 
 enum { MOST_FIELDS = 64 };
 
-static void mutate_message(fuzz_bytes *to, const uint8_t *data, size_t size, fuzz_random *r, int depth);
+static void mutate_message(fuzz_bytes *to, const uint8_t *data, size_t size, fuzz_random *r,
+                           int depth);
 
 // One field, changed: a number, bytes, or a message within.
-static void mutate_field(fuzz_bytes *to, const uint8_t *data, const field *f, fuzz_random *r, int depth)
+static void mutate_field(fuzz_bytes *to, const uint8_t *data, const field *f, fuzz_random *r,
+                         int depth)
 {
     field inner[MOST_FIELDS];
     fuzz_bytes body = { NULL, 0, 0 };
@@ -151,7 +196,8 @@ static void mutate_field(fuzz_bytes *to, const uint8_t *data, const field *f, fu
         put_varint(to, fuzz_number(r, value, 64));
         return;
     }
-    bool message = f->kind == 2 && size > 0 && read_fields(data + f->body, size, inner, MOST_FIELDS) > 0;
+    bool message
+        = f->kind == 2 && size > 0 && read_fields(data + f->body, size, inner, MOST_FIELDS) > 0;
     if (message && !fuzz_chance(r, 10)) {
         mutate_message(&body, data + f->body, size, r, depth + 1);
     } else {
@@ -168,12 +214,14 @@ static void mutate_field(fuzz_bytes *to, const uint8_t *data, const field *f, fu
             fuzz_put(&body, room, now);
         free(room);
     }
-    if (f->kind == 2) put_varint(to, fuzz_chance(r, 60) ? fuzz_number(r, body.size, 32) : body.size);
+    if (f->kind == 2)
+        put_varint(to, fuzz_chance(r, 60) ? fuzz_number(r, body.size, 32) : body.size);
     fuzz_put(to, body.at, body.size);
     fuzz_free(&body);
 }
 
-static void mutate_message(fuzz_bytes *to, const uint8_t *data, size_t size, fuzz_random *r, int depth)
+static void mutate_message(fuzz_bytes *to, const uint8_t *data, size_t size, fuzz_random *r,
+                           int depth)
 {
     field fields[MOST_FIELDS];
     int n = read_fields(data, size, fields, MOST_FIELDS);
@@ -187,15 +235,15 @@ static void mutate_message(fuzz_bytes *to, const uint8_t *data, size_t size, fuz
         const field *f = &fields[i], *g = &fields[other];
         if (i != which) {
             fuzz_put(to, data + f->at, f->end - f->at);
-        } else if (how == 0) {                  // dropped
+        } else if (how == 0) { // dropped
             continue;
-        } else if (how == 1) {                  // twice
+        } else if (how == 1) { // twice
             fuzz_put(to, data + f->at, f->end - f->at);
             fuzz_put(to, data + f->at, f->end - f->at);
-        } else if (how == 2) {                  // another one of this message before it
+        } else if (how == 2) { // another one of this message before it
             fuzz_put(to, data + g->at, g->end - g->at);
             fuzz_put(to, data + f->at, f->end - f->at);
-        } else if (how == 3 && g->kind == f->kind) {            // what another one holds
+        } else if (how == 3 && g->kind == f->kind) { // what another one holds
             put_varint(to, f->number << 3 | (uint64_t)f->kind);
             if (f->kind == 2) put_varint(to, g->end - g->body);
             fuzz_put(to, data + g->body, g->end - g->body);
@@ -246,7 +294,8 @@ static void put_number_field(fuzz_bytes *b, uint64_t number, uint64_t value)
     put_varint(b, value);
 }
 
-static void put_node(fuzz_bytes *graph, const char *op, const char *in, const char *in_2, const char *out)
+static void put_node(fuzz_bytes *graph, const char *op, const char *in, const char *in_2,
+                     const char *out)
 {
     fuzz_bytes node = { NULL, 0, 0 };
     put_text_field(&node, 1, in);
@@ -289,7 +338,7 @@ static void finish_model(fuzz_bytes *model, fuzz_bytes *graph)
     put_port(graph, 12, "y");
     put_number_field(model, 1, 8);
     put_bytes_field(model, 7, graph->at, graph->size);
-    put_bytes_field(model, 8, "\x0A\x00\x10\x0D", 4);           // op set 13
+    put_bytes_field(model, 8, "\x0A\x00\x10\x0D", 4); // op set 13
     fuzz_free(graph);
 }
 

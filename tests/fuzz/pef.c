@@ -24,8 +24,10 @@ void __asan_unpoison_memory_region(void const volatile *at, size_t size);
 #define __asan_unpoison_memory_region(at, size) ((void)(at), (void)(size))
 #endif
 
-enum { MOST_MEMORY = 16 << 20 };        // a program that wants more is not run
-enum { MOST_GRAPHS = 4 };               // that run by themselves
+enum { MOST_MEMORY = 16 << 20 }; // a program that wants more is not run
+
+enum { MOST_GRAPHS = 4 }; // that run by themselves
+
 static const double most_flops = 1e6, flops_a_second = 2e7;
 static long n_accepted;
 
@@ -84,8 +86,8 @@ static void fill_inputs(samba_runtime *rt)
         for (size_t k = 0; k + 4 <= q.bytes && samba_dtype_size(q.spec.dtype) == 4; k += 4) {
             int32_t whole = (int32_t)(k / 4 % 3);
             float number = (float)(k / 4 % 7) * 0.5f - 1.0f;
-            memcpy((uint8_t *)q.data + k, q.spec.dtype == SAMBA_F32 ? (void *)&number
-                                                                    : (void *)&whole, 4);
+            memcpy((uint8_t *)q.data + k,
+                   q.spec.dtype == SAMBA_F32 ? (void *)&number : (void *)&whole, 4);
         }
     }
 }
@@ -114,7 +116,8 @@ static uint64_t run_schedule(samba_runtime *rt, const samba_pef *pef)
 }
 
 // Runs the program in memory of exactly the size that it said it needs.
-static uint64_t run_painted(const uint8_t *data, size_t size, size_t needed, int paint, bool watched)
+static uint64_t run_painted(const uint8_t *data, size_t size, size_t needed, int paint,
+                            bool watched)
 {
     char why[400];
     samba_pef pef;
@@ -253,7 +256,9 @@ static void seeds(void)
 
 const fuzz_target fuzz_target_here = {
     .name = "pef",
-    .limits = { .seconds = 0.3, .seconds_per_mb = 3, .heap = 2 * MOST_MEMORY + (1 << 20),
+    .limits = { .seconds = 0.3,
+                .seconds_per_mb = 3,
+                .heap = 2 * MOST_MEMORY + (1 << 20),
                 .heap_per_byte = 2 },
     .one = one,
     .mutate = pef_mutate,

@@ -6,7 +6,7 @@
 // A PEF taken apart.
 typedef struct pef_parts {
     uint8_t header[256];
-    fuzz_bytes table[FUZZ_N_RECORDS];   // of symbols, nodes, sections, words
+    fuzz_bytes table[FUZZ_N_RECORDS]; // of symbols, nodes, sections, words
     fuzz_bytes strings, trace, data;
 } pef_parts;
 
@@ -101,7 +101,7 @@ void pef_seal(uint8_t *data, size_t size)
     set_field(data, FUZZ_HEADER, "file_size", size);
 
     uint64_t n_data = get_field(data, FUZZ_HEADER, "data_size");
-    if (n_data > size - fuzz_record_size[FUZZ_HEADER]) n_data = 0;      // a lie of another kind
+    if (n_data > size - fuzz_record_size[FUZZ_HEADER]) n_data = 0; // a lie of another kind
     size_t tables = size - (size_t)n_data;
     set_field(data, FUZZ_HEADER, "data_hash", fuzz_hash(data + tables, (size_t)n_data));
     set_field(data, FUZZ_HEADER, "tables_hash", fuzz_hash(data + begin, tables - begin));
@@ -128,7 +128,7 @@ static void put_together(pef_parts *p, fuzz_bytes *to)
 
 // ---- Order of symbols ---------------------------------------------------------------------------
 
-static pef_parts *sorted;               // what the comparison looks at
+static pef_parts *sorted; // what the comparison looks at
 
 static int by_place(const void *a, const void *b)
 {
@@ -161,8 +161,8 @@ static void renumber_nodes(pef_parts *p, const uint32_t *to, uint32_t n)
     for (uint32_t i = 0; done && i < n_records(p, FUZZ_NODES); i++) {
         uint8_t *node = record_at(p, FUZZ_NODES, i);
         uint64_t first = get_field(node, FUZZ_NODES, "first_word");
-        uint64_t end = first + get_field(node, FUZZ_NODES, "n_in")
-            + get_field(node, FUZZ_NODES, "n_out");
+        uint64_t end
+            = first + get_field(node, FUZZ_NODES, "n_in") + get_field(node, FUZZ_NODES, "n_out");
         move_field(node, FUZZ_NODES, "scratch", to, n);
         for (uint64_t w = first; w < end && w < n_words; w++) {
             uint8_t *word = word_at(p, (uint32_t)w);
@@ -216,7 +216,8 @@ static size_t symbol_bytes(const pef_parts *p, const uint8_t *symbol)
     return bytes > 1 << 20 ? 1 << 20 : (size_t)bytes;
 }
 
-// Gives each symbol that is no view a place of its own, and data that is long enough, if it has any.
+// Gives each symbol that is no view a place of its own, and data that is long enough, if it has
+// any.
 static void lay_out(pef_parts *p)
 {
     const fuzz_field *region = field_of(FUZZ_HEADER, "region");
@@ -255,12 +256,12 @@ static void change_field(pef_parts *p, fuzz_random *r)
     const fuzz_field *f = &fuzz_fields[fuzz_below(r, (uint32_t)fuzz_n_fields)];
     uint32_t n = f->record == FUZZ_HEADER ? 1 : n_records(p, f->record);
     if (n == 0) return;
-    uint8_t *record = f->record == FUZZ_HEADER
-        ? p->header : record_at(p, f->record, fuzz_below(r, n));
+    uint8_t *record
+        = f->record == FUZZ_HEADER ? p->header : record_at(p, f->record, fuzz_below(r, n));
     uint8_t *at = record + f->at + fuzz_below(r, (uint32_t)f->n) * (uint32_t)f->bytes;
     uint64_t was = fuzz_get(at, f->bytes);
 
-    if (f->record != FUZZ_HEADER && fuzz_chance(r, 2)) {        // what another record has there
+    if (f->record != FUZZ_HEADER && fuzz_chance(r, 2)) { // what another record has there
         const uint8_t *other = record_at(p, f->record, fuzz_below(r, n));
         fuzz_set(at, fuzz_get(other + (at - record), f->bytes), f->bytes);
     } else {
@@ -279,8 +280,12 @@ static void change_records(pef_parts *p, fuzz_random *r)
     memcpy(record, p->table[kind].at + from, size);
 
     switch (fuzz_below(r, 3)) {
-    case 0: fuzz_replace(&p->table[kind], from, size, "", 0); break;
-    case 1: fuzz_replace(&p->table[kind], to, 0, record, size); break;
+    case 0:
+        fuzz_replace(&p->table[kind], from, size, "", 0);
+        break;
+    case 1:
+        fuzz_replace(&p->table[kind], to, 0, record, size);
+        break;
     default:
         memcpy(p->table[kind].at + from, p->table[kind].at + to, size);
         memcpy(p->table[kind].at + to, record, size);
@@ -292,13 +297,20 @@ static void change_word(pef_parts *p, fuzz_random *r)
     uint32_t n = n_records(p, FUZZ_WORDS);
     if (n == 0) return;
     uint8_t *word = word_at(p, fuzz_below(r, n)), *other = word_at(p, fuzz_below(r, n));
-    static const uint32_t floats[] = { 0x7FC00000, 0x7F800000, 0xFF800000, 0x80000000, 0x3F800000,
-                                       0x00000001, 0x7F7FFFFF, 0x40000000 };
+    static const uint32_t floats[] = { 0x7FC00000, 0x7F800000, 0xFF800000, 0x80000000,
+                                       0x3F800000, 0x00000001, 0x7F7FFFFF, 0x40000000 };
     switch (fuzz_below(r, 4)) {
-    case 0: fuzz_set(word, 1 + fuzz_below(r, n_records(p, FUZZ_SYMBOLS)), 4); break;
-    case 1: fuzz_set(word, fuzz_get(other, 4), 4); break;
-    case 2: fuzz_set(word, floats[fuzz_below(r, 8)], 4); break;
-    default: fuzz_set(word, fuzz_number(r, fuzz_get(word, 4), 32), 4);
+    case 0:
+        fuzz_set(word, 1 + fuzz_below(r, n_records(p, FUZZ_SYMBOLS)), 4);
+        break;
+    case 1:
+        fuzz_set(word, fuzz_get(other, 4), 4);
+        break;
+    case 2:
+        fuzz_set(word, floats[fuzz_below(r, 8)], 4);
+        break;
+    default:
+        fuzz_set(word, fuzz_number(r, fuzz_get(word, 4), 32), 4);
     }
 }
 
@@ -309,8 +321,8 @@ static void change_dimension(pef_parts *p, fuzz_random *r)
     uint32_t n = n_records(p, FUZZ_SYMBOLS);
     if (n == 0) return;
     uint8_t *at = record_at(p, FUZZ_SYMBOLS, fuzz_below(r, n)) + dim->at + 4 * fuzz_below(r, 4);
-    uint64_t was = fuzz_get(at, 4), now = fuzz_chance(r, 4) ? fuzz_number(r, was, 16)
-                                                            : 1 + fuzz_below(r, 9);
+    uint64_t was = fuzz_get(at, 4),
+             now = fuzz_chance(r, 4) ? fuzz_number(r, was, 16) : 1 + fuzz_below(r, 9);
     for (uint32_t i = 0; was && i < n; i++) {
         for (uint32_t d = 0; d < 8; d++) {
             at = record_at(p, FUZZ_SYMBOLS, i) + dim->at + 4 * d;
@@ -333,9 +345,14 @@ static void change_bytes(fuzz_bytes *b, fuzz_random *r)
     size_t at = fuzz_below(r, (uint32_t)b->size);
     uint8_t value = (uint8_t)fuzz_number(r, b->at[at], 8);
     switch (fuzz_below(r, 3)) {
-    case 0: b->at[at] = value; break;
-    case 1: fuzz_replace(b, at, 1 + fuzz_below(r, 8) % (b->size - at), "", 0); break;
-    default: fuzz_replace(b, at, 0, &value, 1);
+    case 0:
+        b->at[at] = value;
+        break;
+    case 1:
+        fuzz_replace(b, at, 1 + fuzz_below(r, 8) % (b->size - at), "", 0);
+        break;
+    default:
+        fuzz_replace(b, at, 0, &value, 1);
     }
 }
 
@@ -344,14 +361,27 @@ static void mutate_parts(pef_parts *p, fuzz_random *r)
     switch (fuzz_below(r, 10)) {
     case 0:
     case 1:
-    case 2: change_field(p, r); break;
-    case 3: change_records(p, r); break;
+    case 2:
+        change_field(p, r);
+        break;
+    case 3:
+        change_records(p, r);
+        break;
     case 4:
-    case 5: change_word(p, r); break;
-    case 6: change_dimension(p, r); break;
-    case 7: change_op(p, r); break;
-    case 8: change_bytes(fuzz_chance(r, 2) ? &p->strings : &p->trace, r); break;
-    default: change_bytes(&p->data, r);
+    case 5:
+        change_word(p, r);
+        break;
+    case 6:
+        change_dimension(p, r);
+        break;
+    case 7:
+        change_op(p, r);
+        break;
+    case 8:
+        change_bytes(fuzz_chance(r, 2) ? &p->strings : &p->trace, r);
+        break;
+    default:
+        change_bytes(&p->data, r);
     }
 }
 
@@ -399,7 +429,7 @@ size_t pef_mutate(uint8_t *data, size_t size, size_t most, unsigned seed)
     return size;
 }
 
-// ---- Large programs ------------------------------------------------------------------------------
+// ---- Large programs -----------------------------------------------------------------------------
 
 static uint32_t add_name(pef_parts *p, const char *name)
 {
@@ -462,11 +492,12 @@ static void begin_program(pef_parts *p)
     memcpy(p->header + magic->at, "SAMBAPEF", 8);
     set_field(p->header, FUZZ_HEADER, "version", 2);
     set_field(p->header, FUZZ_HEADER, "microbatches", 1);
-    set_field(p->header, FUZZ_HEADER, "flags", 1);              // it infers
+    set_field(p->header, FUZZ_HEADER, "flags", 1); // it infers
     fuzz_put(&p->trace, "", 1);
 }
 
 enum { IN_ARENA = 1, IN_OUT = 2, LARGE_NAME = 40 };
+
 static const uint32_t forever = 0xFFFFFFFF;
 
 // x, n ops that take turns with two places, y. Their names differ at their ends alone.
@@ -508,7 +539,9 @@ const char *pef_large(size_t size, int kind, fuzz_bytes *to)
 {
     static const char *const titles[] = { "many nodes", "long names", "many graphs", "much data" };
     const fuzz_field *region = field_of(FUZZ_HEADER, "region");
-    enum { LONG = 1000, NODE = 150, GRAPH = 170 };              // bytes of the file for each
+
+    enum { LONG = 1000, NODE = 150, GRAPH = 170 }; // bytes of the file for each
+
     char begin[LONG + 1];
     pef_parts p;
     memset(begin, 'a', LONG);
@@ -521,11 +554,11 @@ const char *pef_large(size_t size, int kind, fuzz_bytes *to)
         add_graphs(&p, n, relu);
     else
         add_chain(&p, kind == 3 ? 4 : n, begin, relu);
-    fuzz_set(p.header + region->at + 8, kind == 2 ? 0 : 128, 8);        // two places in the arena
+    fuzz_set(p.header + region->at + 8, kind == 2 ? 0 : 128, 8); // two places in the arena
     fuzz_set(p.header + region->at + 16, 64 * (uint64_t)(kind == 2 ? n + 1 : 2), 8);
 
     static const uint8_t zeros[4096];
-    while (kind == 3 && p.data.size < size)     // that nothing reads
+    while (kind == 3 && p.data.size < size) // that nothing reads
         fuzz_put(&p.data, zeros, sizeof zeros);
     sort_symbols(&p);
     to->size = 0;
@@ -547,8 +580,7 @@ bool pef_is_small(const uint8_t *data, size_t size, double most_flops, double *f
         samba_pef_node node = samba_pef_node_at(&pef, i);
         *flops += (double)node.flops;
         for (int32_t k = 0; k < node.n_out; k++)
-            if (node.out[k] >= 0)
-                *flops += (double)samba_pef_symbol_at(&pef, node.out[k]).size;
+            if (node.out[k] >= 0) *flops += (double)samba_pef_symbol_at(&pef, node.out[k]).size;
     }
     *flops *= pef.microbatches;
     return *flops <= most_flops;

@@ -19,6 +19,7 @@ void pef_programs(void (*add)(const char *name, const void *bytes, size_t size))
 
 // A program of about size bytes, of kind 0 ... PEF_LARGE_KINDS - 1; to has its bytes.
 enum { PEF_LARGE_KINDS = 4 };
+
 const char *pef_large(size_t size, int kind, fuzz_bytes *to);
 
 // Is this a program that runs with at most so many flops, or none at all? *flops: how many.

@@ -65,12 +65,13 @@ static void trace_narrow(samba_session *s, samba_program *p)
 static const struct {
     const char *name;
     void (*trace)(samba_session *s, samba_program *p);
-} programs[] = {
-    { "training", trace_training }, { "parts", trace_parts }, { "inference", trace_inference },
-    { "ops", trace_many_attributes }, { "narrow", trace_narrow }
-};
+} programs[] = { { "training", trace_training },
+                 { "parts", trace_parts },
+                 { "inference", trace_inference },
+                 { "ops", trace_many_attributes },
+                 { "narrow", trace_narrow } };
 
-enum { MOST_BYTES = 1 << 15 };          // of a program to begin with
+enum { MOST_BYTES = 1 << 15 }; // of a program to begin with
 
 static void add_file(const char *path, const char *name, const char *ending,
                      void (*add)(const char *name, const void *bytes, size_t size))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { MOST_MEMORY = 16 << 20 };
+
 static const double most_flops = 2e5, flops_a_second = 2e7;
 
 static void *allocate(size_t size, void *user)
@@ -67,7 +68,8 @@ static void one(const uint8_t *data, size_t size)
 // FNV-1a of all but the last eight bytes, which hold it.
 static void seal(uint8_t *data, size_t size)
 {
-    if (size >= 8) fuzz_set(data + size - 8, samba_replay__hash(0xcbf29ce484222325u, data, size - 8), 8);
+    if (size >= 8)
+        fuzz_set(data + size - 8, samba_replay__hash(0xcbf29ce484222325u, data, size - 8), 8);
 }
 
 // Where the checkpoint begins, by its first bytes; size: nowhere.
@@ -82,7 +84,7 @@ static size_t checkpoint_at(const uint8_t *data, size_t size)
 static size_t mutate_front(uint8_t *data, size_t size, size_t most, fuzz_random *r)
 {
     if (size < 16 || fuzz_chance(r, 4)) return LLVMFuzzerMutate(data, size, most);
-    for (uint32_t tries = 0; tries < 64; tries++) {             // a number is small
+    for (uint32_t tries = 0; tries < 64; tries++) { // a number is small
         size_t at = fuzz_below(r, (uint32_t)size - 8);
         uint64_t was = fuzz_get(data + at, 8);
         if (was > size) continue;
@@ -104,7 +106,8 @@ static size_t mutate(uint8_t *data, size_t size, size_t most, unsigned seed)
     if (fuzz_chance(&r, 2)) n = mutate_front(room, n, most - (end - at) - 8, &r);
     size_t rest = end - at;
     memcpy(room + n, data + at, rest);
-    if (fuzz_chance(&r, 2) && rest) rest = pef_mutate(room + n, rest, most - n - 8, fuzz_below(&r, ~0u));
+    if (fuzz_chance(&r, 2) && rest)
+        rest = pef_mutate(room + n, rest, most - n - 8, fuzz_below(&r, ~0u));
     n += rest + 8;
     memcpy(data, room, n);
     free(room);
@@ -135,7 +138,8 @@ static void make(fuzz_bytes *to, int32_t rows, int32_t runs)
     for (int32_t i = 0; fine && i < runs; i++)
         fine = samba_replay_run(r, SAMBA_FWD) && samba_replay_run(r, SAMBA_BCKWD);
     if (values) values[1] = INFINITY;
-    if (fine && samba_write(x, values) && samba_replay_run(r, 0)) fuzz_fail("no seed: it is finite");
+    if (fine && samba_write(x, values) && samba_replay_run(r, 0))
+        fuzz_fail("no seed: it is finite");
     free(values);
     samba_replay_close(r);
 

@@ -2,7 +2,7 @@
 # tests/fuzz/run.sh TARGET [SECONDS [RUNS]]: mutates inputs of one target, for SECONDS (60), or RUNS
 # of them; says how many. TARGET may be
 #   all      each target, 20 seconds each, JOBS at a time; the last line is "N passed, N failed".
-#            Mutations are the same each time, unless SEED is given; of one target they are others
+#            Mutations begin with the seed 1, unless SEED is given; those of one target with another
 #   headers  1,048,576 (or RUNS) headers of a PEF, mutated: little memory, 50 ms for each
 #   again    what was found (tests/corpus) and the seeds, once, without a sanitizer; same last line
 #   linear   how the time of each reader grows with inputs of 1, 2, 4, 8 MB; same last line
@@ -49,15 +49,13 @@ choose() {
 missing() {         # missing TARGET
     headers='' wants=''
     case $1 in
+    onnx) lacks onnx ;;
+    cli) echo "$(lacks tools) $(lacks onnx)" | xargs ;;
     safetensors | config) headers=cjson/cJSON.h wants='cJSON' ;;
     tokenizer) headers='cjson/cJSON.h utf8proc.h' wants='cJSON and utf8proc' ;;
     idx) headers=zlib.h wants='zlib' ;;
     hdf5) headers=hdf5.h wants=libhdf5 ;;
-    onnx) headers=protobuf-c/protobuf-c.h wants='protobuf-c and onnx.proto' ;;
-    cli) headers='cjson/cJSON.h utf8proc.h hdf5.h protobuf-c/protobuf-c.h'
-        wants='all that tools/samba needs' ;;
     esac
-    case $1 in onnx | cli) have protoc-c || { echo "$wants"; return; } ;; esac
     for header in $headers; do
         flags=''
         [ $header != hdf5.h ] || flags=$(tools/dev/hdf5.sh)

@@ -8,13 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = {
-    "\"dtype\"", "\"shape\"", "\"data_offsets\"", "\"__metadata__\"", "\"F32\"", "\"F16\"",
-    "\"BF16\"", "\"F64\"", "\"I64\"", "\"U8\"", "\"BOOL\"", "\"F4\"", "\"F6_E2M3\"", "\"C64\"",
-    "\"format\":\"pt\"", "\"weight_map\"", "\"a.safetensors\"", "\"metadata\"", "\"total_size\"",
-    "\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}", "[0,0]", "[1,1,1,1,1,1,1,1,1]",
-    NULL
-};
+static const char *const words[]
+    = { "\"dtype\"",
+        "\"shape\"",
+        "\"data_offsets\"",
+        "\"__metadata__\"",
+        "\"F32\"",
+        "\"F16\"",
+        "\"BF16\"",
+        "\"F64\"",
+        "\"I64\"",
+        "\"U8\"",
+        "\"BOOL\"",
+        "\"F4\"",
+        "\"F6_E2M3\"",
+        "\"C64\"",
+        "\"format\":\"pt\"",
+        "\"weight_map\"",
+        "\"a.safetensors\"",
+        "\"metadata\"",
+        "\"total_size\"",
+        "\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}",
+        "[0,0]",
+        "[1,1,1,1,1,1,1,1,1]",
+        NULL };
 
 // ---- Reading ------------------------------------------------------------------------------------
 
@@ -52,6 +69,7 @@ static void read_all(const samba_safetensors *f)
 static void one(const uint8_t *data, size_t size)
 {
     enum { MOST = 4 };
+
     fuzz_part part[MOST];
     const char *paths[MOST], *index = NULL;
     char path[MOST][300], why[400] = "";
@@ -95,7 +113,8 @@ static uint64_t bits_of(const char *text)
 // The places of tensors follow each other, as their types and shapes say. Returns bytes of all.
 static uint64_t lay_out(fuzz_bytes *header)
 {
-    static const char dtype[] = "\"dtype\":\"", shape[] = "\"shape\":[", places[] = "\"data_offsets\":[";
+    static const char dtype[] = "\"dtype\":\"", shape[] = "\"shape\":[",
+                      places[] = "\"data_offsets\":[";
     uint64_t end = 0, bits = 32;
     for (size_t at = 0; at + sizeof places < header->size; at++) {
         const char *text = (const char *)header->at + at;
@@ -188,12 +207,16 @@ static void seeds(void)
         = "{\"metadata\":{\"total_size\":36},\"weight_map\":{\"w\":\"a.safetensors\","
           "\"b\":\"a.safetensors\",\"h\":\"b.safetensors\",\"s\":\"b.safetensors\"}}";
     fuzz_bytes b = { NULL, 0, 0 };
-    put_file(&b, "a", "{\"__metadata__\":{\"format\":\"pt\"},"
+    put_file(&b, "a",
+             "{\"__metadata__\":{\"format\":\"pt\"},"
              "\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
-             "\"b\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[24,32]}}  ", 32);
+             "\"b\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[24,32]}}  ",
+             32);
     fuzz_seed("one", b.at, b.size);
-    put_file(&b, "b", "{\"h\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[0,2]},"
-             "\"s\":{\"dtype\":\"I64\",\"shape\":[0,5],\"data_offsets\":[2,2]}}", 2);
+    put_file(&b, "b",
+             "{\"h\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[0,2]},"
+             "\"s\":{\"dtype\":\"I64\",\"shape\":[0,5],\"data_offsets\":[2,2]}}",
+             2);
     fuzz_put_part(&b, "index", index, strlen(index));
     fuzz_seed("shards", b.at, b.size);
     fuzz_free(&b);
@@ -203,23 +226,29 @@ static void seeds(void)
 static bool large(size_t size, int kind)
 {
     static const char *const titles[] = { "many tensors", "much metadata", "a long name",
-                                          "equal names", "much data", "open brackets" };
+                                          "equal names",  "much data",     "open brackets" };
     fuzz_bytes header = { NULL, 0, 0 }, file = { NULL, 0, 0 };
     if (kind >= (int)(sizeof titles / sizeof *titles)) return false;
     fuzz_put_text(&header, kind == 1 ? "{\"__metadata__\":{\"format\":\"pt\"" : "{\"n\":");
-    if (kind != 1) fuzz_put_text(&header, "{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}");
+    if (kind != 1)
+        fuzz_put_text(&header, "{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}");
     if (kind == 2) fuzz_put_text(&header, ",\"");
     for (unsigned i = 0; kind != 4 && header.size < size; i++) {
         if (kind == 1) fuzz_print(&header, ",\"key%u\":\"value\"", i);
         if (kind == 2) fuzz_put_text(&header, "nnnnnnnnnnnnnnnn");
         if (kind == 5) fuzz_put_text(&header, i ? "[" : ",\"x\":");
         if (kind == 0 || kind == 3)
-            fuzz_print(&header, ",\"name%u\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
+            fuzz_print(&header,
+                       ",\"name%u\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
                        kind == 0 ? i * 2654435761u : 7);
     }
-    if (kind == 2) fuzz_put_text(&header, "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}");
-    if (kind == 4) fuzz_print(&header, ",\"d\":{\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":"
-                              "[0,%zu]}", size, size);
+    if (kind == 2)
+        fuzz_put_text(&header, "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}");
+    if (kind == 4)
+        fuzz_print(&header,
+                   ",\"d\":{\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":"
+                   "[0,%zu]}",
+                   size, size);
     fuzz_put(&header, kind == 1 ? "}}" : "}", kind == 1 ? 3 : 2);
     put_file(&file, "a", (const char *)header.at, kind == 4 ? size : 0);
     fuzz_large(titles[kind], file.at, file.size);

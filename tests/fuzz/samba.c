@@ -19,17 +19,17 @@ const fuzz_field fuzz_fields[] = {
 #undef LAYOUT
 #define FUZZ_RECORD FUZZ_SYMBOLS
 #define LAYOUT samba__symbol_layout
-    SAMBA__SYMBOL_FIELDS(X, A, Z)
+        SAMBA__SYMBOL_FIELDS(X, A, Z)
 #undef FUZZ_RECORD
 #undef LAYOUT
 #define FUZZ_RECORD FUZZ_NODES
 #define LAYOUT samba__node_layout
-    SAMBA__NODE_FIELDS(X, A, Z)
+            SAMBA__NODE_FIELDS(X, A, Z)
 #undef FUZZ_RECORD
 #undef LAYOUT
 #define FUZZ_RECORD FUZZ_SECTIONS
 #define LAYOUT samba__section_layout
-    SAMBA__SECTION_FIELDS(X, A, Z)
+                SAMBA__SECTION_FIELDS(X, A, Z)
 #undef FUZZ_RECORD
 #undef LAYOUT
 };
@@ -40,10 +40,9 @@ const fuzz_field fuzz_fields[] = {
 
 const int fuzz_n_fields = sizeof fuzz_fields / sizeof *fuzz_fields;
 
-const size_t fuzz_record_size[FUZZ_N_RECORDS] = {
-    sizeof(samba__header_layout), sizeof(samba__symbol_layout), sizeof(samba__node_layout),
-    sizeof(samba__section_layout), 4
-};
+const size_t fuzz_record_size[FUZZ_N_RECORDS]
+    = { sizeof(samba__header_layout), sizeof(samba__symbol_layout), sizeof(samba__node_layout),
+        sizeof(samba__section_layout), 4 };
 
 uint64_t fuzz_hash(const void *bytes, size_t size)
 {

@@ -19,9 +19,9 @@ extern const fuzz_field fuzz_fields[];
 extern const int fuzz_n_fields;
 extern const size_t fuzz_record_size[FUZZ_N_RECORDS];
 
-uint64_t fuzz_hash(const void *bytes, size_t size);     // of the tables, and of the data
-size_t fuzz_align(size_t size);                         // where data begins behind `size` bytes
-uint32_t fuzz_wire(uint32_t which);                     // the number of an op in files
+uint64_t fuzz_hash(const void *bytes, size_t size); // of the tables, and of the data
+size_t fuzz_align(size_t size);                     // where data begins behind `size` bytes
+uint32_t fuzz_wire(uint32_t which);                 // the number of an op in files
 uint32_t fuzz_wire_of(const char *name);
 
 // Calls fn before and after each node of a runtime, which then run one by one.
@@ -33,9 +33,10 @@ typedef struct fuzz_memory {
     const uint8_t *data;
     size_t data_size;
 } fuzz_memory;
+
 fuzz_memory fuzz_memory_of(samba_runtime *rt);
-size_t fuzz_scratch(const samba_runtime *rt, int32_t node);     // bytes of its scratch
-uint64_t fuzz_values(const samba_runtime *rt);          // a number for all that outlives the schedule
+size_t fuzz_scratch(const samba_runtime *rt, int32_t node); // bytes of its scratch
+uint64_t fuzz_values(const samba_runtime *rt); // a number for all that outlives the schedule
 
 // What companions use of it: they are compiled beside samba.h here, not with it.
 #include <math.h>

@@ -18,6 +18,7 @@ static void free_memory(void *p);
 // The cache of words takes 2 MiB, of which most inputs use little: the system would clear its pages
 // for each of them.
 enum { LARGE = 1 << 20 };
+
 static void *kept;
 static size_t kept_size;
 static bool kept_used;
@@ -52,21 +53,55 @@ static void *change_memory(void *p, size_t size)
     return bigger;
 }
 
-static const char *const files[] = { "vocab.json", "merges.txt", "tokenizer.json",
-                                     "tokenizer_config.json", "special_tokens_map.json",
-                                     "added_tokens.json", "config.json" };
+static const char *const files[] = { "vocab.json",
+                                     "merges.txt",
+                                     "tokenizer.json",
+                                     "tokenizer_config.json",
+                                     "special_tokens_map.json",
+                                     "added_tokens.json",
+                                     "config.json" };
+
 enum { N_FILES = sizeof files / sizeof *files };
 
-static const char *const words[] = {
-    "\"model\"", "\"vocab\"", "\"merges\"", "\"type\":\"BPE\"", "\"added_tokens\"", "\"id\"",
-    "\"content\"", "\"special\"", "\"normalized\"", "\"single_word\"", "\"lstrip\"", "\"rstrip\"",
-    "\"pre_tokenizer\"", "\"ByteLevel\"", "\"add_prefix_space\"", "\"use_regex\"", "\"decoder\"",
-    "\"tokenizer_class\"", "\"GPT2Tokenizer\"", "\"added_tokens_decoder\"", "\"bos_token\"",
-    "\"unk_token\"", "\"<|endoftext|>\"", "<|endoftext|>", "\"Ġ\"", "\"Ġa\"", "Ġ a\n", "#version: 0.2\n",
-    "\"additional_special_tokens\"", "\"byte_fallback\"", "\"ignore_merges\"", "\"dropout\"",
-    "\"continuing_subword_prefix\"", "\"model_type\"", "'s", " 're", "\xE2\x80\x83", "\xF0\x9F\x98\x80",
-    NULL
-};
+static const char *const words[] = { "\"model\"",
+                                     "\"vocab\"",
+                                     "\"merges\"",
+                                     "\"type\":\"BPE\"",
+                                     "\"added_tokens\"",
+                                     "\"id\"",
+                                     "\"content\"",
+                                     "\"special\"",
+                                     "\"normalized\"",
+                                     "\"single_word\"",
+                                     "\"lstrip\"",
+                                     "\"rstrip\"",
+                                     "\"pre_tokenizer\"",
+                                     "\"ByteLevel\"",
+                                     "\"add_prefix_space\"",
+                                     "\"use_regex\"",
+                                     "\"decoder\"",
+                                     "\"tokenizer_class\"",
+                                     "\"GPT2Tokenizer\"",
+                                     "\"added_tokens_decoder\"",
+                                     "\"bos_token\"",
+                                     "\"unk_token\"",
+                                     "\"<|endoftext|>\"",
+                                     "<|endoftext|>",
+                                     "\"Ġ\"",
+                                     "\"Ġa\"",
+                                     "Ġ a\n",
+                                     "#version: 0.2\n",
+                                     "\"additional_special_tokens\"",
+                                     "\"byte_fallback\"",
+                                     "\"ignore_merges\"",
+                                     "\"dropout\"",
+                                     "\"continuing_subword_prefix\"",
+                                     "\"model_type\"",
+                                     "'s",
+                                     " 're",
+                                     "\xE2\x80\x83",
+                                     "\xF0\x9F\x98\x80",
+                                     NULL };
 
 static void use(samba_tokenizer *t, const uint8_t *text, size_t size)
 {
@@ -102,7 +137,7 @@ static void one(const uint8_t *data, size_t size)
             if (strcmp(part[i].name, files[k]) == 0) fuzz_write(files[k], part[i].at, part[i].size);
     }
     strcpy(folder, fuzz_path(""));
-    folder[strlen(folder) - 1] = 0;             // the slash
+    folder[strlen(folder) - 1] = 0; // the slash
 
     samba_tokenizer *t = samba_tokenizer_open(folder, why, sizeof why);
     if (!t) {
@@ -129,7 +164,8 @@ static size_t mutate(uint8_t *data, size_t size, size_t most, unsigned seed)
 
 // ---- Seeds, large inputs ------------------------------------------------------------------------
 
-static const char *const sample = "the cat's hat, that 12 cats' hats; we'll see \xC3\xA9\xF0\x9F\x98\x80  .\n";
+static const char *const sample
+    = "the cat's hat, that 12 cats' hats; we'll see \xC3\xA9\xF0\x9F\x98\x80  .\n";
 
 // Learns a vocabulary and adds its two files.
 static void put_vocabulary(fuzz_bytes *b, const char *text, size_t size, int32_t n)
@@ -157,7 +193,8 @@ static void put_tokenizer_json(fuzz_bytes *b, const fuzz_bytes *pair)
     fuzz_part part[2];
     fuzz_bytes json = { NULL, 0, 0 };
     fuzz_parts(pair->at, pair->size, part, 2);
-    fuzz_put_text(&json, "{\"version\":\"1.0\",\"added_tokens\":[{\"id\":256,\"content\":"
+    fuzz_put_text(&json,
+                  "{\"version\":\"1.0\",\"added_tokens\":[{\"id\":256,\"content\":"
                   "\"<|endoftext|>\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"
                   "\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":"
                   "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true},"
@@ -192,19 +229,23 @@ static void seeds(void)
 // A text of this size for a small vocabulary, or a vocabulary of this size.
 static bool large(size_t size, int kind)
 {
-    static const char *const kinds[][2] = {
-        { "a long word", "a" }, { "many words", "the cat's hat " }, { "many spaces", " " },
-        { "letters and digits", "a1" }, { "broken UTF-8", "\xE0\xF0\x9F" }, { "many specials", "<|endof" },
-        { "other alphabets", "\xD0\xB6\xE6\xBC\xA2 \xF0\x9F\x98\x80" }, { "much vocabulary", "" },
-        { "many merges", "" }
-    };
+    static const char *const kinds[][2]
+        = { { "a long word", "a" },
+            { "many words", "the cat's hat " },
+            { "many spaces", " " },
+            { "letters and digits", "a1" },
+            { "broken UTF-8", "\xE0\xF0\x9F" },
+            { "many specials", "<|endof" },
+            { "other alphabets", "\xD0\xB6\xE6\xBC\xA2 \xF0\x9F\x98\x80" },
+            { "much vocabulary", "" },
+            { "many merges", "" } };
     fuzz_bytes b = { NULL, 0, 0 }, text = { NULL, 0, 0 };
     if (kind >= (int)(sizeof kinds / sizeof *kinds)) return false;
     put_vocabulary(&b, sample, strlen(sample), 270);
     while (*kinds[kind][1] && text.size < size)
         fuzz_put_text(&text, kinds[kind][1]);
     fuzz_put_part(&b, "text", text.at, text.size);
-    if (kind >= 7) {                            // many tokens of the bytes a and b
+    if (kind >= 7) { // many tokens of the bytes a and b
         fuzz_bytes many = { NULL, 0, 0 };
         const char *find = kind == 7 ? "\"<|endoftext|>\"" : "=== text";
         size_t at = 0;

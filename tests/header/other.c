@@ -7,7 +7,8 @@
 #ifdef __cplusplus
 extern "C"
 #endif
-int other_file(void);
+    int
+    other_file(void);
 
 int other_file(void)
 {

@@ -9,9 +9,14 @@ int other_file(void);
 
 int other_file(void)
 {
-    struct { char *key; int value; } *map = NULL;
+    struct {
+        char *key;
+        int value;
+    } *map = NULL;
+
     int *list = NULL;
-    for (int i = 0; i < 100; i++) arrput(list, i);
+    for (int i = 0; i < 100; i++)
+        arrput(list, i);
     shput(map, "seven", 7);
     int good = arrlen(list) == 100 && list[99] == 99 && shget(map, "seven") == 7;
     arrfree(list);

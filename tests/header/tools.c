@@ -1,5 +1,5 @@
-// The headers of tools/include/samba in a program of two files: the one with IMPLEMENT implements them, the
-// other one uses them.
+// The headers of tools/include/samba in a program of two files: the one with IMPLEMENT implements
+// them, the other one uses them.
 #ifdef IMPLEMENT
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION

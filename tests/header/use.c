@@ -20,12 +20,13 @@ int main(void)
 #ifdef __cplusplus
 extern "C"
 #endif
-int other_file(void);
+    int
+    other_file(void);
 
 // f = x y + tanh(x) at x = 0, y = 2: df/dx = y + 1.
 int main(void)
 {
-    static samba_program program;           // all zero, in C and C++
+    static samba_program program; // all zero, in C and C++
     samba_session *s = samba_open(NULL);
     samba_init init = { SAMBA_INIT_CONSTANT, 0, 0 };
     samba_tensor *x = samba_param(s, "x", SAMBA_SCALAR, init);

@@ -12,9 +12,9 @@
 
 enum { COUNTING_TAIL = 16 };
 
-static long n_live, n_calls;    // blocks; calls that ask for one
-static long fail_at = -1;       // number of the call that fails, from 0; -1: none
-static bool fail_forever;       // and all later calls
+static long n_live, n_calls; // blocks; calls that ask for one
+static long fail_at = -1;    // number of the call that fails, from 0; -1: none
+static bool fail_forever;    // and all later calls
 
 static inline bool counting_fails(void)
 {

@@ -10,7 +10,7 @@
 typedef struct device_net {
     const char *name;
     void (*trace)(samba_session *s, samba_program *p);
-    bool int8;          // to be calibrated first
+    bool int8; // to be calibrated first
 } device_net;
 
 static inline void device_net_trains(samba_session *s, samba_program *p, samba_tensor *logits,
@@ -70,7 +70,8 @@ static inline void device_lenet(samba_session *s, samba_program *p)
 
 static inline void device_conv_train(samba_session *s, samba_program *p)
 {
-    samba_conv_opts same = { .padding = { 1, 1 } }, half = { .stride = { 2, 2 }, .padding = { 1, 1 } };
+    samba_conv_opts same = { .padding = { 1, 1 } },
+                    half = { .stride = { 2, 2 }, .padding = { 1, 1 } };
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 2, 12, 12));
     samba_tensor *h = samba_relu(samba_conv2d(x, "conv1", 6, 3, &same));
     h = samba_relu(samba_conv2d(h, "conv2", 8, 3, &half));
@@ -92,7 +93,7 @@ static inline void device_transformer(samba_session *s, samba_program *p)
     device_net_trains(s, p, samba_linear(samba_flatten(h, 1), "head", 4), SAMBA_ADAMW);
 }
 
-// ---- What a layout could get wrong ---------------------------------------------------------------
+// ---- What a layout could get wrong --------------------------------------------------------------
 
 static inline void device_microbatches(samba_session *s, samba_program *p)
 {
@@ -121,7 +122,7 @@ static inline void device_spatial(samba_session *s, samba_program *p)
 static inline void device_in_products(samba_session *s, samba_program *p)
 {
     device_spatial(s, p);
-    p->optim.momentum = 0;      // so that no gradient of a layer is whole
+    p->optim.momentum = 0; // so that no gradient of a layer is whole
 }
 
 static inline void device_twice(samba_session *s, samba_program *p)
@@ -134,7 +135,8 @@ static inline void device_twice(samba_session *s, samba_program *p)
 static inline void device_dropped(samba_session *s, samba_program *p)
 {
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(6, 24));
-    samba_tensor *h = samba_dropout(samba_batchnorm(samba_linear(x, "fc1", 20), "norm"), "drop", 0.25f);
+    samba_tensor *h
+        = samba_dropout(samba_batchnorm(samba_linear(x, "fc1", 20), "norm"), "drop", 0.25f);
     device_net_trains(s, p, samba_linear(h, "fc2", 5), SAMBA_ADAMW);
 }
 
@@ -149,7 +151,8 @@ static inline void device_int8(samba_session *s, samba_program *p)
 
 static inline void device_cube_kernel(const samba_args *a)
 {
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = a->in[0][i] * a->in[0][i] * a->in[0][i];
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = a->in[0][i] * a->in[0][i] * a->in[0][i];
 }
 
 static const samba_op device_cube

@@ -13,19 +13,22 @@
 #endif
 
 enum {
-    GOLDEN_ABSENT = 255,                // dtype of an optional input that is not there
-    GOLDEN_TIE = 1,                     // flag: a tie or a kink, no place for difference quotients
-    GOLDEN_MAX_IN = 24, GOLDEN_MAX_OUT = 8, GOLDEN_MAX_ATTR = 24, GOLDEN_MAX_DIMS = 8,
-    GOLDEN_MAX_COUNT = 1 << 16          // elements of a tensor
+    GOLDEN_ABSENT = 255, // dtype of an optional input that is not there
+    GOLDEN_TIE = 1,      // flag: a tie or a kink, no place for difference quotients
+    GOLDEN_MAX_IN = 24,
+    GOLDEN_MAX_OUT = 8,
+    GOLDEN_MAX_ATTR = 24,
+    GOLDEN_MAX_DIMS = 8,
+    GOLDEN_MAX_COUNT = 1 << 16 // elements of a tensor
 };
 
 typedef struct golden_tensor {
-    int32_t dtype;                      // a samba_dtype, or GOLDEN_ABSENT
+    int32_t dtype; // a samba_dtype, or GOLDEN_ABSENT
     int32_t ndim, dim[GOLDEN_MAX_DIMS];
-    size_t count, size;                 // elements, bytes
+    size_t count, size; // elements, bytes
     const void *data;
-    bool marked;                        // input: needs a gradient; output: has a cotangent
-    const float *mate;                  // that gradient or cotangent, else NULL
+    bool marked;       // input: needs a gradient; output: has a cotangent
+    const float *mate; // that gradient or cotangent, else NULL
 } golden_tensor;
 
 typedef struct golden_case {
@@ -37,11 +40,11 @@ typedef struct golden_case {
 } golden_case;
 
 typedef struct golden_file {
-    uint8_t *bytes;                     // the tensors point into it
+    uint8_t *bytes; // the tensors point into it
     size_t size, at;
     golden_case *cases;
     uint32_t n_cases;
-    const char *why;                    // what is wrong with the file; NULL: nothing
+    const char *why; // what is wrong with the file; NULL: nothing
 } golden_file;
 
 // The next n bytes; NULL, with a reason, if the file ends before.
@@ -78,7 +81,7 @@ static inline bool golden_all_bools(const uint8_t *p, size_t n)
 
 static inline void golden_tensor_read(golden_file *f, golden_tensor *t, bool may_be_absent)
 {
-    static const uint8_t size_of[8] = { 4, 2, 2, 4, 2, 1, 1, 1 };        // by samba_dtype
+    static const uint8_t size_of[8] = { 4, 2, 2, 4, 2, 1, 1, 1 }; // by samba_dtype
     memset(t, 0, sizeof *t);
     t->dtype = (int32_t)golden_word(f, GOLDEN_ABSENT, "unknown dtype");
     if (t->dtype == GOLDEN_ABSENT && may_be_absent) return;
@@ -119,8 +122,8 @@ static inline void golden_case_read(golden_file *f, golden_case *c)
     if (!name) return;
     memcpy(c->op, name, sizeof c->op);
     for (size_t i = 0; i < sizeof c->op; i++) {
-        bool letter = (c->op[i] >= 'a' && c->op[i] <= 'z') ||
-                      (c->op[i] >= '0' && c->op[i] <= '9') || c->op[i] == '_';
+        bool letter = (c->op[i] >= 'a' && c->op[i] <= 'z') || (c->op[i] >= '0' && c->op[i] <= '9')
+            || c->op[i] == '_';
         if (c->op[i] ? ended || !letter : i == 0) f->why = "the op's name is not a name";
         if (!c->op[i]) ended = true;
     }
@@ -130,9 +133,11 @@ static inline void golden_case_read(golden_file *f, golden_case *c)
     attr = golden_take(f, (size_t)c->n_attr * 8);
     if (attr) memcpy(c->attr, attr, (size_t)c->n_attr * 8);
     c->n_in = (int32_t)golden_word(f, GOLDEN_MAX_IN, "too many inputs");
-    for (int32_t i = 0; i < c->n_in && !f->why; i++) golden_tensor_read(f, &c->in[i], true);
+    for (int32_t i = 0; i < c->n_in && !f->why; i++)
+        golden_tensor_read(f, &c->in[i], true);
     c->n_out = (int32_t)golden_word(f, GOLDEN_MAX_OUT, "too many outputs");
-    for (int32_t i = 0; i < c->n_out && !f->why; i++) golden_tensor_read(f, &c->out[i], false);
+    for (int32_t i = 0; i < c->n_out && !f->why; i++)
+        golden_tensor_read(f, &c->out[i], false);
     if (!f->why && (c->n_in < 1 || c->n_out < 1)) f->why = "a case without input or output";
     if (f->why) return;
     golden_mates_read(f, c->out, c->n_out);
@@ -143,7 +148,8 @@ static inline void golden_case_read(golden_file *f, golden_case *c)
 static inline uint64_t golden_hash(const uint8_t *p, size_t n)
 {
     uint64_t h = 0xCBF29CE484222325u;
-    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 0x100000001B3u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001B3u;
     return h;
 }
 
@@ -212,27 +218,41 @@ static inline void golden_free(golden_file *f)
     memset(f, 0, sizeof *f);
 }
 
-// What the attributes of an op are called, in the order of make_ops.py; the last word holds for all that
-// follow.
+// What the attributes of an op are called, in the order of make_ops.py; the last word holds for all
+// that follow.
 static inline const char *golden_words(const char *op)
 {
     static const char *const words[][2] = {
-        { "leaky_relu", "slope" }, { "scale", "factor" }, { "shift", "term" }, { "cast", "type" },
-        { "sum", "keepdim axis" }, { "mean", "keepdim axis" }, { "max", "keepdim axis" },
-        { "argmax", "axis keepdim" }, { "slice", "axis begin end step" }, { "split", "size axis" },
-        { "pad", "before,after,value" }, { "layer_norm", "eps" }, { "rms_norm", "eps" },
+        { "leaky_relu", "slope" },
+        { "scale", "factor" },
+        { "shift", "term" },
+        { "cast", "type" },
+        { "sum", "keepdim axis" },
+        { "mean", "keepdim axis" },
+        { "max", "keepdim axis" },
+        { "argmax", "axis keepdim" },
+        { "slice", "axis begin end step" },
+        { "split", "size axis" },
+        { "pad", "before,after,value" },
+        { "layer_norm", "eps" },
+        { "rms_norm", "eps" },
         { "batch_norm", "momentum eps training" },
         { "cross_entropy", "reduction ignores ignore_index label_smoothing" },
-        { "nll", "reduction ignores ignore_index label_smoothing" }, { "mse", "reduction" },
-        { "convolution", "stride-down stride-across padding-down padding-across dilation-down "
-                         "dilation-across groups" },
-        { "max_pool2d", "kernel-down kernel-across stride-down stride-across padding-down "
-                        "padding-across ceil_mode exclude_padding" },
-        { "avg_pool2d", "kernel-down kernel-across stride-down stride-across padding-down "
-                        "padding-across ceil_mode exclude_padding" },
+        { "nll", "reduction ignores ignore_index label_smoothing" },
+        { "mse", "reduction" },
+        { "convolution",
+          "stride-down stride-across padding-down padding-across dilation-down "
+          "dilation-across groups" },
+        { "max_pool2d",
+          "kernel-down kernel-across stride-down stride-across padding-down "
+          "padding-across ceil_mode exclude_padding" },
+        { "avg_pool2d",
+          "kernel-down kernel-across stride-down stride-across padding-down "
+          "padding-across ceil_mode exclude_padding" },
         { "adaptive_avg_pool2d", "rows columns" },
         { "scaled_dot_product_attention", "causal scale" },
-        { "reshape", "dimension" }, { "expand", "dimension" },
+        { "reshape", "dimension" },
+        { "expand", "dimension" },
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], op)) return words[i][1];
@@ -243,7 +263,8 @@ static inline const char *golden_words(const char *op)
 static inline void golden_print(const golden_case *c)
 {
     const char *word = golden_words(c->op);
-    static const char *const names[SAMBA_N_DTYPES] = { "f32", "bf16", "f16", "i32", "i16", "i8", "u8", "bool", "i64", "u16", "u32" };
+    static const char *const names[SAMBA_N_DTYPES]
+        = { "f32", "bf16", "f16", "i32", "i16", "i8", "u8", "bool", "i64", "u16", "u32" };
     for (int32_t i = 0; i < c->n_in; i++) {
         const golden_tensor *t = &c->in[i];
         if (t->dtype == GOLDEN_ABSENT) {
@@ -251,7 +272,8 @@ static inline void golden_print(const golden_case *c)
             continue;
         }
         printf(" %s(", names[t->dtype]);
-        for (int32_t k = 0; k < t->ndim; k++) printf(k ? ",%d" : "%d", (int)t->dim[k]);
+        for (int32_t k = 0; k < t->ndim; k++)
+            printf(k ? ",%d" : "%d", (int)t->dim[k]);
         printf(t->marked ? ")!" : ")");
     }
     for (int32_t i = 0; i < c->n_attr; i++) {

@@ -7,17 +7,18 @@
 #include <string.h>
 
 typedef struct hook {
-    size_t live, most, largest;     // bytes: now, at most so far, of the largest block
+    size_t live, most, largest; // bytes: now, at most so far, of the largest block
     long n_live, n_calls, n_failed;
-    long fail_at;                   // number of the call that fails, from 0; -1: none
-    bool forever;                   // and all later calls
-    long n_wrong;                   // blocks released with a wrong size, or that are none
+    long fail_at; // number of the call that fails, from 0; -1: none
+    bool forever; // and all later calls
+    long n_wrong; // blocks released with a wrong size, or that are none
 } hook;
 
 enum {
-    HOOK_HEADER = 64,               // keeps any alignment
-    HOOK_LIMIT = 1 << 30,           // no machine has more
-    HOOK_FRESH = 0x600D, HOOK_GONE = 0xDEAD
+    HOOK_HEADER = 64,     // keeps any alignment
+    HOOK_LIMIT = 1 << 30, // no machine has more
+    HOOK_FRESH = 0x600D,
+    HOOK_GONE = 0xDEAD
 };
 
 static void *hook_alloc(size_t size, void *user)
@@ -36,7 +37,7 @@ static void *hook_alloc(size_t size, void *user)
     }
     memcpy(block, &size, sizeof size);
     memcpy(block + sizeof size, &mark, sizeof mark);
-    memset(block + HOOK_HEADER, 0xA5, size);        // nobody may rely on zeros
+    memset(block + HOOK_HEADER, 0xA5, size); // nobody may rely on zeros
     h->live += size;
     h->n_live++;
     if (h->live > h->most) h->most = h->live;
@@ -69,7 +70,9 @@ static void hook_release(void *p, size_t size, void *user)
 
 static void hook_silence(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)text, (void)user;
+    (void)level;
+    (void)text;
+    (void)user;
 }
 
 // How to open a session that allocates through h.
@@ -79,7 +82,10 @@ static samba_desc hook_desc(hook *h)
     memset(&d, 0, sizeof d);
     memset(h, 0, sizeof *h);
     h->fail_at = -1;
-    d.alloc = hook_alloc, d.release = hook_release, d.user = h, d.log = hook_silence;
+    d.alloc = hook_alloc;
+    d.release = hook_release;
+    d.user = h;
+    d.log = hook_silence;
     d.threads = 1;
     return d;
 }

@@ -1,6 +1,6 @@
-// How a case of a golden file becomes a call: elementwise ops are rows of reference.h, each other op
-// is a function call_NAME and its name in OP_CALLS. Runs cases eagerly and as programs.
-// Include after samba.h.
+// How a case of a golden file becomes a call: elementwise ops are rows of reference.h, each other
+// op is a function call_NAME and its name in OP_CALLS. Runs cases eagerly and as programs. Include
+// after samba.h.
 #ifndef OP_CALLS_H
 #define OP_CALLS_H
 
@@ -16,15 +16,27 @@ typedef struct op_call {
     int32_t (*many)(const golden_case *c, samba_tensor **in, samba_tensor **out);
 } op_call;
 
-static inline int32_t call_int(const golden_case *c, int32_t i) { return (int32_t)c->attr[i]; }
-static inline float call_float(const golden_case *c, int32_t i) { return (float)c->attr[i]; }
-static inline bool call_bool(const golden_case *c, int32_t i) { return c->attr[i] > 0; }
+static inline int32_t call_int(const golden_case *c, int32_t i)
+{
+    return (int32_t)c->attr[i];
+}
+
+static inline float call_float(const golden_case *c, int32_t i)
+{
+    return (float)c->attr[i];
+}
+
+static inline bool call_bool(const golden_case *c, int32_t i)
+{
+    return c->attr[i] > 0;
+}
 
 // Attributes from ... to - 1 as a shape or a list of axes.
 static inline samba_shape call_shape(const golden_case *c, int32_t from, int32_t to)
 {
     samba_shape shape = samba_scalar_shape();
-    for (int32_t i = from; i < to; i++) shape.dim[shape.ndim++] = call_int(c, i);
+    for (int32_t i = from; i < to; i++)
+        shape.dim[shape.ndim++] = call_int(c, i);
     return shape;
 }
 
@@ -52,7 +64,8 @@ static samba_tensor *call_shift(const golden_case *c, samba_tensor **in)
 static samba_tensor *call_cast(const golden_case *c, samba_tensor **in)
 {
     samba_tensor *x = in[0];
-    for (int32_t i = 0; i < c->n_attr; i++) x = samba_cast(x, (samba_dtype)call_int(c, i));
+    for (int32_t i = 0; i < c->n_attr; i++)
+        x = samba_cast(x, (samba_dtype)call_int(c, i));
     return x;
 }
 
@@ -275,21 +288,51 @@ static samba_tensor *call_scaled_dot_product_attention(const golden_case *c, sam
 }
 
 #define OP_CALLS(X) \
-    X(where) X(leaky_relu) X(scale) X(shift) X(cast) X(sum) X(mean) X(max) X(argmax) X(matmul) \
-    X(affine) X(reshape) X(flatten) X(transpose) X(permute) X(slice) X(cat) X(stack) X(expand) \
-    X(squeeze) X(unsqueeze) X(gather) X(pad) X(softmax) X(log_softmax) X(layer_norm) X(rms_norm) \
-    X(cross_entropy) X(nll) X(mse) X(convolution) X(max_pool2d) X(avg_pool2d) \
-    X(adaptive_avg_pool2d) X(lookup) X(scaled_dot_product_attention)
+    X(where) \
+    X(leaky_relu) \
+    X(scale) \
+    X(shift) \
+    X(cast) \
+    X(sum) \
+    X(mean) \
+    X(max) \
+    X(argmax) \
+    X(matmul) \
+    X(affine) \
+    X(reshape) \
+    X(flatten) \
+    X(transpose) \
+    X(permute) \
+    X(slice) \
+    X(cat) \
+    X(stack) \
+    X(expand) \
+    X(squeeze) \
+    X(unsqueeze) \
+    X(gather) \
+    X(pad) \
+    X(softmax) \
+    X(log_softmax) \
+    X(layer_norm) \
+    X(rms_norm) \
+    X(cross_entropy) \
+    X(nll) \
+    X(mse) \
+    X(convolution) \
+    X(max_pool2d) \
+    X(avg_pool2d) \
+    X(adaptive_avg_pool2d) \
+    X(lookup) \
+    X(scaled_dot_product_attention)
 #define OP_MAP_OF_ONE(name, ...) { #name, samba_##name, NULL, NULL, NULL },
 #define OP_MAP_OF_TWO(name, ...) { #name, NULL, samba_##name, NULL, NULL },
 #define OP_CALL(name) { #name, NULL, NULL, call_##name, NULL },
 static const op_call op_calls[] = {
-    REF_MAPS_OF_ONE(OP_MAP_OF_ONE)
-    REF_MAPS_OF_TWO(OP_MAP_OF_TWO)
-    OP_CALLS(OP_CALL)
-    { "split", NULL, NULL, NULL, call_split },
+    REF_MAPS_OF_ONE(OP_MAP_OF_ONE) REF_MAPS_OF_TWO(OP_MAP_OF_TWO)
+        OP_CALLS(OP_CALL){ "split", NULL, NULL, NULL, call_split },
     { "batch_norm", NULL, NULL, NULL, call_batch_norm },
 };
+
 enum { N_OP_CALLS = sizeof op_calls / sizeof op_calls[0] };
 
 // ---- Cases ----
@@ -359,8 +402,8 @@ static inline bool op_make_case(golden_file *file, const ref_map *map)
     return true;
 }
 
-// The cases of an op: PyTorch's, from its file. An elementwise op that has no file has a case made of
-// its row: a new op needs no file to be tested.
+// The cases of an op: PyTorch's, from its file. An elementwise op that has no file has a case made
+// of its row: a new op needs no file to be tested.
 static inline bool op_cases(golden_file *file, const char *dir, const op_call *op)
 {
     const ref_map *map = ref_map_of(op->name);
@@ -382,11 +425,13 @@ static inline samba_shape op_shape(const golden_tensor *t)
 {
     samba_shape shape = samba_scalar_shape();
     shape.ndim = t->ndim;
-    for (int32_t i = 0; i < t->ndim; i++) shape.dim[i] = t->dim[i];
+    for (int32_t i = 0; i < t->ndim; i++)
+        shape.dim[i] = t->dim[i];
     return shape;
 }
 
 enum { LEAF_NAME = 16 };
+
 static inline void op_leaf_name(char *name, char letter, int32_t i)
 {
     snprintf(name, LEAF_NAME, "%c%d", letter, (int)i);
@@ -428,8 +473,8 @@ static inline bool op_run_eager(op_run *run, const op_call *op, const golden_cas
         const golden_tensor *t = &c->in[i];
         if (t->dtype == GOLDEN_ABSENT) continue;
         op_leaf_name(name, 'x', i);
-        run->in[i] = samba_from_data_copy(run->s, name, (samba_dtype)t->dtype, op_shape(t),
-                                          t->data);
+        run->in[i]
+            = samba_from_data_copy(run->s, name, (samba_dtype)t->dtype, op_shape(t), t->data);
     }
     return op_record(op, c, run);
 }
@@ -444,9 +489,12 @@ static inline void op_trace_leaves(op_run *run, const golden_case *c)
         samba_shape shape = op_shape(t);
         op_leaf_name(name, 'x', i);
         if (t->dtype == GOLDEN_ABSENT) continue;
-        if (op_is_state(c, i)) run->in[i] = samba_buffer(run->s, name, shape, 0.0f);
-        else if (t->marked) run->in[i] = samba_param(run->s, name, shape, zero);
-        else run->in[i] = samba_input(run->s, name, (samba_dtype)t->dtype, shape);
+        if (op_is_state(c, i))
+            run->in[i] = samba_buffer(run->s, name, shape, 0.0f);
+        else if (t->marked)
+            run->in[i] = samba_param(run->s, name, shape, zero);
+        else
+            run->in[i] = samba_input(run->s, name, (samba_dtype)t->dtype, shape);
         run->has_gradients |= t->marked;
     }
 }
@@ -495,8 +543,10 @@ static inline bool op_run_traced(op_run *run, const op_call *op, const golden_ca
 // Reports why a run failed, if it did.
 static inline void op_complain(const op_run *run, const golden_case *c)
 {
-    if (!run->s) printf("    no session\n");
-    else if (!samba_ok(run->s)) printf("    %s\n", samba_error(run->s));
+    if (!run->s)
+        printf("    no session\n");
+    else if (!samba_ok(run->s))
+        printf("    %s\n", samba_error(run->s));
     else if (run->n_out != c->n_out)
         printf("    %d outputs instead of %d\n", (int)run->n_out, (int)c->n_out);
 }

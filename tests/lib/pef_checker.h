@@ -67,7 +67,9 @@
       "share memory while both are alive")
 
 #define X(name, kind, holds, refusal) PEF_##name,
+
 enum { PEF_HOLDS, PEF_THEOREMS(X) PEF_N_THEOREMS };
+
 #undef X
 
 typedef struct pef_theorem {
@@ -77,6 +79,7 @@ typedef struct pef_theorem {
 } pef_theorem;
 
 enum { PEF_IS_MEANING, PEF_IS_FRAME };
+
 #define X(name, kind, holds, refusal) { #name, PEF_IS_##kind == PEF_IS_FRAME, holds, refusal },
 static const pef_theorem pef_theorems[PEF_N_THEOREMS]
     = { { "HOLDS", false, "", "" }, PEF_THEOREMS(X) };
@@ -87,29 +90,34 @@ typedef struct pef_symbol {
     uint32_t first, last, alias, grad, name;
     int role, type, ndim, region, batch, windows, memory, generated;
     samba_spec spec;
-    uint32_t born_in;                   // 1 + first node of the graph that made it; 0: not born yet
+    uint32_t born_in; // 1 + first node of the graph that made it; 0: not born yet
 } pef_symbol;
 
 typedef struct pef_node {
     const samba_op *op;
-    uint32_t in[SAMBA_MAX_IN], out[SAMBA_MAX_OUT], scratch;         // 1 + symbol
+    uint32_t in[SAMBA_MAX_IN], out[SAMBA_MAX_OUT], scratch; // 1 + symbol
     int32_t attr[SAMBA_MAX_ATTR], n_in, n_out, n_attr;
 } pef_node;
 
 typedef struct pef_check {
     bytes b;
-    int ignored;                        // the theorem that need not hold
+    int ignored; // the theorem that need not hold
     uint32_t version, n_strings, microbatches;
     uint64_t n_data, region[4];
     const char *strings;
     pef_symbol *symbol;
-    uint32_t n;                         // symbols
+    uint32_t n; // symbols
 } pef_check;
 
 // Needed by what follows; or may be ignored.
-#define PEF_NEED(theorem, holds) do { if (!(holds)) return PEF_##theorem; } while (0)
+#define PEF_NEED(theorem, holds) \
+    do { \
+        if (!(holds)) return PEF_##theorem; \
+    } while (0)
 #define PEF_HOLD(theorem, holds) \
-    do { if (c->ignored != PEF_##theorem && !(holds)) return PEF_##theorem; } while (0)
+    do { \
+        if (c->ignored != PEF_##theorem && !(holds)) return PEF_##theorem; \
+    } while (0)
 
 // ---- The file ----
 
@@ -155,12 +163,20 @@ static inline void pef_read_symbol(const pef_check *c, uint32_t i, pef_symbol *s
     size_t at = symbol_at(i);
     const uint8_t *p = c->b.at + at;
     s->name = get32(&c->b, at);
-    s->role = p[4], s->type = p[5], s->ndim = p[6], s->region = p[7];
-    s->offset = get64(&c->b, at + 40), s->data = get64(&c->b, at + 48);
-    s->first = get32(&c->b, at + 56), s->last = get32(&c->b, at + 60);
-    s->alias = get32(&c->b, at + 64), s->grad = get32(&c->b, at + 68);
-    s->batch = p[72], s->windows = p[73], s->memory = p[74];
-    s->generated = p[75];               // version 1 has a 0 there
+    s->role = p[4];
+    s->type = p[5];
+    s->ndim = p[6];
+    s->region = p[7];
+    s->offset = get64(&c->b, at + 40);
+    s->data = get64(&c->b, at + 48);
+    s->first = get32(&c->b, at + 56);
+    s->last = get32(&c->b, at + 60);
+    s->alias = get32(&c->b, at + 64);
+    s->grad = get32(&c->b, at + 68);
+    s->batch = p[72];
+    s->windows = p[73];
+    s->memory = p[74];
+    s->generated = p[75]; // version 1 has a 0 there
     s->spec.dtype = (samba_dtype)s->type;
     s->spec.shape.ndim = s->ndim;
     for (size_t d = 0; d < 8; d++)
@@ -251,17 +267,22 @@ static inline int pef_check_lasting(const pef_check *c)
         }
         if (b->offset + b->bytes > end[b->region]) end[b->region] = b->offset + b->bytes;
     }
-    for (int r = 0; r < 4; r++) PEF_HOLD(REGION_ENDS, c->region[r] == (end[r] + 63) / 64 * 64);
+    for (int r = 0; r < 4; r++)
+        PEF_HOLD(REGION_ENDS, c->region[r] == (end[r] + 63) / 64 * 64);
     return PEF_HOLDS;
 }
 
 static inline int pef_check_symbols(const pef_check *c)
 {
     int wrong = PEF_HOLDS;
-    for (uint32_t i = 0; i < c->n; i++) pef_read_symbol(c, i, &c->symbol[i]);
-    for (uint32_t i = 0; i < c->n && !wrong; i++) wrong = pef_check_kind(c, &c->symbol[i]);
-    for (uint32_t i = 0; i < c->n && !wrong; i++) wrong = pef_check_place(c, &c->symbol[i]);
-    for (uint32_t i = 0; i < c->n && !wrong; i++) wrong = pef_check_relations(c, &c->symbol[i]);
+    for (uint32_t i = 0; i < c->n; i++)
+        pef_read_symbol(c, i, &c->symbol[i]);
+    for (uint32_t i = 0; i < c->n && !wrong; i++)
+        wrong = pef_check_kind(c, &c->symbol[i]);
+    for (uint32_t i = 0; i < c->n && !wrong; i++)
+        wrong = pef_check_place(c, &c->symbol[i]);
+    for (uint32_t i = 0; i < c->n && !wrong; i++)
+        wrong = pef_check_relations(c, &c->symbol[i]);
     return wrong ? wrong : pef_check_lasting(c);
 }
 
@@ -273,7 +294,10 @@ static inline int pef_read_node(const pef_check *c, uint32_t i, pef_node *k)
     const uint8_t *p = c->b.at + at;
     uint64_t word = get32(&c->b, at + 12);
     memset(k, 0, sizeof *k);
-    k->n_in = p[4], k->n_out = p[5], k->n_attr = p[6], k->scratch = get32(&c->b, at + 16);
+    k->n_in = p[4];
+    k->n_out = p[5];
+    k->n_attr = p[6];
+    k->scratch = get32(&c->b, at + 16);
     PEF_NEED(WORDS, word + p[4] + p[5] + p[6] <= n_words(&c->b));
     PEF_NEED(NODE_NAMED, get32(&c->b, at + 8) < c->n_strings);
     PEF_NEED(FEW, p[4] <= 16 && p[5] <= 4 && p[6] <= 32);
@@ -287,7 +311,8 @@ static inline int pef_read_node(const pef_check *c, uint32_t i, pef_node *k)
         k->out[j] = get32(&c->b, at);
         PEF_NEED(ARGUMENTS, k->out[j] >= 1 && k->out[j] <= c->n);
     }
-    for (int j = 0; j < k->n_attr; j++, at += 4) k->attr[j] = (int32_t)get32(&c->b, at);
+    for (int j = 0; j < k->n_attr; j++, at += 4)
+        k->attr[j] = (int32_t)get32(&c->b, at);
     for (int j = 0; j < SAMBA__N_OPS; j++)
         if (samba__op_table[j].wire == get32(&c->b, node_at(&c->b, i))) k->op = &samba__op_table[j];
     PEF_NEED(OP, k->op);
@@ -306,7 +331,10 @@ static inline int pef_check_call(const pef_check *c, const pef_node *k, uint64_t
         in[j].shape.ndim = -1;
         if (k->in[j]) in[j] = c->symbol[k->in[j] - 1].spec;
     }
-    call.in = in, call.n_in = k->n_in, call.attr = k->attr, call.n_attr = k->n_attr;
+    call.in = in;
+    call.n_in = k->n_in;
+    call.attr = k->attr;
+    call.n_attr = k->n_attr;
     bool accepted = samba__infer(k->op, &call);
     PEF_HOLD(RULE, accepted);
     if (!accepted) return PEF_HOLDS;
@@ -417,7 +445,8 @@ static inline int pef_play_node(pef_check *c, uint32_t node, uint32_t graph)
         PEF_HOLD(READS, s->role != 9);
         if (s->region == 1) PEF_HOLD(READS, s->born_in == graph + 1 && s->last >= node);
     }
-    for (int o = 0; o < k.n_out && !wrong; o++) wrong = pef_check_writes(c, &k, o, node);
+    for (int o = 0; o < k.n_out && !wrong; o++)
+        wrong = pef_check_writes(c, &k, o, node);
     if (wrong) return wrong;
     PEF_HOLD(SCRATCH, k.scratch || scratch == 0);
     PEF_HOLD(SCRATCH, k.scratch <= c->n);
@@ -457,7 +486,8 @@ static inline int pef_check_schedule(pef_check *c)
             || pef_rank(type, false) > pef_rank(before, true);
         PEF_NEED(SECTIONS, follows);
         if (mine > graph) start = next;
-        graph = mine, before = type;
+        graph = mine;
+        before = type;
         for (uint32_t end = next + n; next < end; next++) {
             int wrong = pef_play_node(c, next, start);
             if (wrong) return wrong;
@@ -473,7 +503,8 @@ static inline int pef_check_names(const pef_check *c)
     const bytes *b = &c->b;
     uint64_t letters = 0;
     uint32_t before = 0;
-    for (uint32_t i = 0; i < c->n; i++) letters += strlen(c->strings + c->symbol[i].name);
+    for (uint32_t i = 0; i < c->n; i++)
+        letters += strlen(c->strings + c->symbol[i].name);
     for (uint32_t i = 0; i < n_nodes(b); i++)
         letters += strlen(c->strings + get32(b, node_at(b, i) + 8));
     for (uint32_t i = 0; i < n_sections(b); i++) {
@@ -490,7 +521,8 @@ static inline int pef_broken_theorem(const bytes *b, int ignored)
 {
     pef_check c;
     memset(&c, 0, sizeof c);
-    c.b = *b, c.ignored = ignored;
+    c.b = *b;
+    c.ignored = ignored;
     int wrong = pef_check_file(&c);
     if (wrong) return wrong;
     c.n = n_symbols(b);

@@ -1,5 +1,5 @@
-// How tests/core/random.c, and each program that it prints, runs one graph in several ways and compares
-// the values. It uses public functions alone. Include after samba.h and samba/parallel.h.
+// How tests/core/random.c, and each program that it prints, runs one graph in several ways and
+// compares the values. It uses public functions alone. Include after samba.h and samba/parallel.h.
 #ifndef RANDOM_RUN_H
 #define RANDOM_RUN_H
 
@@ -10,33 +10,42 @@
 // ---- Ways to run a program. All zero: the default level, one thread, no limit, as compiled. ----
 
 #define AXES(X) \
-    X(level, 3)         /* 0: O3, 1: O0, 2: O1 */ \
-    X(sections, 2)      /* 1: with level O1, cut where 2 KB are used */ \
-    X(mapping, 2)       /* 1: spatial */ \
-    X(threads, 3)       /* more than one */ \
-    X(portable, 2)      /* 1: no SIMD */ \
-    X(memory, 4)        /* less and less of it: values are computed again */ \
-    X(load, 3)          /* 1: the PEF, loaded by a session that traced the graph; 2: that did not */ \
-    X(resume, 2)        /* 1: a checkpoint of the first step goes on in a new session */ \
-    X(parts, 2)         /* 1: the types of sections are run one after another */ \
-    X(packed, 2)        /* 1: an inference program that reads plain weights reads packed f32 */ \
-    X(mode, 3)          /* of replicas. 1: inorder, 2: optimal */ \
-    X(place, 2)         /* of their reduction. 1: they reduce, each a share */ \
-    X(second, 2)        /* 1: a graph that shares the parameters is run between the steps */ \
-    X(replicas, 4)      /* besides the first one: another program, not another way */ \
-    X(int8, 2)          /* 1: an inference program becomes one of int8 ops: the same */ \
-    X(whole, 2)         /* 1: one batch instead of microbatches: sums in another order */ \
-    X(eager, 2)         /* 1: ops compute at once: the first step, without an optimizer */
+    X(level, 3)    /* 0: O3, 1: O0, 2: O1 */ \
+    X(sections, 2) /* 1: with level O1, cut where 2 KB are used */ \
+    X(mapping, 2)  /* 1: spatial */ \
+    X(threads, 3)  /* more than one */ \
+    X(portable, 2) /* 1: no SIMD */ \
+    X(memory, 4)   /* less and less of it: values are computed again */ \
+    X(load, 3)     /* 1: the PEF, loaded by a session that traced the graph; 2: that did not */ \
+    X(resume, 2)   /* 1: a checkpoint of the first step goes on in a new session */ \
+    X(parts, 2)    /* 1: the types of sections are run one after another */ \
+    X(packed, 2)   /* 1: an inference program that reads plain weights reads packed f32 */ \
+    X(mode, 3)     /* of replicas. 1: inorder, 2: optimal */ \
+    X(place, 2)    /* of their reduction. 1: they reduce, each a share */ \
+    X(second, 2)   /* 1: a graph that shares the parameters is run between the steps */ \
+    X(replicas, 4) /* besides the first one: another program, not another way */ \
+    X(int8, 2)     /* 1: an inference program becomes one of int8 ops: the same */ \
+    X(whole, 2)    /* 1: one batch instead of microbatches: sums in another order */ \
+    X(eager, 2)    /* 1: ops compute at once: the first step, without an optimizer */
+
 enum {
+
 #define X(name, n) AXIS_##name,
     AXES(X)
 #undef X
-    N_AXES
+        N_AXES
 };
-typedef struct way { int at[N_AXES]; } way;
+
+typedef struct way {
+    int at[N_AXES];
+} way;
 
 enum {
-    STEPS = 3, MOST_VALUES = 96, MOST_LEAVES = 64, MOST_ENTRIES = 640, MOST_OPTIMS = 2,
+    STEPS = 3,
+    MOST_VALUES = 96,
+    MOST_LEAVES = 64,
+    MOST_ENTRIES = 640,
+    MOST_OPTIMS = 2,
     MOST_REPLICAS = 4
 };
 
@@ -44,21 +53,22 @@ enum {
 
 typedef struct net {
     samba_session *s;
-    bool eager;                         // ops compute at once
-    int rows;                           // of a batch: dimension 0 of what is batched
+    bool eager; // ops compute at once
+    int rows;   // of a batch: dimension 0 of what is batched
     int microbatches;
-    samba_tensor *v[MOST_VALUES];       // the values, in the order in which they are made
+    samba_tensor *v[MOST_VALUES]; // the values, in the order in which they are made
     samba_tensor *in[MOST_LEAVES];
-    int high[MOST_LEAVES], n_in;        // of input i: ids below high; negative: -100 among them
-    bool batched[MOST_LEAVES];          // is dimension 0 of input i split among replicas?
+    int high[MOST_LEAVES], n_in; // of input i: ids below high; negative: -100 among them
+    bool batched[MOST_LEAVES];   // is dimension 0 of input i split among replicas?
     samba_tensor *param[MOST_LEAVES], *buffer[MOST_LEAVES];
     int n_params, n_buffers;
     samba_program program;
     samba_optim optim[MOST_OPTIMS];
     samba_tensor *listed[MOST_OPTIMS][MOST_LEAVES];
-    struct net *second;                 // the same once more, as a graph of its own
-    const char *prefix;                 // of the names of its inputs
+    struct net *second; // the same once more, as a graph of its own
+    const char *prefix; // of the names of its inputs
 } net;
+
 typedef void (*build_fn)(net *n);
 
 // The value of element i at a step: the same everywhere. Multiples of 0.5, which make ties, among
@@ -66,10 +76,13 @@ typedef void (*build_fn)(net *n);
 static inline float value_at(const char *name, int step, int64_t i, int high)
 {
     uint64_t h = 1469598103934665603u;
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 1099511628211u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 1099511628211u;
     h = (h ^ (uint64_t)step) * 1099511628211u;
     h = (h ^ (uint64_t)i) * 0x9E3779B97F4A7C15u;
-    h ^= h >> 29, h *= 0xBF58476D1CE4E5B9u, h ^= h >> 32;
+    h ^= h >> 29;
+    h *= 0xBF58476D1CE4E5B9u;
+    h ^= h >> 32;
     uint32_t bits = (uint32_t)(h >> 8) & 0xFFFF;
     if (high > 0) return (float)((int)bits % high);
     if (high < 0) return h % 4 == 0 ? -100.0f : (float)((int)bits % -high);
@@ -82,7 +95,8 @@ static inline bool fill_part(samba_tensor *t, int high, int step, int part)
 {
     int64_t n = (int64_t)(samba_bytes(t) / samba_dtype_size(t->dtype));
     float *x = (float *)malloc((size_t)n * sizeof *x + 1);
-    for (int64_t i = 0; i < n; i++) x[i] = value_at(t->name, step, part * n + i, high);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = value_at(t->name, step, part * n + i, high);
     bool fine = samba_write_f32(t, x, n);
     free(x);
     return fine;
@@ -99,8 +113,8 @@ static inline samba_tensor *leaf(net *n, const char *name, samba_dtype type, sam
 {
     char own[128];
     snprintf(own, sizeof own, "%s%s", n->prefix ? n->prefix : "", name);
-    samba_tensor *t = n->eager ? samba_zeros(n->s, own, type, shape)
-        : samba_input(n->s, own, type, shape);
+    samba_tensor *t
+        = n->eager ? samba_zeros(n->s, own, type, shape) : samba_input(n->s, own, type, shape);
     if (!t) return NULL;
     if (n->eager) fill(t, high, 0);
     if (!batched) samba_set_batch_dim(t, -1);
@@ -115,7 +129,8 @@ static inline samba_tensor *param(net *n, const char *name, samba_shape shape, f
 {
     samba_init init = { SAMBA_INIT_NORMAL, 0.0f, scale };
     samba_tensor *t = samba_param(n->s, name, shape, init);
-    for (int i = 0; i < n->n_params; i++) if (n->param[i] == t) return t;
+    for (int i = 0; i < n->n_params; i++)
+        if (n->param[i] == t) return t;
     if (!t) return NULL;
     if (frozen) samba_set_requires_grad(t, false);
     n->param[n->n_params++] = t;
@@ -125,7 +140,8 @@ static inline samba_tensor *param(net *n, const char *name, samba_shape shape, f
 static inline samba_tensor *buffer(net *n, const char *name, samba_shape shape, float value)
 {
     samba_tensor *t = samba_buffer(n->s, name, shape, value);
-    for (int i = 0; i < n->n_buffers; i++) if (n->buffer[i] == t) return t;
+    for (int i = 0; i < n->n_buffers; i++)
+        if (n->buffer[i] == t) return t;
     if (t) n->buffer[n->n_buffers++] = t;
     return t;
 }
@@ -157,19 +173,21 @@ typedef struct entry {
     int step;
     int64_t n;
     float *x;
-    double loose;                       // > 0: a sum whose order is not the compiler's
+    double loose; // > 0: a sum whose order is not the compiler's
 } entry;
+
 typedef struct results {
     entry e[MOST_ENTRIES];
     int n;
-    int replica;                        // of what is kept from now on; 0: there are none
+    int replica; // of what is kept from now on; 0: there are none
     bool refused;
     char why[1024];
 } results;
 
 static inline void results_free(results *r)
 {
-    for (int i = 0; i < r->n; i++) free(r->e[i].x);
+    for (int i = 0; i < r->n; i++)
+        free(r->e[i].x);
     r->n = 0;
 }
 
@@ -178,9 +196,12 @@ static inline bool keep_value(results *r, samba_tensor *t, const char *name, int
     if (!t || r->n == MOST_ENTRIES) return false;
     entry *e = &r->e[r->n];
     e->n = (int64_t)(samba_bytes(t) / samba_dtype_size(t->dtype));
-    e->step = step, e->loose = loose;
-    if (r->replica) snprintf(e->name, sizeof e->name, "%s of replica %d", name, r->replica - 1);
-    else snprintf(e->name, sizeof e->name, "%s", name);
+    e->step = step;
+    e->loose = loose;
+    if (r->replica)
+        snprintf(e->name, sizeof e->name, "%s of replica %d", name, r->replica - 1);
+    else
+        snprintf(e->name, sizeof e->name, "%s", name);
     e->x = (float *)malloc((size_t)e->n * sizeof *e->x + 1);
     if (samba_copy_out_f32(t, e->x, e->n)) {
         r->n++;
@@ -223,7 +244,7 @@ static inline bool agree(const results *a, const results *b, double loose, char 
     }
     for (int i = 0; i < a->n; i++) {
         const entry *x = &a->e[i], *y = NULL;
-        bool later = false;             // the other run took as many steps
+        bool later = false; // the other run took as many steps
         for (int k = 0; k < b->n; k++) {
             later = later || b->e[k].step >= x->step;
             if (b->e[k].step == x->step && !strcmp(b->e[k].name, x->name)) y = &b->e[k];
@@ -233,7 +254,10 @@ static inline bool agree(const results *a, const results *b, double loose, char 
             return false;
         }
         if (!y) continue;
-        int64_t at = first_difference(x, y, x->loose > 0 ? x->loose : y->loose > 0 ? y->loose : loose);
+        int64_t at = first_difference(x, y,
+                                      x->loose > 0       ? x->loose
+                                          : y->loose > 0 ? y->loose
+                                                         : loose);
         if (at < 0) continue;
         snprintf(why, size, "%s, step %d: element %ld of %ld is %.9g, and %.9g", x->name, x->step,
                  (long)at, (long)x->n, (double)x->x[at], (double)y->x[at < y->n ? at : 0]);
@@ -246,7 +270,9 @@ static inline bool agree(const results *a, const results *b, double loose, char 
 
 static inline void hear_nothing(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)text, (void)user;
+    (void)level;
+    (void)text;
+    (void)user;
 }
 
 static inline samba_session *open_way(const way *w)
@@ -266,15 +292,17 @@ static inline void trace_second(net *n, build_fn build)
     n->second = second;
     if (!second || !samba_begin_graph(n->s, "second")) return;
     second->s = n->s;
-    second->rows = n->rows, second->microbatches = n->microbatches;
+    second->rows = n->rows;
+    second->microbatches = n->microbatches;
     second->prefix = "second";
     build(second);
 
     samba_tensor *result = second->program.loss ? second->program.loss : second->program.outputs[0];
     int32_t n_outputs = 0;
-    while (p->outputs[n_outputs]) n_outputs++;
+    while (p->outputs[n_outputs])
+        n_outputs++;
     p->outputs[n_outputs] = result;
-    if (!result->node) {                    // an input as it is: no op of this graph is left to run
+    if (!result->node) { // an input as it is: no op of this graph is left to run
         free(second);
         n->second = NULL;
     }
@@ -285,7 +313,8 @@ static inline void trace(net *n, const way *w, build_fn build, int rows, int mic
     memset(n, 0, sizeof *n);
     n->s = open_way(w);
     n->eager = w->at[AXIS_eager] == 1;
-    n->rows = rows, n->microbatches = microbatches;
+    n->rows = rows;
+    n->microbatches = microbatches;
     if (w->at[AXIS_whole]) {
         n->rows *= microbatches * (1 + w->at[AXIS_replicas]);
         n->microbatches = 1;
@@ -318,7 +347,7 @@ static inline bool compile_way(net *n, const way *w, const char *pef)
         p->memory = (int64_t)(all * percent / 100);
         if (samba_compile(n->s, p)) break;
         if (samba_error_code(n->s) != SAMBA_ERANGE) return false;
-        samba_clear_error(n->s);        // all that can be is computed again, and it is too much
+        samba_clear_error(n->s); // all that can be is computed again, and it is too much
         p->memory = 0;
     }
     return p->memory || samba_compile(n->s, p);
@@ -334,7 +363,7 @@ static inline samba_tensor *in_session(samba_session *s, samba_tensor *t, const 
     samba_tensor *found = samba_tensor_by_name(s, name);
     if (!found) samba_clear_error(s);
     if (found || *ending) return found;
-    return in_session(s, t, "__mean");  // what microbatches make of a scalar
+    return in_session(s, t, "__mean"); // what microbatches make of a scalar
 }
 
 // graph: NULL if there is one alone.
@@ -350,7 +379,8 @@ static inline bool run_types(samba_session *s, bool parts, const char *graph)
 // Is t a parameter? The optimizer has stepped it, of which eager ops know nothing.
 static inline bool is_param(const net *n, const samba_tensor *t)
 {
-    for (int i = 0; i < n->n_params; i++) if (n->param[i] == t) return true;
+    for (int i = 0; i < n->n_params; i++)
+        if (n->param[i] == t) return true;
     return false;
 }
 
@@ -379,7 +409,8 @@ static inline bool one_step(const net *n, samba_session *s, const way *w, int st
 {
     const char *names[MOST_LEAVES], *graph = n->second ? "first" : NULL;
     bool parts = w->at[AXIS_parts] && !w->at[AXIS_mapping];
-    if (n->second && !(fill_inputs(n->second, s, step + 1) && samba_run_graph(s, "second", SAMBA_FWD)))
+    if (n->second
+        && !(fill_inputs(n->second, s, step + 1) && samba_run_graph(s, "second", SAMBA_FWD)))
         return false;
     if (!fill_inputs(n, s, step) || !run_types(s, parts, graph)) return false;
     keep_outputs(n, s, step, r);
@@ -405,7 +436,7 @@ static inline void keep_state(const net *n, samba_session *s, results *r)
     int32_t count = samba_weight_names(s, names, MOST_LEAVES);
     for (int32_t i = 0; i < count && i < MOST_LEAVES; i++) {
         keep_part(s, r, names[i], "");
-        for (int k = 0; k < SAMBA__N_OPTIMIZERS; k++) {     // one of each op: Adam has AdamW's
+        for (int k = 0; k < SAMBA__N_OPTIMIZERS; k++) { // one of each op: Adam has AdamW's
             const samba__optimizer_row *row = &samba__optimizers[k];
             for (int j = 0; row == samba__optimizer_with(row->op) && row->state[j]; j++)
                 keep_part(s, r, names[i], row->state[j]);
@@ -453,7 +484,7 @@ static inline void run_eager(net *n, results *r)
         for (int k = -1; k < p->n_loss_indices; k++) {
             samba_tensor *loss = k < 0 ? p->loss : p->outputs[p->loss_indices[k]];
             samba_tensor *g = loss ? gradient(loss, n->param[i]) : NULL;
-            bool none = samba_error_code(n->s) == SAMBA_EARG;       // it does not depend on it
+            bool none = samba_error_code(n->s) == SAMBA_EARG; // it does not depend on it
             samba_clear_error(n->s);
             if (loss && !g && !none) return;
             if (g) sum = sum ? samba_add(sum, g) : g;
@@ -464,7 +495,7 @@ static inline void run_eager(net *n, results *r)
 }
 
 #ifndef RANDOM_COMPILED
-#define RANDOM_COMPILED(s) ((void)(s))          // a look at what was compiled
+#define RANDOM_COMPILED(s) ((void)(s)) // a look at what was compiled
 #endif
 
 // A new session that goes on with the program of n, from a checkpoint or from its beginning.
@@ -477,11 +508,13 @@ static inline samba_session *go_on(const way *w, net *other, build_fn build, con
         samba_load(s, checkpoint, NULL);
         return s;
     }
-    free(other->second);                    // of the session before this one, if there was any
+    free(other->second); // of the session before this one, if there was any
     trace(other, w, build, n->rows, n->microbatches);
     s = other->s;
-    other->program.level = n->program.level, other->program.mapping = n->program.mapping;
-    other->program.memory = n->program.memory, other->program.sram_bytes = n->program.sram_bytes;
+    other->program.level = n->program.level;
+    other->program.mapping = n->program.mapping;
+    other->program.memory = n->program.memory;
+    other->program.sram_bytes = n->program.sram_bytes;
     other->program.weights = n->program.weights;
     other->program.quantize = n->program.quantize;
     if (samba_load(s, pef, &other->program) && checkpoint) samba_restore(s, checkpoint);
@@ -498,13 +531,15 @@ typedef struct replicas {
     samba_parallel *p;
 } replicas;
 
-static inline bool trace_replica(samba_session *s, int32_t batch, samba_program *program, void *user)
+static inline bool trace_replica(samba_session *s, int32_t batch, samba_program *program,
+                                 void *user)
 {
     replicas *all = (replicas *)user;
     net *n = &all->n[all->n_traced++];
     memset(n, 0, sizeof *n);
     n->s = s;
-    n->rows = all->rows, n->microbatches = all->microbatches;
+    n->rows = all->rows;
+    n->microbatches = all->microbatches;
     if (batch != n->rows * n->microbatches) return false;
     all->build(n);
     n->program.microbatches = n->microbatches;
@@ -537,8 +572,8 @@ static inline bool run_replica_types(samba_parallel *p, bool parts)
     unsigned types = samba_section_types(samba_parallel_session(p, 0));
     samba_parallel_run_desc run = { 0 };
     if (!parts || types & SAMBA_ZEROGRAD) return samba_parallel_run(p, &run);
-    static const unsigned passes[3] = { SAMBA_FWD, SAMBA_BCKWD,
-                                        SAMBA_REDUCE | SAMBA_GRADNORM | SAMBA_OPT };
+    static const unsigned passes[3]
+        = { SAMBA_FWD, SAMBA_BCKWD, SAMBA_REDUCE | SAMBA_GRADNORM | SAMBA_OPT };
     for (int i = 0; i < 3; i++) {
         run.types = passes[i] & (types | SAMBA_REDUCE);
         if (i == 2 && !(types & SAMBA_OPT)) run.types = SAMBA_REDUCE;
@@ -558,7 +593,8 @@ static inline bool step_replicas(replicas *all, int step, results *r)
             if (t && !fill_part(t, n->high[i], step, n->batched[i] ? k : 0)) return false;
         }
     }
-    if (!run_replica_types(all->p, all->w->at[AXIS_parts] && !all->w->at[AXIS_mapping])) return false;
+    if (!run_replica_types(all->p, all->w->at[AXIS_parts] && !all->w->at[AXIS_mapping]))
+        return false;
     for (int k = 0; k < all->count; k++) {
         const net *n = &all->n[k];
         r->replica = 1 + k;
@@ -642,8 +678,10 @@ static inline void run_replicas(const way *w, build_fn build, int rows, int micr
     char checkpoint[256];
     memset(&all, 0, sizeof all);
     all.count = 1 + w->at[AXIS_replicas];
-    all.rows = rows, all.microbatches = microbatches;
-    all.w = w, all.build = build;
+    all.rows = rows;
+    all.microbatches = microbatches;
+    all.w = w;
+    all.build = build;
     snprintf(checkpoint, sizeof checkpoint, "%s.ckpt", files);
     bool fine = open_replicas(&all);
     for (int step = 0; step < STEPS && fine; step++) {
@@ -683,7 +721,8 @@ static inline void run_way(const way *w, build_fn build, int rows, int microbatc
 {
     net n, other = { 0 };
     char pef[256], checkpoint[256];
-    r->n = 0, r->refused = false;
+    r->n = 0;
+    r->refused = false;
     if (w->at[AXIS_replicas] && !w->at[AXIS_whole] && !w->at[AXIS_eager]) {
         run_replicas(w, build, rows, microbatches, files, r);
         return;
@@ -709,7 +748,8 @@ static inline void run_way(const way *w, build_fn build, int rows, int microbatc
             plain.at[AXIS_whole] = 0;
             s = first = go_on(&plain, &other, build, &n, pef, restores ? checkpoint : NULL, traces);
         }
-        for (int step = 0; step < (w->at[AXIS_whole] ? 1 : STEPS) && samba_ok(s) && samba_ok(n.s); step++) {
+        for (int step = 0; step < (w->at[AXIS_whole] ? 1 : STEPS) && samba_ok(s) && samba_ok(n.s);
+             step++) {
             if (!one_step(&n, s, w, step, r) || step || !w->at[AXIS_resume]) continue;
             save_any(s, checkpoint);
             way plain = *w;
@@ -723,7 +763,8 @@ static inline void run_way(const way *w, build_fn build, int rows, int microbatc
     }
     if (first) samba_close(first);
     samba_close(n.s);
-    free(n.second), free(other.second);
+    free(n.second);
+    free(other.second);
 }
 
 #endif

@@ -9,8 +9,14 @@
 #include <string.h>
 
 enum { RECIPE_CLASSES = 10, RECIPE_MAX_PARAMS = 20 };
-enum {                                  // the streams of random words
-    RECIPE_PIXEL = 1, RECIPE_CLASS, RECIPE_LABEL, RECIPE_PATTERN, RECIPE_TOKEN, RECIPE_WEIGHT = 100
+
+enum { // the streams of random words
+    RECIPE_PIXEL = 1,
+    RECIPE_CLASS,
+    RECIPE_LABEL,
+    RECIPE_PATTERN,
+    RECIPE_TOKEN,
+    RECIPE_WEIGHT = 100
 };
 
 // ---- Random words -------------------------------------------------------------------------------
@@ -31,10 +37,12 @@ static inline uint32_t recipe_word(uint32_t stream, uint32_t i)
 
 // FNV-1a, Fowler, Noll and Vo 1991. Start with h = recipe_hash_start.
 static const uint64_t recipe_hash_start = 0xCBF29CE484222325u;
+
 static inline uint64_t recipe_hash(uint64_t h, const void *data, size_t n)
 {
     const unsigned char *p = (const unsigned char *)data;
-    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 0x100000001B3u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001B3u;
     return h;
 }
 
@@ -74,20 +82,24 @@ static inline void recipe_tokens(uint32_t step, uint32_t batch, uint32_t length,
 // ---- Models -------------------------------------------------------------------------------------
 
 // fan > 0: U(+-1/sqrt(fan)); 0: 1 + U(+-1/4); -1: U(+-1/4).
-typedef struct recipe_param { const char *name; int32_t fan; } recipe_param;
+typedef struct recipe_param {
+    const char *name;
+    int32_t fan;
+} recipe_param;
 
 typedef struct recipe_model {
-    int32_t batch;                      // of one program run without microbatches
-    int32_t pixels, hidden;             // ResFFN
-    int32_t side, channels;             // ConvNet: of the square image; of the first convolution
-    int32_t length, width, vocabulary;  // Transformer: T, C, V
+    int32_t batch;                     // of one program run without microbatches
+    int32_t pixels, hidden;            // ResFFN
+    int32_t side, channels;            // ConvNet: of the square image; of the first convolution
+    int32_t length, width, vocabulary; // Transformer: T, C, V
     recipe_param params[RECIPE_MAX_PARAMS];
 } recipe_model;
 
 static inline void recipe_add(recipe_model *m, const char *name, int32_t fan)
 {
     int32_t n = 0;
-    while (m->params[n].name) n++;
+    while (m->params[n].name)
+        n++;
     m->params[n].name = name;
     m->params[n].fan = fan;
 }
@@ -96,12 +108,19 @@ static inline recipe_model recipe_res_ffn(int32_t batch, int32_t pixels, int32_t
 {
     recipe_model m;
     memset(&m, 0, sizeof m);
-    m.batch = batch, m.pixels = pixels, m.hidden = hidden;
-    recipe_add(&m, "gemm1__weight", pixels), recipe_add(&m, "gemm1__bias", pixels);
-    recipe_add(&m, "norm1__weight", 0), recipe_add(&m, "norm1__bias", -1);
-    recipe_add(&m, "gemm2__weight", hidden), recipe_add(&m, "gemm2__bias", hidden);
-    recipe_add(&m, "norm2__weight", 0), recipe_add(&m, "norm2__bias", -1);
-    recipe_add(&m, "gemm3__weight", hidden), recipe_add(&m, "gemm3__bias", hidden);
+    m.batch = batch;
+    m.pixels = pixels;
+    m.hidden = hidden;
+    recipe_add(&m, "gemm1__weight", pixels);
+    recipe_add(&m, "gemm1__bias", pixels);
+    recipe_add(&m, "norm1__weight", 0);
+    recipe_add(&m, "norm1__bias", -1);
+    recipe_add(&m, "gemm2__weight", hidden);
+    recipe_add(&m, "gemm2__bias", hidden);
+    recipe_add(&m, "norm2__weight", 0);
+    recipe_add(&m, "norm2__bias", -1);
+    recipe_add(&m, "gemm3__weight", hidden);
+    recipe_add(&m, "gemm3__bias", hidden);
     return m;
 }
 
@@ -109,11 +128,18 @@ static inline recipe_model recipe_conv_net(int32_t batch, int32_t side, int32_t 
 {
     recipe_model m;
     memset(&m, 0, sizeof m);
-    m.batch = batch, m.side = side, m.pixels = side * side, m.channels = channels;
-    recipe_add(&m, "conv1__weight", 9), recipe_add(&m, "conv1__bias", 9);
-    recipe_add(&m, "bn1__weight", 0), recipe_add(&m, "bn1__bias", -1);
-    recipe_add(&m, "conv2__weight", 9 * channels), recipe_add(&m, "conv2__bias", 9 * channels);
-    recipe_add(&m, "bn2__weight", 0), recipe_add(&m, "bn2__bias", -1);
+    m.batch = batch;
+    m.side = side;
+    m.pixels = side * side;
+    m.channels = channels;
+    recipe_add(&m, "conv1__weight", 9);
+    recipe_add(&m, "conv1__bias", 9);
+    recipe_add(&m, "bn1__weight", 0);
+    recipe_add(&m, "bn1__bias", -1);
+    recipe_add(&m, "conv2__weight", 9 * channels);
+    recipe_add(&m, "conv2__bias", 9 * channels);
+    recipe_add(&m, "bn2__weight", 0);
+    recipe_add(&m, "bn2__bias", -1);
     recipe_add(&m, "fc__weight", channels * side * side / 8);
     recipe_add(&m, "fc__bias", channels * side * side / 8);
     return m;
@@ -124,20 +150,33 @@ static inline recipe_model recipe_transformer(int32_t batch, int32_t length, int
 {
     recipe_model m;
     memset(&m, 0, sizeof m);
-    m.batch = batch, m.length = length, m.width = width, m.vocabulary = vocabulary;
-    recipe_add(&m, "wte__weight", width), recipe_add(&m, "wpe", width);
-    recipe_add(&m, "ln1__weight", 0), recipe_add(&m, "ln1__bias", -1);
-    recipe_add(&m, "qkv__weight", width), recipe_add(&m, "qkv__bias", width);
-    recipe_add(&m, "proj__weight", width), recipe_add(&m, "proj__bias", width);
-    recipe_add(&m, "ln2__weight", 0), recipe_add(&m, "ln2__bias", -1);
-    recipe_add(&m, "fc__weight", width), recipe_add(&m, "fc__bias", width);
-    recipe_add(&m, "out__weight", 4 * width), recipe_add(&m, "out__bias", 4 * width);
-    recipe_add(&m, "lnf__weight", 0), recipe_add(&m, "lnf__bias", -1);
+    m.batch = batch;
+    m.length = length;
+    m.width = width;
+    m.vocabulary = vocabulary;
+    recipe_add(&m, "wte__weight", width);
+    recipe_add(&m, "wpe", width);
+    recipe_add(&m, "ln1__weight", 0);
+    recipe_add(&m, "ln1__bias", -1);
+    recipe_add(&m, "qkv__weight", width);
+    recipe_add(&m, "qkv__bias", width);
+    recipe_add(&m, "proj__weight", width);
+    recipe_add(&m, "proj__bias", width);
+    recipe_add(&m, "ln2__weight", 0);
+    recipe_add(&m, "ln2__bias", -1);
+    recipe_add(&m, "fc__weight", width);
+    recipe_add(&m, "fc__bias", width);
+    recipe_add(&m, "out__weight", 4 * width);
+    recipe_add(&m, "out__bias", 4 * width);
+    recipe_add(&m, "lnf__weight", 0);
+    recipe_add(&m, "lnf__bias", -1);
     return m;
 }
 
 // What a model was traced to.
-typedef struct recipe_net { samba_tensor *x, *target, *logits, *loss; } recipe_net;
+typedef struct recipe_net {
+    samba_tensor *x, *target, *logits, *loss;
+} recipe_net;
 
 // x (B,F) -> (B,10)
 static inline samba_tensor *recipe_trace_res_ffn(samba_tensor *x, int32_t hidden)
@@ -188,7 +227,8 @@ static inline samba_tensor *recipe_trace_transformer(samba_tensor *ids, const re
     samba_tensor *wte = samba_tensor_by_name(ids->session, "wte__weight");
     x = samba_add(x, wpe);
     samba_split(samba_linear(samba_layernorm(x, "ln1"), "qkv", 3 * m->width), m->width, -1, qkv, 3);
-    for (int i = 0; i < 3; i++) qkv[i] = recipe_heads(qkv[i]);
+    for (int i = 0; i < 3; i++)
+        qkv[i] = recipe_heads(qkv[i]);
     samba_tensor *h = samba_scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], NULL, &causal);
     if (!h) return NULL;
     h = samba_reshape(samba_transpose(h, 1, 2), x->shape);
@@ -221,7 +261,7 @@ static inline recipe_net recipe_trace(samba_session *s, const recipe_model *m, i
 
 // ---- Feeding ------------------------------------------------------------------------------------
 
-enum { RECIPE_MAX_BATCH = 64 * 784 };   // inputs of one batch
+enum { RECIPE_MAX_BATCH = 64 * 784 }; // inputs of one batch
 
 // Writes batch number step. Returns its hash.
 static inline uint64_t recipe_feed(const recipe_net *net, const recipe_model *m, uint32_t step)
@@ -255,7 +295,7 @@ static inline uint64_t recipe_set_weights(samba_session *s, const recipe_model *
         for (uint32_t i = 0; i < samba_bytes(t) / 4; i++) {
             uint32_t h = recipe_word(RECIPE_WEIGHT + p, i);
             float unit = (float)((int32_t)(h >> 8) - (1 << 23)) * (1.0f / 8388608.0f);
-            w[i] = base + bound * unit;             // base is 0 or the product exact: one rounding
+            w[i] = base + bound * unit; // base is 0 or the product exact: one rounding
         }
         samba_write(t, w);
         hash = recipe_hash(hash, w, samba_bytes(t));

@@ -1,9 +1,10 @@
-// What each op of samba.h computes, in a few lines: the specification, and the oracle of tests/core/reference.c.
+// What each op of samba.h computes, in a few lines: the specification, and the oracle of
+// tests/core/reference.c.
 //
-// Loops are naive, one output after the other. Sums are in double and in index order, so kernels, whose
-// sums are f32 with a fixed tree, come close to them. Where samba.h promises a chain of fused
-// multiply-adds in index order (products, convolutions) or a single rounding, the bits are the same.
-// Shapes stand at the pointers: x (T,C) is a matrix of T rows of C numbers, row after row.
+// Loops are naive, one output after the other. Sums are in double and in index order, so kernels,
+// whose sums are f32 with a fixed tree, come close to them. Where samba.h promises a chain of fused
+// multiply-adds in index order (products, convolutions) or a single rounding, the bits are the
+// same. Shapes stand at the pointers: x (T,C) is a matrix of T rows of C numbers, row after row.
 // Include after samba.h.
 #ifndef REFERENCE_H
 #define REFERENCE_H
@@ -62,10 +63,11 @@ static inline double ref_silu_slope(double x)
 }
 
 // The table of elementwise ops: reference, gradcheck, ops and nulls test what has a row here.
-// F(name, inputs, y, error, kind): the largest error that is allowed, in units in the last place of y.
-// 0.5: the exact number, rounded once. Other bounds are those of [math], or count roundings; what has
-// a second term (1 - b^2) or a zero beside a pole (SLOPE) is allowed as much of the largest term.
-// POSITIVE: its inputs are. First the ops that samba_NAME(x) and samba_NAME(a, b) call, then others.
+// F(name, inputs, y, error, kind): the largest error that is allowed, in units in the last place of
+// y. 0.5: the exact number, rounded once. Other bounds are those of [math], or count roundings;
+// what has a second term (1 - b^2) or a zero beside a pole (SLOPE) is allowed as much of the
+// largest term. POSITIVE: its inputs are. First the ops that samba_NAME(x) and samba_NAME(a, b)
+// call, then others.
 #define REF_MAPS_OF_ONE(F) \
     F(neg, 1, -a, 0.5, ANY) \
     F(exp, 1, exp(a), 1, ANY) \
@@ -76,15 +78,15 @@ static inline double ref_silu_slope(double x)
     F(relu, 1, a < 0 ? 0 : a, 0.5, ANY) \
     F(sigmoid, 1, ref_logistic(a), 1.6, ANY) \
     F(tanh, 1, tanh(a), 1.6, ANY) \
-    F(gelu, 1, a * ref_normal_below(a), 4.5, ANY) \
+    F(gelu, 1, a *ref_normal_below(a), 4.5, ANY) \
     F(gelu_tanh, 1, ref_gelu_by_tanh(a), 4, ANY) \
-    F(silu, 1, a * ref_logistic(a), 3, ANY) \
+    F(silu, 1, a *ref_logistic(a), 3, ANY) \
     F(softplus, 1, ref_max(a, 0) + log1p(exp(-fabs(a))), 2, ANY)
 
 #define REF_MAPS_OF_TWO(F) \
     F(add, 2, a + b, 0.5, ANY) \
     F(sub, 2, a - b, 0.5, ANY) \
-    F(mul, 2, a * b, 0.5, ANY) \
+    F(mul, 2, a *b, 0.5, ANY) \
     F(div, 2, a / b, 0.5, ANY) \
     F(pow, 2, pow(a, b), 5, POSITIVE) \
     F(minimum, 2, ref_min(a, b), 0.5, ANY) \
@@ -99,15 +101,15 @@ static inline double ref_silu_slope(double x)
 #define REF_OTHER_MAPS(F) \
     F(where, 3, a != 0 ? b : c, 0.5, ANY) \
     F(leaky_relu, 1, a > 0 ? a : a * p, 0.5, ANY) \
-    F(scale, 1, a * p, 0.5, ANY) \
+    F(scale, 1, a *p, 0.5, ANY) \
     F(shift, 1, a + p, 0.5, ANY) \
-    F(tanh_backward, 2, a * (1 - b * b), 2, ANY) \
-    F(sigmoid_backward, 2, a * b * (1 - b), 3, ANY) \
+    F(tanh_backward, 2, a *(1 - b * b), 2, ANY) \
+    F(sigmoid_backward, 2, a *b *(1 - b), 3, ANY) \
     F(relu_backward, 2, b <= 0 ? 0 : a, 0.5, ANY) \
     F(leaky_relu_backward, 2, b > 0 ? a : a * p, 0.5, ANY) \
-    F(gelu_backward, 2, a * (ref_normal_below(b) + b * ref_normal_density(b)), 12, SLOPE) \
-    F(gelu_tanh_backward, 2, a * ref_gelu_by_tanh_slope(b), 12, SLOPE) \
-    F(silu_backward, 2, a * ref_silu_slope(b), 12, SLOPE) \
+    F(gelu_backward, 2, a *(ref_normal_below(b) + b * ref_normal_density(b)), 12, SLOPE) \
+    F(gelu_tanh_backward, 2, a *ref_gelu_by_tanh_slope(b), 12, SLOPE) \
+    F(silu_backward, 2, a *ref_silu_slope(b), 12, SLOPE) \
     F(abs_backward, 2, b > 0 ? a : b < 0 ? -a : b, 0.5, ANY) \
     F(maximum_backward, 3, b < c ? 0 : b == c ? a / 2 : a, 0.5, ANY) \
     F(pow_backward, 3, c == 0 ? 0 : a * c * pow(b, c - 1), 8, POSITIVE) \
@@ -119,6 +121,7 @@ static inline double ref_silu_slope(double x)
     REF_OTHER_MAPS(F)
 
 enum { REF_ANY, REF_POSITIVE, REF_SLOPE };
+
 typedef struct ref_map {
     const char *name;
     int inputs;
@@ -140,6 +143,7 @@ REF_ELEMENTWISE(REF_FUNCTION)
 
 #define REF_ROW(name, inputs, y, error, kind) { #name, inputs, ref_##name, error, REF_##kind },
 static const ref_map ref_maps[] = { REF_ELEMENTWISE(REF_ROW) };
+
 enum { REF_N_MAPS = sizeof ref_maps / sizeof *ref_maps };
 
 // NULL: it has no row.
@@ -150,7 +154,8 @@ static inline const ref_map *ref_map_of(const char *name)
     return NULL;
 }
 
-// Where the element of x lies that meets element e of y, to which x is stretched, as NumPy broadcasts.
+// Where the element of x lies that meets element e of y, to which x is stretched, as NumPy
+// broadcasts.
 static inline int64_t ref_broadcast_at(const samba_shape *x, const samba_shape *y, int64_t e)
 {
     int64_t at = 0, step = 1;
@@ -198,8 +203,8 @@ static inline void ref_philox(uint64_t key, uint64_t block, uint32_t stream, uin
     memcpy(word, c, sizeof c);
 }
 
-// What dropout multiplies element e by: word e mod 4 of block e / 4, as a number in [0, 1), decides. The
-// key is the layer's, plus the seed times a prime.
+// What dropout multiplies element e by: word e mod 4 of block e / 4, as a number in [0, 1),
+// decides. The key is the layer's, plus the seed times a prime.
 static inline double ref_keep(uint64_t key, uint32_t seed, uint32_t counter, float rate, int64_t e)
 {
     uint32_t word[4];
@@ -229,28 +234,31 @@ static inline void ref_sum(double *y, int64_t n_out, const float *x, const samba
                            int32_t mask)
 {
     memset(y, 0, (size_t)n_out * sizeof *y);
-    for (int64_t e = 0; e < samba_count(shape); e++) y[ref_kept_at(shape, mask, e)] += (double)x[e];
+    for (int64_t e = 0; e < samba_count(shape); e++)
+        y[ref_kept_at(shape, mask, e)] += (double)x[e];
 }
 
 static inline void ref_mean(double *y, int64_t n_out, const float *x, const samba_shape *shape,
                             int32_t mask)
 {
     ref_sum(y, n_out, x, shape, mask);
-    for (int64_t o = 0; o < n_out; o++) y[o] /= (double)(samba_count(shape) / n_out);
+    for (int64_t o = 0; o < n_out; o++)
+        y[o] /= (double)(samba_count(shape) / n_out);
 }
 
 static inline void ref_max_of(double *y, int64_t n_out, const float *x, const samba_shape *shape,
                               int32_t mask)
 {
-    for (int64_t o = 0; o < n_out; o++) y[o] = -INFINITY;
+    for (int64_t o = 0; o < n_out; o++)
+        y[o] = -INFINITY;
     for (int64_t e = 0; e < samba_count(shape); e++) {
         double *top = &y[ref_kept_at(shape, mask, e)];
         *top = ref_max(*top, (double)x[e]);
     }
 }
 
-static inline void ref_square_sum(double *y, int64_t n_out, const float *x, const samba_shape *shape,
-                                  int32_t mask)
+static inline void ref_square_sum(double *y, int64_t n_out, const float *x,
+                                  const samba_shape *shape, int32_t mask)
 {
     memset(y, 0, (size_t)n_out * sizeof *y);
     for (int64_t e = 0; e < samba_count(shape); e++)
@@ -271,8 +279,8 @@ static inline int64_t ref_argmax(const float *x, int64_t n, int64_t step)
 // ---- Products: each element is one chain of fused multiply-adds in the order of k (exact) ----
 
 // c (M,N) = c or 0, plus a b, where a is (M,K), or (K,M) if ta, and b is (K,N), or (N,K) if tb.
-static inline void ref_matmul(double *c, const float *a, bool ta, const float *b, bool tb, int M, int N,
-                              int K, bool accumulate)
+static inline void ref_matmul(double *c, const float *a, bool ta, const float *b, bool tb, int M,
+                              int N, int K, bool accumulate)
 {
     for (int m = 0; m < M; m++)
         for (int n = 0; n < N; n++) {
@@ -284,28 +292,33 @@ static inline void ref_matmul(double *c, const float *a, bool ta, const float *b
 }
 
 // y (T,N) = x (T,C) w (N,C)^T + b (N) or nothing
-static inline void ref_affine(double *y, const float *x, const float *w, const float *b, int T, int C,
-                              int N)
+static inline void ref_affine(double *y, const float *x, const float *w, const float *b, int T,
+                              int C, int N)
 {
     ref_matmul(y, x, false, w, true, T, N, C, false);
     if (!b) return;
-    for (int i = 0; i < T * N; i++) y[i] = (double)((float)y[i] + b[i % N]);
+    for (int i = 0; i < T * N; i++)
+        y[i] = (double)((float)y[i] + b[i % N]);
 }
 
-// w (N,K) of packed weights [N/32][K][32]; those of 4 bits [N/32][K/2][32], the lower half of a byte
-// first, less 8; scales of integers [N/32][K/32][32] in bf16, which is the upper half of an f32.
+// w (N,K) of packed weights [N/32][K][32]; those of 4 bits [N/32][K/2][32], the lower half of a
+// byte first, less 8; scales of integers [N/32][K/32][32] in bf16, which is the upper half of an
+// f32.
 static inline void ref_unpack(float *w, const void *packed, samba_dtype type, const uint16_t *scale,
                               int N, int K)
 {
     for (int n = 0; n < N; n++)
         for (int k = 0; k < K; k++) {
-            int at = (n / 32 * K + k) * 32 + n % 32, pair = (n / 32 * (K / 2) + k / 2) * 32 + n % 32;
-            uint32_t bits = scale ? (uint32_t)scale[(n / 32 * (K / 32) + k / 32) * 32 + n % 32] << 16 : 0;
+            int at = (n / 32 * K + k) * 32 + n % 32,
+                pair = (n / 32 * (K / 2) + k / 2) * 32 + n % 32;
+            uint32_t bits
+                = scale ? (uint32_t)scale[(n / 32 * (K / 32) + k / 32) * 32 + n % 32] << 16 : 0;
             float d, *y = &w[n * K + k];
             memcpy(&d, &bits, sizeof d);
             if (type == SAMBA_F32) *y = ((const float *)packed)[at];
             if (type == SAMBA_I8) *y = (float)((const int8_t *)packed)[at] * d;
-            if (type == SAMBA_U8) *y = (float)((((const uint8_t *)packed)[pair] >> k % 2 * 4 & 15) - 8) * d;
+            if (type == SAMBA_U8)
+                *y = (float)((((const uint8_t *)packed)[pair] >> k % 2 * 4 & 15) - 8) * d;
         }
 }
 
@@ -316,7 +329,8 @@ static inline int64_t ref_permuted_at(const samba_shape *x, const int32_t *axes,
     int64_t at = 0;
     for (int32_t i = x->ndim - 1; i >= 0; i--) { // axis i of y is axis axes[i] of x
         int64_t step = 1;
-        for (int32_t k = axes[i] + 1; k < x->ndim; k++) step *= x->dim[k];
+        for (int32_t k = axes[i] + 1; k < x->ndim; k++)
+            step *= x->dim[k];
         at += e % x->dim[axes[i]] * step;
         e /= x->dim[axes[i]];
     }
@@ -370,11 +384,12 @@ static inline int64_t ref_gathered_at(const samba_shape *x, const samba_shape *y
 // y (T,C): the rows id (T) of w (V,C)
 static inline void ref_lookup(double *y, const int32_t *id, const float *w, int T, int C)
 {
-    for (int i = 0; i < T * C; i++) y[i] = (double)w[id[i / C] * C + i % C];
+    for (int i = 0; i < T * C; i++)
+        y[i] = (double)w[id[i / C] * C + i % C];
 }
 
-// dw (V,C) += the rows of dy (T,C), each to row id (T): what is there, plus a sum of f32 in the order of
-// T (exact)
+// dw (V,C) += the rows of dy (T,C), each to row id (T): what is there, plus a sum of f32 in the
+// order of T (exact)
 static inline void ref_lookup_backward(double *dw, const int32_t *id, const float *dy, int V, int T,
                                        int C)
 {
@@ -388,8 +403,9 @@ static inline void ref_lookup_backward(double *dw, const int32_t *id, const floa
 
 // ---- Convolution ----
 
-// x (N,C,H,W), w (O,C/groups,KH,KW), y (N,O,OH,OW). Output (oy,ox) meets x at row oy stride - padding +
-// ky dilation, and so for columns; beyond x lie zeros. Output channels o share their group's inputs.
+// x (N,C,H,W), w (O,C/groups,KH,KW), y (N,O,OH,OW). Output (oy,ox) meets x at row oy stride -
+// padding + ky dilation, and so for columns; beyond x lie zeros. Output channels o share their
+// group's inputs.
 typedef struct ref_conv {
     int N, C, H, W, O, KH, KW, groups;
     int stride[2], padding[2], dilation[2]; // rows, columns
@@ -406,21 +422,22 @@ typedef void (*ref_meeting)(void *to, int64_t y, int64_t x, int64_t w);
 
 static inline void ref_conv_each(const ref_conv *g, ref_meeting visit, void *to)
 {
-    int OH = ref_conv_side(g, 0), OW = ref_conv_side(g, 1), cg = g->C / g->groups, og = g->O / g->groups;
+    int OH = ref_conv_side(g, 0), OW = ref_conv_side(g, 1), cg = g->C / g->groups,
+        og = g->O / g->groups;
     for (int n = 0; n < g->N; n++)
-    for (int o = 0; o < g->O; o++)
-    for (int oy = 0; oy < OH; oy++)
-    for (int ox = 0; ox < OW; ox++)
-    for (int c = 0; c < cg; c++)
-    for (int ky = 0; ky < g->KH; ky++)
-    for (int kx = 0; kx < g->KW; kx++) {
-        int iy = oy * g->stride[0] - g->padding[0] + ky * g->dilation[0];
-        int ix = ox * g->stride[1] - g->padding[1] + kx * g->dilation[1];
-        if (iy < 0 || iy >= g->H || ix < 0 || ix >= g->W) continue; // zero
-        int64_t y = ((n * g->O + o) * OH + oy) * OW + ox;
-        int64_t x = ((n * g->C + o / og * cg + c) * g->H + iy) * g->W + ix;
-        visit(to, y, x, ((o * cg + c) * g->KH + ky) * g->KW + kx);
-    }
+        for (int o = 0; o < g->O; o++)
+            for (int oy = 0; oy < OH; oy++)
+                for (int ox = 0; ox < OW; ox++)
+                    for (int c = 0; c < cg; c++)
+                        for (int ky = 0; ky < g->KH; ky++)
+                            for (int kx = 0; kx < g->KW; kx++) {
+                                int iy = oy * g->stride[0] - g->padding[0] + ky * g->dilation[0];
+                                int ix = ox * g->stride[1] - g->padding[1] + kx * g->dilation[1];
+                                if (iy < 0 || iy >= g->H || ix < 0 || ix >= g->W) continue; // zero
+                                int64_t y = ((n * g->O + o) * OH + oy) * OW + ox;
+                                int64_t x = ((n * g->C + o / og * cg + c) * g->H + iy) * g->W + ix;
+                                visit(to, y, x, ((o * cg + c) * g->KH + ky) * g->KW + kx);
+                            }
 }
 
 // The three products: y += x w (exact: a chain in this order), dx += dy w, dw += dy x.
@@ -455,8 +472,8 @@ typedef struct ref_pool {
     bool adaptive, exclude_padding, ceil_mode;
 } ref_pool;
 
-// Windows along an axis of n elements: those that fit, or with ceil_mode also one that is cut at the end,
-// unless it would hold padding alone.
+// Windows along an axis of n elements: those that fit, or with ceil_mode also one that is cut at
+// the end, unless it would hold padding alone.
 static inline int ref_pool_side(const ref_pool *g, int axis, int n)
 {
     int room = n + 2 * g->padding[axis] - g->kernel[axis], stride = g->stride[axis];
@@ -464,8 +481,8 @@ static inline int ref_pool_side(const ref_pool *g, int axis, int n)
     return g->ceil_mode && (side - 1) * stride >= n + g->padding[axis] ? side - 1 : side;
 }
 
-// Elements begin ... end - 1 of one axis are in window o; size counts padding as well, but not what is
-// past it. Adaptive windows cut n elements in m parts, which may share an element.
+// Elements begin ... end - 1 of one axis are in window o; size counts padding as well, but not what
+// is past it. Adaptive windows cut n elements in m parts, which may share an element.
 static inline void ref_window(const ref_pool *g, int axis, int o, int *begin, int *end, int *size)
 {
     int n = axis == 0 ? g->H : g->W, m = axis == 0 ? g->OH : g->OW, last = n + g->padding[axis];
@@ -478,7 +495,8 @@ static inline void ref_window(const ref_pool *g, int axis, int o, int *begin, in
 }
 
 // y (P,OH,OW), the means of windows; or if y is NULL dx (P,H,W), to which windows give shares of dy
-static inline void ref_avg_pool(const ref_pool *g, const float *x, double *y, const float *dy, double *dx)
+static inline void ref_avg_pool(const ref_pool *g, const float *x, double *y, const float *dy,
+                                double *dx)
 {
     for (int o = 0; o < g->P * g->OH * g->OW; o++) {
         int y0, y1, h, x0, x1, w, plane = o / (g->OH * g->OW);
@@ -488,15 +506,18 @@ static inline void ref_avg_pool(const ref_pool *g, const float *x, double *y, co
         for (int row = y0; row < y1; row++)
             for (int column = x0; column < x1; column++) {
                 int at = (plane * g->H + row) * g->W + column;
-                if (y) sum += (double)x[at];
-                else dx[at] += (double)dy[o] / (h * w);
+                if (y)
+                    sum += (double)x[at];
+                else
+                    dx[at] += (double)dy[o] / (h * w);
             }
         if (y) y[o] = sum / (h * w);
     }
 }
 
 // The largest, or the last NaN; dy goes to where it is, the first of equal ones.
-static inline void ref_max_pool(const ref_pool *g, const float *x, double *y, const float *dy, double *dx)
+static inline void ref_max_pool(const ref_pool *g, const float *x, double *y, const float *dy,
+                                double *dx)
 {
     for (int o = 0; o < g->P * g->OH * g->OW; o++) {
         int y0, y1, h, x0, x1, w, plane = o / (g->OH * g->OW), best = -1;
@@ -507,8 +528,10 @@ static inline void ref_max_pool(const ref_pool *g, const float *x, double *y, co
                 int at = (plane * g->H + row) * g->W + column;
                 if (best < 0 || x[at] > x[best] || isnan(x[at])) best = at;
             }
-        if (y) y[o] = (double)x[best];
-        else dx[best] += (double)dy[o];
+        if (y)
+            y[o] = (double)x[best];
+        else
+            dx[best] += (double)dy[o];
     }
 }
 
@@ -518,14 +541,16 @@ static inline void ref_max_pool(const ref_pool *g, const float *x, double *y, co
 static inline double ref_mean_of(const float *x, int n)
 {
     double sum = 0;
-    for (int i = 0; i < n; i++) sum += (double)x[i];
+    for (int i = 0; i < n; i++)
+        sum += (double)x[i];
     return sum / n;
 }
 
 static inline double ref_rstd_of(const float *x, int n, double mean, double eps)
 {
     double sum = 0;
-    for (int i = 0; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);
+    for (int i = 0; i < n; i++)
+        sum += ((double)x[i] - mean) * ((double)x[i] - mean);
     return 1 / sqrt(sum / n + eps);
 }
 
@@ -543,9 +568,11 @@ static inline void ref_norm(double *y, const float *x, const float *w, const flo
     }
 }
 
-// With g = dy w: dx (T,C) = rstd (g - mean(g) - h mean(g h)); dw (C) = sum of dy h, db (C) = sum of dy
-static inline void ref_norm_backward(double *dx, double *dw, double *db, const float *dy, const float *x,
-                                     const float *w, int T, int C, double eps, bool centered)
+// With g = dy w: dx (T,C) = rstd (g - mean(g) - h mean(g h)); dw (C) = sum of dy h, db (C) = sum of
+// dy
+static inline void ref_norm_backward(double *dx, double *dw, double *db, const float *dy,
+                                     const float *x, const float *w, int T, int C, double eps,
+                                     bool centered)
 {
     memset(dw, 0, (size_t)C * sizeof *dw);
     memset(db, 0, (size_t)C * sizeof *db);
@@ -567,21 +594,25 @@ static inline void ref_norm_backward(double *dx, double *dw, double *db, const f
 }
 
 // Mean and variance of the elements of channel c of x (N,C,L).
-static inline void ref_channel(const float *x, int N, int C, int L, int c, double *mean, double *var)
+static inline void ref_channel(const float *x, int N, int C, int L, int c, double *mean,
+                               double *var)
 {
     *mean = 0;
     *var = 0;
-    for (int i = 0; i < N * L; i++) *mean += (double)x[(i / L * C + c) * L + i % L] / (N * L);
+    for (int i = 0; i < N * L; i++)
+        *mean += (double)x[(i / L * C + c) * L + i % L] / (N * L);
     for (int i = 0; i < N * L; i++) {
         double d = (double)x[(i / L * C + c) * L + i % L] - *mean;
         *var += d * d / (N * L);
     }
 }
 
-// y (N,C,L) = w (C) h + b (C), h = (x - mean) / sqrt(var + eps) by mean and variance of the batch, which
-// the running ones (C) follow: old + momentum (new - old), of the variance with n - 1 in place of n.
-static inline void ref_batch_norm(double *y, double *mean, double *var, const float *x, const float *w,
-                                  const float *b, int N, int C, int L, double momentum, double eps)
+// y (N,C,L) = w (C) h + b (C), h = (x - mean) / sqrt(var + eps) by mean and variance of the batch,
+// which the running ones (C) follow: old + momentum (new - old), of the variance with n - 1 in
+// place of n.
+static inline void ref_batch_norm(double *y, double *mean, double *var, const float *x,
+                                  const float *w, const float *b, int N, int C, int L,
+                                  double momentum, double eps)
 {
     for (int c = 0; c < C; c++) {
         double m, v;
@@ -597,7 +628,8 @@ static inline void ref_batch_norm(double *y, double *mean, double *var, const fl
 
 // db (C) = sum of dy, dw (C) = sum of dy h, dx (N,C,L) = w rstd (dy - db/n - h dw/n)
 static inline void ref_batch_norm_backward(double *dx, double *dw, double *db, const float *dy,
-                                           const float *x, const float *w, int N, int C, int L, double eps)
+                                           const float *x, const float *w, int N, int C, int L,
+                                           double eps)
 {
     for (int c = 0; c < C; c++) {
         double mean, var, n = N * L;
@@ -624,8 +656,10 @@ static inline void ref_batch_norm_backward(double *dx, double *dw, double *db, c
 static inline double ref_log_sum_exp(const float *x, int n)
 {
     double top = -INFINITY, sum = 0;
-    for (int i = 0; i < n; i++) top = ref_max(top, (double)x[i]);
-    for (int i = 0; i < n; i++) sum += exp((double)x[i] - top);
+    for (int i = 0; i < n; i++)
+        top = ref_max(top, (double)x[i]);
+    for (int i = 0; i < n; i++)
+        sum += exp((double)x[i] - top);
     return top + log(sum);
 }
 
@@ -644,14 +678,16 @@ static inline void ref_softmax_backward(double *dx, const float *dy, const float
 {
     for (int t = 0; t < T; t++, dx += C, dy += C, y += C) {
         double sum = 0;
-        for (int c = 0; c < C; c++) sum += (double)dy[c] * (logs ? 1 : (double)y[c]);
         for (int c = 0; c < C; c++)
-            dx[c] = logs ? (double)dy[c] - exp((double)y[c]) * sum : (double)y[c] * ((double)dy[c] - sum);
+            sum += (double)dy[c] * (logs ? 1 : (double)y[c]);
+        for (int c = 0; c < C; c++)
+            dx[c] = logs ? (double)dy[c] - exp((double)y[c]) * sum
+                         : (double)y[c] * ((double)dy[c] - sum);
     }
 }
 
-// The loss of each row of logp (T,C), 0 where label (T) is to be ignored: -sum of q logp, where q is
-// 1 - s for the class of the label, plus s/C for all. s is 0 without label smoothing.
+// The loss of each row of logp (T,C), 0 where label (T) is to be ignored: -sum of q logp, where q
+// is 1 - s for the class of the label, plus s/C for all. s is 0 without label smoothing.
 static inline void ref_losses(double *loss, const double *logp, const int32_t *label, int T, int C,
                               int32_t ignore, double s)
 {
@@ -669,7 +705,8 @@ static inline double ref_loss_share(const int32_t *label, int T, int32_t ignore,
                                     samba_reduction reduction)
 {
     int counted = 0;
-    for (int t = 0; t < T; t++) counted += label[t] != ignore;
+    for (int t = 0; t < T; t++)
+        counted += label[t] != ignore;
     return reduction == SAMBA_REDUCE_MEAN ? 1.0 / counted : 1;
 }
 
@@ -682,7 +719,8 @@ static inline void ref_reduce_losses(double *y, const double *loss, const int32_
         return;
     }
     *y = 0;
-    for (int t = 0; t < T; t++) *y += loss[t] * ref_loss_share(label, T, ignore, reduction);
+    for (int t = 0; t < T; t++)
+        *y += loss[t] * ref_loss_share(label, T, ignore, reduction);
 }
 
 // dx (T,C) for dloss (T): p - q of cross_entropy, p = softmax(x); -q of nll, p NULL
@@ -719,12 +757,13 @@ static inline bool ref_sees(const ref_attention *a, int t, int s)
 static inline double ref_score(const ref_attention *a, int t, int s)
 {
     float dot = 0, scale = (float)a->scale;
-    for (int d = 0; d < a->D; d++) dot = fmaf(a->q[t * a->D + d], a->k[s * a->D + d], dot);
+    for (int d = 0; d < a->D; d++)
+        dot = fmaf(a->q[t * a->D + d], a->k[s * a->D + d], dot);
     return (double)(a->mask ? fmaf(dot, scale, a->mask[t * a->S + s]) : dot * scale);
 }
 
-// p (T,S) = softmax of q k^T scale + mask, and lse (T), the logarithms of the sums; a row that sees no
-// key is 0, and its lse -inf
+// p (T,S) = softmax of q k^T scale + mask, and lse (T), the logarithms of the sums; a row that sees
+// no key is 0, and its lse -inf
 static inline void ref_attention_p(const ref_attention *a, double *p, double *lse)
 {
     for (int t = 0; t < a->T; t++, p += a->S) {
@@ -739,7 +778,8 @@ static inline void ref_attention_p(const ref_attention *a, double *p, double *ls
             p[s] = ref_sees(a, t, s) ? exp(p[s] - top) : 0;
             sum += p[s];
         }
-        for (int s = 0; s < a->S && sum != 0; s++) p[s] /= sum;
+        for (int s = 0; s < a->S && sum != 0; s++)
+            p[s] /= sum;
         lse[t] = top + log(sum);
     }
 }
@@ -752,7 +792,8 @@ static inline void ref_attention_y(const ref_attention *a, const double *p, doub
         for (int s = 0; s < a->S; s++) {
             if (!ref_sees(a, t, s)) continue;
             double share = p[t * a->S + s] * (a->keep ? a->keep[t * a->S + s] : 1);
-            for (int e = 0; e < a->E; e++) y[t * a->E + e] += share * (double)a->v[s * a->E + e];
+            for (int e = 0; e < a->E; e++)
+                y[t * a->E + e] += share * (double)a->v[s * a->E + e];
         }
 }
 
@@ -788,8 +829,8 @@ static inline void ref_attention_backward(const ref_attention *a, const double *
 
 // ---- Optimizers: one step of n numbers, as torch.optim has them ----
 
-// g += decay w; v = momentum v + (1 - dampening) g, at the first step g; w -= lr v, or with Nesterov's
-// momentum lr (g + momentum v). v NULL: no momentum.
+// g += decay w; v = momentum v + (1 - dampening) g, at the first step g; w -= lr v, or with
+// Nesterov's momentum lr (g + momentum v). v NULL: no momentum.
 typedef struct ref_sgd {
     int step;
     double lr, decay, momentum, clip, dampening;
@@ -806,16 +847,16 @@ static inline void ref_sgd_step(const ref_sgd *o, double *w, double *v, const fl
     }
 }
 
-// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps).
-// Decoupled (AdamW): w shrinks by lr decay first; else (Adam) decay w is part of g.
+// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) +
+// eps). Decoupled (AdamW): w shrinks by lr decay first; else (Adam) decay w is part of g.
 typedef struct ref_adamw {
     int step;
     double lr, decay, b1, b2, eps, clip;
     bool decoupled;
 } ref_adamw;
 
-static inline void ref_adamw_step(const ref_adamw *o, double *w, double *m, double *v, const float *grad,
-                                  int n)
+static inline void ref_adamw_step(const ref_adamw *o, double *w, double *m, double *v,
+                                  const float *grad, int n)
 {
     double c1 = 1 - pow(o->b1, o->step), c2 = 1 - pow(o->b2, o->step);
     for (int i = 0; i < n; i++) {
@@ -827,7 +868,8 @@ static inline void ref_adamw_step(const ref_adamw *o, double *w, double *m, doub
     }
 }
 
-// What all gradients are multiplied by, so that their norm is at most `most`; NaN if that is not finite.
+// What all gradients are multiplied by, so that their norm is at most `most`; NaN if that is not
+// finite.
 static inline double ref_clip_factor(double square_sum, double most)
 {
     double factor = most / (sqrt(square_sum) + 1e-6);
@@ -860,7 +902,8 @@ static inline double ref_dequantize(int q, float scale, int zero)
 // x as the grid has it, in f32; NaN stays, and a grid of no finite steps has nothing else.
 static inline double ref_on_grid(float x, float scale, int zero)
 {
-    return isfinite(scale) && !isnan(x) ? ref_dequantize(ref_quantize(x, scale, zero), scale, zero) : NAN;
+    return isfinite(scale) && !isnan(x) ? ref_dequantize(ref_quantize(x, scale, zero), scale, zero)
+                                        : NAN;
 }
 
 // The 255 steps from least to most, which 0 is one of; all zeros have steps of 1.
@@ -868,8 +911,10 @@ static inline void ref_grid(float least, float most, float *scale, int *zero)
 {
     *scale = most / 255 - least / 255;
     *zero = 0;
-    if (*scale < 1e-30f) *scale = 1;
-    else if (isfinite(*scale)) *zero = (int)ref_limit((int64_t)nearbyint((double)(-128 - least / *scale)), -128, 127);
+    if (*scale < 1e-30f)
+        *scale = 1;
+    else if (isfinite(*scale))
+        *zero = (int)ref_limit((int64_t)nearbyint((double)(-128 - least / *scale)), -128, 127);
 }
 
 // range (3) = least, most, batches seen: of all of them, or, with a momentum, following slowly
@@ -901,25 +946,29 @@ static inline int64_t ref_shift_right(int64_t numerator, int shift)
 
 // What a channel makes of its sum of products: table has bias, multiplier and shift of each; to has
 // zero, least and most of y.
-static inline double ref_int8_output(int64_t sum, const int32_t *table, int channel, const int32_t *to)
+static inline double ref_int8_output(int64_t sum, const int32_t *table, int channel,
+                                     const int32_t *to)
 {
     const int32_t *row = table + 3 * channel;
-    return (double)ref_limit(to[0] + ref_shift_right((sum + row[0]) * row[1], row[2]), to[1], to[2]);
+    return (double)ref_limit(to[0] + ref_shift_right((sum + row[0]) * row[1], row[2]), to[1],
+                             to[2]);
 }
 
 // y (T,N) from x (T,K), w (N,K)
-static inline void ref_affine_int8(double *y, const int8_t *x, const int8_t *w, const int32_t *table,
-                                   const int32_t *to, int T, int K, int N)
+static inline void ref_affine_int8(double *y, const int8_t *x, const int8_t *w,
+                                   const int32_t *table, const int32_t *to, int T, int K, int N)
 {
     for (int t = 0; t < T; t++)
         for (int n = 0; n < N; n++) {
             int64_t sum = 0;
-            for (int k = 0; k < K; k++) sum += x[t * K + k] * w[n * K + k];
+            for (int k = 0; k < K; k++)
+                sum += x[t * K + k] * w[n * K + k];
             y[t * N + n] = ref_int8_output(sum, table, n, to);
         }
 }
 
-// Padding holds zero_x: so sums are those of x - zero_x over the inside, and zero_x times all weights.
+// Padding holds zero_x: so sums are those of x - zero_x over the inside, and zero_x times all
+// weights.
 typedef struct ref_conv_int8 {
     const int8_t *x, *w;
     int64_t *sum;
@@ -940,7 +989,8 @@ static inline void ref_convolution_int8(double *y, const ref_conv *g, ref_conv_i
     for (int i = 0; i < g->N * g->O * OH * OW; i++) {
         int channel = i / (OH * OW) % g->O;
         int64_t all = 0;
-        for (int k = 0; k < K; k++) all += p->w[channel * K + k];
+        for (int k = 0; k < K; k++)
+            all += p->w[channel * K + k];
         y[i] = ref_int8_output(p->sum[i] + p->zero_x * all, table, channel, to);
     }
 }
@@ -964,11 +1014,12 @@ static inline void ref_pool_int8(double *y, const ref_pool *g, const int8_t *x, 
 }
 
 // y = a + b, or of one input alone: a factor takes its grid to that of y
-static inline double ref_sum_int8(const int8_t *in, const int32_t *zero, const int32_t *factor, int n,
-                                  int shift, const int32_t *to)
+static inline double ref_sum_int8(const int8_t *in, const int32_t *zero, const int32_t *factor,
+                                  int n, int shift, const int32_t *to)
 {
     int64_t sum = 0;
-    for (int i = 0; i < n; i++) sum += (int64_t)(in[i] - zero[i]) * factor[i];
+    for (int i = 0; i < n; i++)
+        sum += (int64_t)(in[i] - zero[i]) * factor[i];
     return (double)ref_limit(to[0] + ref_shift_right(sum, shift), to[1], to[2]);
 }
 

@@ -25,6 +25,7 @@ static inline bool said(samba_session *s, const char *part)
 static inline uint64_t hash_weights(samba_session *s, uint64_t hash)
 {
     enum { MOST = 256 };
+
     const char *names[MOST];
     int32_t n = samba_weight_names(s, names, MOST);
     for (int32_t i = 0; i < n && i < MOST; i++) {

@@ -18,7 +18,7 @@
 #define TEST_SANITIZED 0
 #endif
 
-static int test_passed, test_failed, test_bad;   // test_bad: failed checks of the running test
+static int test_passed, test_failed, test_bad; // test_bad: failed checks of the running test
 
 #define CHECK(cond) ((cond) ? (void)0 : test_fail(#cond, __FILE__, __LINE__))
 #define CHECK_CLOSE(got, want, n, rtol, atol) \
@@ -39,7 +39,7 @@ static inline void test_close(const float *got, const float *want, size_t n, dou
         double g = (double)got[i], w = (double)want[i], error = g > w ? g - w : w - g;
         double limit = atol + rtol * (w < 0 ? -w : w);
         if (g == w || (g != g && w != w)) continue;
-        if (error <= limit && limit - limit == 0) continue;      // not so if one is infinite
+        if (error <= limit && limit - limit == 0) continue; // not so if one is infinite
         printf("%s:%d: element %lu of %lu is %.9g, not %.9g\n", file, line, (unsigned long)i,
                (unsigned long)n, g, w);
         test_bad++;
@@ -50,8 +50,11 @@ static inline void test_close(const float *got, const float *want, size_t n, dou
 static inline void test_end(const char *name)
 {
     if (!test_bad) test_passed++;
-    if (test_bad) test_failed++, (void)printf("FAILED %s\n", name);
-    test_bad = 0;       // the next one begins without
+    if (test_bad) {
+        test_failed++;
+        (void)printf("FAILED %s\n", name);
+    }
+    test_bad = 0; // the next one begins without
 }
 
 // Prints the last line of a test program; returns its exit code. No test at all is a failure, too.

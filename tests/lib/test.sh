@@ -21,6 +21,10 @@ fails_with() {      # fails_with CODE TEXT command...: exit code and a part of w
     cat "$log.said"
     [ $got = "$code" ] && grep -qF -- "$text" "$log.said"
 }
+# lacks PURPOSE: the packages that tools/dev/install.sh must have for it and that are not here.
+lacks() {
+    tools/dev/install.sh look "$1" | sed -n 's/^must \([^:]*\):.*/\1/p' | xargs
+}
 to_file() { file=$1; shift; "$@" >"$file"; code=$?; cat "$file"; return $code; }
 finish() {          # the last line, and the exit code
     echo "$passed passed, $failed failed"

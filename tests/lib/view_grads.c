@@ -1,6 +1,7 @@
-// view_grads MODEL...: every gradient that the glass box names is proved by central differences. What
-// a tensor holds is changed right after it was made, along the gradient and along a half of it; the
-// loss must change as the gradient says. Linked with samba.h's functions and tools/cli/view.
+// view_grads MODEL...: every gradient that the glass box names is proved by central differences.
+// What a tensor holds is changed right after it was made, along the gradient and along a half of
+// it; the loss must change as the gradient says. Linked with samba.h's functions and
+// tools/cli/view.
 #include "samba.h"
 #include "tools/cli/view/capture.h"
 #include "tools/cli/view/grads.h"
@@ -15,17 +16,17 @@ enum { MOST_LOSS = 4096 };
 // A run: what is kept of it, or what is changed in it.
 typedef struct run {
     model m;
-    float **held;                   // of each tensor, what it held last; NULL: nothing is kept
-    int32_t tensor, node;           // what is changed, and what makes it; -1: nothing does
+    float **held;         // of each tensor, what it held last; NULL: nothing is kept
+    int32_t tensor, node; // what is changed, and what makes it; -1: nothing does
     const float *along;
     double step;
-    double moved;                   // how far, along `along`
+    double moved; // how far, along `along`
     bool done;
-    bool *shapes;                   // NULL, or what is changed is a view, in whose memory others lie:
-                                    // of each tensor, is it that one in another shape?
-    float *was;                     // what such a node reads otherwise
-    bool mixed;                     // a node reads both it and what it is a view of
-    double loss;                    // the sum of all
+    bool *shapes; // NULL, or what is changed is a view, in whose memory others lie:
+                  // of each tensor, is it that one in another shape?
+    float *was;   // what such a node reads otherwise
+    bool mixed;   // a node reads both it and what it is a view of
+    double loss;  // the sum of all
 } run;
 
 static void change(run *r, float *x, int64_t n)
@@ -54,16 +55,18 @@ static void change_view(run *r, const node *n, const samba_args *args, bool begi
         if (n->in[k] < 0 || !r->shapes[n->in[k]]) continue;
         float *x = (float *)(uintptr_t)args->in[k];
         size_t size = (size_t)samba_count(&args->in_spec[k].shape) * sizeof *x;
-        bool taken = false;         // by a result that lies there now
-        for (int32_t o = 0; o < n->n_out; o++) taken = taken || args->out[o] == x;
+        bool taken = false; // by a result that lies there now
+        for (int32_t o = 0; o < n->n_out; o++)
+            taken = taken || args->out[o] == x;
         for (int32_t j = 0; j < n->n_in; j++)
             r->mixed = r->mixed || (args->in[j] == x && !r->shapes[n->in[j]]);
         if (begins) {
             double moved = r->moved;
             memcpy(r->was, x, size);
             change(r, x, samba_count(&args->in_spec[k].shape));
-            if (moved != 0.0) r->moved = moved;         // once is enough
-        } else if (!taken) memcpy(x, r->was, size);
+            if (moved != 0.0) r->moved = moved; // once is enough
+        } else if (!taken)
+            memcpy(x, r->was, size);
         return;
     }
 }
@@ -101,7 +104,8 @@ static void sum_losses(run *r)
         float value[MOST_LOSS] = { 0 };
         int64_t all = (int64_t)(samba_bytes(loss[i]) / samba_dtype_size(loss[i]->dtype));
         if (all <= MOST_LOSS) samba_copy_out_f32(loss[i], value, all);
-        for (int64_t k = 0; k < all && k < MOST_LOSS; k++) r->loss += value[k];
+        for (int64_t k = 0; k < all && k < MOST_LOSS; k++)
+            r->loss += value[k];
     }
 }
 
@@ -140,7 +144,8 @@ static bool do_run(run *r, const char *path, bool keeps)
 
 static void end_run(run *r)
 {
-    for (int32_t i = 0; r->held && i < r->m.pef.n_symbols; i++) free(r->held[i]);
+    for (int32_t i = 0; r->held && i < r->m.pef.n_symbols; i++)
+        free(r->held[i]);
     free(r->held);
     free(r->shapes);
     free(r->was);
@@ -208,7 +213,8 @@ static float *sum_of_parts(const run *r, const gradient *g, int32_t tensor)
 {
     int64_t n = samba_count(&r->m.symbols[tensor].spec.shape);
     bool held = g->n > 0;
-    for (int32_t k = 0; k < g->n; k++) held = held && r->held[g->parts[k].tensor];
+    for (int32_t k = 0; k < g->n; k++)
+        held = held && r->held[g->parts[k].tensor];
     float *sum = held ? calloc((size_t)n + 1, sizeof *sum) : NULL;
     for (int32_t k = 0; sum && k < g->n; k++)
         for (int64_t e = 0; e < n; e++)
@@ -225,7 +231,7 @@ static bool judge_model(const char *path)
     gradient *grad = fine ? find_gradients(&r.m) : NULL;
     for (int32_t i = 0; grad && i < r.m.pef.n_symbols; i++) {
         const symbol *s = &r.m.symbols[i];
-        if (s->spec.dtype != SAMBA_F32) continue;           // roundings of halves are larger
+        if (s->spec.dtype != SAMBA_F32) continue; // roundings of halves are larger
         float *g = sum_of_parts(&r, &grad[i], i);
         if (!g) continue;
         int64_t n = samba_count(&s->spec.shape);
@@ -235,13 +241,15 @@ static bool judge_model(const char *path)
         count[v]++;
         bool made = single_part(&r.m, &grad[i], i) < 0;
         const part *first = &grad[i].parts[0];
-        if (v == WRONG) printf("%s: %s is not the gradient of %s\n", path,
-                               r.m.symbols[first->tensor].name, s->name);
-        else if (v == PROVED && made) printf("%s: the gradient of %s (%d) is made of %d\n", path,
-                                             s->name, i, grad[i].n);
+        if (v == WRONG)
+            printf("%s: %s is not the gradient of %s\n", path, r.m.symbols[first->tensor].name,
+                   s->name);
+        else if (v == PROVED && made)
+            printf("%s: the gradient of %s (%d) is made of %d\n", path, s->name, i, grad[i].n);
         if (v == PROVED) {
             printf("%s: gradient of %d:", path, i);
-            for (int32_t k = 0; k < grad[i].n; k++) printf(" %d", grad[i].parts[k].tensor);
+            for (int32_t k = 0; k < grad[i].n; k++)
+                printf(" %d", grad[i].parts[k].tensor);
             printf("\n");
         }
         free(g);
@@ -256,6 +264,7 @@ static bool judge_model(const char *path)
 int main(int argc, char **argv)
 {
     bool fine = argc > 1;
-    for (int i = 1; i < argc; i++) fine = judge_model(argv[i]) && fine;
+    for (int i = 1; i < argc; i++)
+        fine = judge_model(argv[i]) && fine;
     return fine ? 0 : 1;
 }

@@ -14,9 +14,11 @@
 
 static void hostile(samba_session *s, samba_program *p)
 {
-    samba_tensor *x = samba_input(s, "</script><script>alert(1)</script>", SAMBA_F32, SAMBA_SHAPE(2, 8));
+    samba_tensor *x
+        = samba_input(s, "</script><script>alert(1)</script>", SAMBA_F32, SAMBA_SHAPE(2, 8));
     samba_tensor *h = samba_relu(samba_linear(x, "a\"quote\\and <!-- & 'more'", 8));
-    h = samba_relu(samba_linear(h, "caf\xc3\xa9 \xe6\xbc\xa2\xf0\x9f\x98\x80 and bytes \xff\xc3", 8));
+    h = samba_relu(
+        samba_linear(h, "caf\xc3\xa9 \xe6\xbc\xa2\xf0\x9f\x98\x80 and bytes \xff\xc3", 8));
     device_net_infers(p, samba_linear(h, "]]>{}'`${x}", 3));
 }
 
@@ -70,7 +72,8 @@ static void words(samba_session *s, samba_program *p)
 {
     samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2, 5));
     samba_tensor *label = samba_input(s, "next", SAMBA_I32, SAMBA_SHAPE(2, 5));
-    samba_tensor *logits = samba_linear(samba_rmsnorm(samba_embedding(ids, "table", 11, 8), "n"), "head", 11);
+    samba_tensor *logits
+        = samba_linear(samba_rmsnorm(samba_embedding(ids, "table", 11, 8), "n"), "head", 11);
     p->loss = samba_name(samba_cross_entropy(logits, label), "loss");
     p->outputs[0] = samba_name(logits, "logits");
     p->optim.kind = SAMBA_ADAM;
@@ -79,7 +82,8 @@ static void words(samba_session *s, samba_program *p)
 static void chain(samba_session *s, samba_program *p)
 {
     samba_tensor *h = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 16));
-    for (int i = 0; i < 300; i++) h = i % 2 ? samba_sigmoid(h) : samba_scale(h, 1.5f);
+    for (int i = 0; i < 300; i++)
+        h = i % 2 ? samba_sigmoid(h) : samba_scale(h, 1.5f);
     device_net_infers(p, h);
 }
 
@@ -91,9 +95,11 @@ static void tied(samba_session *s, samba_program *p)
     samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2, 6)), *part[3];
     samba_tensor *next = samba_input(s, "next", SAMBA_I32, SAMBA_SHAPE(2, 6));
     samba_tensor *x = samba_embedding(ids, "wte", 13, 16);
-    samba_split(samba_linear(samba_layernorm(x, "h__0__ln_1"), "h__0__attn__qkv", 48), 16, 2, part, 3);
+    samba_split(samba_linear(samba_layernorm(x, "h__0__ln_1"), "h__0__attn__qkv", 48), 16, 2, part,
+                3);
     for (int i = 0; i < 3; i++)
-        part[i] = samba_permute(samba_reshape(part[i], SAMBA_SHAPE(2, 6, 4, 4)), SAMBA_SHAPE(0, 2, 1, 3));
+        part[i] = samba_permute(samba_reshape(part[i], SAMBA_SHAPE(2, 6, 4, 4)),
+                                SAMBA_SHAPE(0, 2, 1, 3));
     samba_tensor *y = samba_attention_dropout(part, NULL, &causal, "h__0__attn__drop", 0.2f);
     y = samba_reshape(samba_permute(y, SAMBA_SHAPE(0, 2, 1, 3)), SAMBA_SHAPE(2, 6, 16));
     x = samba_add(x, samba_linear(y, "h__0__attn__proj", 16));
@@ -113,7 +119,8 @@ static void read_often(samba_session *s, samba_program *p)
 {
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 12)), *part[2];
     samba_tensor *a = samba_linear(x, "a", 12), *once = samba_tanh(a), *twice = samba_tanh(a);
-    samba_tensor *b = samba_add(samba_linear(once, "b", 12), samba_mul(samba_linear(twice, "c", 12), twice));
+    samba_tensor *b
+        = samba_add(samba_linear(once, "b", 12), samba_mul(samba_linear(twice, "c", 12), twice));
     samba_split(b, 6, 1, part, 2);
     samba_tensor *all[3] = { samba_mul(part[0], part[1]), samba_slice(b, 1, 0, 12, 2), part[1] };
     p->outputs[0] = samba_name(samba_cat(all, 3, 1), "parts");
@@ -191,11 +198,13 @@ static bool is_trunk(const samba_tensor *w, void *user)
 static void two_losses(samba_session *s, samba_program *p)
 {
     static samba_optim optims[2];
-    samba_tensor *h = samba_tanh(samba_linear(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8)), "trunk", 8));
+    samba_tensor *h
+        = samba_tanh(samba_linear(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8)), "trunk", 8));
     samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(4));
     samba_tensor *target = samba_input(s, "target", SAMBA_F32, SAMBA_SHAPE(4, 2));
     p->outputs[0] = samba_name(samba_cross_entropy(samba_linear(h, "sort", 3), label), "sorted");
-    p->outputs[1] = samba_name(samba_mse(samba_linear(h, "guess", 2), target, SAMBA_REDUCE_MEAN), "near");
+    p->outputs[1]
+        = samba_name(samba_mse(samba_linear(h, "guess", 2), target, SAMBA_REDUCE_MEAN), "near");
     p->outputs[2] = samba_name(h, "hidden");
     p->loss_indices[1] = 1;
     p->n_loss_indices = 2;
@@ -214,11 +223,13 @@ static void folded(samba_session *s, samba_program *p)
     samba_tensor *t = samba_tanh(a), *turned = samba_permute(t, SAMBA_SHAPE(1, 0));
     samba_tensor *b = samba_matmul(turned, samba_linear(t, "b", 5));
     samba_tensor *back = samba_permute(samba_sigmoid(turned), SAMBA_SHAPE(1, 0));
-    samba_tensor *same = samba_neg(samba_neg(samba_scale(samba_permute(turned, SAMBA_SHAPE(1, 0)), 1)));
+    samba_tensor *same
+        = samba_neg(samba_neg(samba_scale(samba_permute(turned, SAMBA_SHAPE(1, 0)), 1)));
     samba_tensor *thrice = samba_mul(samba_exp(same), samba_add(samba_exp(t), samba_exp(same)));
     samba_tensor *rows = samba_mean(samba_mul(back, back), SAMBA_SHAPE(1), false);
     samba_tensor *columns = samba_sum(samba_sigmoid(samba_mul(thrice, t)), SAMBA_SHAPE(0), true);
-    samba_tensor *c = samba_mean(samba_mul(samba_linear(columns, "c", 4), rows), SAMBA_ALL_AXES, false);
+    samba_tensor *c
+        = samba_mean(samba_mul(samba_linear(columns, "c", 4), rows), SAMBA_ALL_AXES, false);
     p->loss = samba_name(samba_add(c, samba_mean(samba_mul(b, b), SAMBA_ALL_AXES, false)), "loss");
     p->optim.kind = SAMBA_SGD;
 }
@@ -237,17 +248,28 @@ static void unnamed(samba_session *s, samba_program *p)
 static const device_net more_nets[] = {
     { "unnamed", unnamed, false },
     { "folded", folded, false },
-    { "tied", tied, false },             { "read_often", read_often, false },
-    { "two_losses", two_losses, false }, { "whole", whole, false },
-    { "straight", straight, false },     { "crossed", crossed, false },
-    { "renamed", renamed, false },       { "f16_weights", f16_weights, false },
-    { "equal_parts", equal_parts, false }, { "bf16_weights", bf16_weights, false }, { "qat", qat, false },
-    { "hostile", hostile, false },       { "masked", masked, false },
-    { "halves", halves, false },         { "ops_apart", ops_apart, false },
-    { "small_sections", small_sections, false }, { "recomputed", recomputed, false },
-    { "int4", int4, false },             { "words", words, false },
+    { "tied", tied, false },
+    { "read_often", read_often, false },
+    { "two_losses", two_losses, false },
+    { "whole", whole, false },
+    { "straight", straight, false },
+    { "crossed", crossed, false },
+    { "renamed", renamed, false },
+    { "f16_weights", f16_weights, false },
+    { "equal_parts", equal_parts, false },
+    { "bf16_weights", bf16_weights, false },
+    { "qat", qat, false },
+    { "hostile", hostile, false },
+    { "masked", masked, false },
+    { "halves", halves, false },
+    { "ops_apart", ops_apart, false },
+    { "small_sections", small_sections, false },
+    { "recomputed", recomputed, false },
+    { "int4", int4, false },
+    { "words", words, false },
     { "chain", chain, false },
 };
+
 enum { MORE_NETS = sizeof more_nets / sizeof *more_nets };
 
 // ---- Memory -------------------------------------------------------------------------------------
@@ -262,11 +284,13 @@ static bool prove_memory(const char *name)
     memset(&map, 0, sizeof map);
     bool fine = open_model(&m, in_folder(name, ".ckpt"), &how, &why) && map_memory(&map, &m, &why);
     bool promised = fine && map.promised == samba_device_bytes(m.session);
-    for (int32_t i = 0; fine && i < m.pef.n_nodes; i++) fine = check_memory_map(&map, i, &why);
-    if (fine && map.n_spans > 1) {      // a byte less, and it does not hold
+    for (int32_t i = 0; fine && i < m.pef.n_nodes; i++)
+        fine = check_memory_map(&map, i, &why);
+    if (fine && map.n_spans > 1) { // a byte less, and it does not hold
         map.spans[map.n_spans / 2].bytes--;
         bool all = true;
-        for (int32_t i = 0; all && i < m.pef.n_nodes; i++) all = check_memory_map(&map, i, &why);
+        for (int32_t i = 0; all && i < m.pef.n_nodes; i++)
+            all = check_memory_map(&map, i, &why);
         bool at_peak = map.spans[map.n_spans / 2].from <= map.peak
             && map.peak <= map.spans[map.n_spans / 2].to;
         if (at_peak && all) fine = fail(&why, "a byte without an owner is not noticed");
@@ -291,7 +315,7 @@ static bool make_net(const device_net *n, int i)
     fine = fine && samba_save(s, in_folder(n->name, ".ckpt"));
     if (!fine) printf("%s: %s\n", n->name, samba_error(s));
     samba_close(s);
-    bool graphs = strcmp(n->name, "graphs") == 0        // several: none is run as a whole
+    bool graphs = strcmp(n->name, "graphs") == 0 // several: none is run as a whole
         || strcmp(n->name, "unnamed") == 0;
     int32_t parts = p.microbatches > 1 ? p.microbatches : 1;
     if (fine && !graphs) fine = write_run(n->name, parts, 1, fill_pattern);
@@ -311,7 +335,8 @@ static bool make_replay(void)
     float value[32];
     bool fine = true;
     for (int step = 0; step < 3; step++) {
-        for (int i = 0; i < 32; i++) value[i] = step == 2 && i == 13 ? -1.0f : 1.0f;
+        for (int i = 0; i < 32; i++)
+            value[i] = step == 2 && i == 13 ? -1.0f : 1.0f;
         samba_write(x, value);
         fine = samba_replay_run(r, 0);
     }
@@ -337,7 +362,8 @@ static void write_nan(void)
     write_npy(in_folder("nan_query", ".npy"), "<f4", &shape, value, sizeof value);
 }
 
-// Integers that a float would round, up to 31 and to 32 bits; and a number that a float cannot have.
+// Integers that a float would round, up to 31 and to 32 bits; and a number that a float cannot
+// have.
 static void write_large(void)
 {
     int32_t whole[10] = { 16777217, 2147483647 };
@@ -354,10 +380,11 @@ int main(int argc, char **argv)
     bool fine = argc == 2;
     folder = fine ? argv[1] : ".";
     for (int i = 0; fine && i < DEVICE_NETS; i++) {
-        bool own = strcmp(device_nets[i].name, "own_op") == 0;      // tools do not know its op
+        bool own = strcmp(device_nets[i].name, "own_op") == 0; // tools do not know its op
         if (!own) fine = make_net(&device_nets[i], i);
     }
-    for (int i = 0; fine && i < (int)MORE_NETS; i++) fine = make_net(&more_nets[i], -1);
+    for (int i = 0; fine && i < (int)MORE_NETS; i++)
+        fine = make_net(&more_nets[i], -1);
     write_fractions();
     write_large();
     write_nan();

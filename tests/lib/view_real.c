@@ -3,7 +3,7 @@
 // its 124,439,808 parameters, to be trained; a graph of 10,000 nodes. FOLDER has that of ResFFN.
 #include <stdbool.h>
 #include <string.h>
-#define main lenet_main                 // not called: its net and its training are what is wanted
+#define main lenet_main // not called: its net and its training are what is wanted
 #include "examples/03_lenet.c"
 #undef main
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
@@ -27,8 +27,10 @@ static void fill_images(const samba_tensor *t, int32_t number, int64_t n, void *
     for (int32_t i = 0; i < rows; i++) {
         int32_t one;
         void *row[2] = { image, &one };
-        if (label) row[1] = (int32_t *)data + i;
-        else row[0] = (float *)data + i * (n / rows);
+        if (label)
+            row[1] = (int32_t *)data + i;
+        else
+            row[0] = (float *)data + i * (n / rows);
         samba_idx_fill(&tests, i, row);
     }
     free(image);
@@ -38,7 +40,8 @@ static void fill_images(const samba_tensor *t, int32_t number, int64_t n, void *
 static void fill_tokens(const samba_tensor *t, int32_t number, int64_t n, void *data)
 {
     (void)t;
-    for (int64_t k = 0; k < n; k++) ((int32_t *)data)[k] = (int32_t)((k + number) * 7919 % 50257);
+    for (int64_t k = 0; k < n; k++)
+        ((int32_t *)data)[k] = (int32_t)((k + number) * 7919 % 50257);
 }
 
 // ---- Nets ---------------------------------------------------------------------------------------
@@ -59,9 +62,11 @@ static bool make_lenet(const char *data)
     samba_tensor *image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(BATCH, 1, SIDE, SIDE));
     samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(BATCH));
     samba_tensor *logits = lenet(image);
-    samba_compile(s, &(samba_program){
-        .loss = samba_cross_entropy(logits, label), .outputs = { logits },
-        .optim = { .kind = SAMBA_ADAMW, .lr = (float)LR }, .pef = in_folder("LeNet", ".pef") });
+    samba_compile(s,
+                  &(samba_program){ .loss = samba_cross_entropy(logits, label),
+                                    .outputs = { logits },
+                                    .optim = { .kind = SAMBA_ADAMW, .lr = (float)LR },
+                                    .pef = in_folder("LeNet", ".pef") });
     if (samba_idx_open(s, &images, data, "train", SIDE, CLASSES)) batches = load(s, &images, true);
     for (int i = 0; i < 100 && batches && samba_loader_next(batches, NULL) == 1; i++)
         samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
@@ -76,9 +81,10 @@ static bool make_gpt2(void)
     samba_session *s = samba_open(NULL);
     samba_tensor *ids = samba_input(s, "input_ids", SAMBA_I32, SAMBA_SHAPE(1, 64));
     samba_tensor *labels = samba_input(s, "labels", SAMBA_I32, SAMBA_SHAPE(1, 64));
-    samba_compile(s, &(samba_program){
-        .loss = gpt2_loss(&c, ids, NULL, labels, NULL), .optim = { .kind = SAMBA_ADAMW },
-        .pef = in_folder("GPT-2-small", ".pef") });
+    samba_compile(s,
+                  &(samba_program){ .loss = gpt2_loss(&c, ids, NULL, labels, NULL),
+                                    .optim = { .kind = SAMBA_ADAMW },
+                                    .pef = in_folder("GPT-2-small", ".pef") });
     return keep(s, "GPT-2-small");
 }
 
@@ -88,10 +94,14 @@ static samba_tensor *next_node(samba_tensor *x, samba_tensor *before, int i)
     char name[64];
     snprintf(name, sizeof name, "block_%d__layer_%d__n%d", i / 500, i / 10 % 50, i % 10);
     if (i % 10 == 0) return samba_linear(x, name, 16);
-    if (i % 10 == 9) x = samba_add(x, before);
-    else if ((i + i / 10) % 3 == 0) x = samba_tanh(x);
-    else if ((i * 7 + i / 10) % 5 == 1) x = samba_scale(x, 1.01f);
-    else x = samba_sigmoid(x);
+    if (i % 10 == 9)
+        x = samba_add(x, before);
+    else if ((i + i / 10) % 3 == 0)
+        x = samba_tanh(x);
+    else if ((i * 7 + i / 10) % 5 == 1)
+        x = samba_scale(x, 1.01f);
+    else
+        x = samba_sigmoid(x);
     return samba_name(x, name);
 }
 
@@ -104,8 +114,10 @@ static bool make_graph(void)
         if (i % 10 == 0) before = x;
         x = next_node(x, before, i);
     }
-    samba_compile(s, &(samba_program){ .inference = true, .outputs = { x },
-                                       .pef = in_folder("graph-of-10000", ".pef") });
+    samba_compile(s,
+                  &(samba_program){ .inference = true,
+                                    .outputs = { x },
+                                    .pef = in_folder("graph-of-10000", ".pef") });
     return keep(s, "graph-of-10000");
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *folder;          // where all of these files are
+static const char *folder; // where all of these files are
 
 static const char *in_folder(const char *name, const char *end)
 {
@@ -30,7 +30,8 @@ static void write_npy(const char *path, const char *type, const samba_shape *sha
                      "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, dims);
     FILE *f = fopen(path, "wb");
     if (!f) return;
-    while ((n + 11) % 64) header[n++] = ' ';
+    while ((n + 11) % 64)
+        header[n++] = ' ';
     header[n++] = '\n';
     fwrite("\x93NUMPY\x01\x00", 1, 8, f);
     fputc(n & 255, f);
@@ -47,9 +48,12 @@ typedef void view_fill(const samba_tensor *t, int32_t number, int64_t n, void *d
 static void fill_pattern(const samba_tensor *t, int32_t number, int64_t n, void *data)
 {
     for (int64_t k = 0; k < n; k++) {
-        if (t->dtype == SAMBA_F32) ((float *)data)[k] = (float)((k + number) * 7 % 23) / 16 - 0.6f;
-        else if (t->dtype == SAMBA_BOOL) ((unsigned char *)data)[k] = k % 4 != 1;
-        else ((int32_t *)data)[k] = (int32_t)(k % 3);
+        if (t->dtype == SAMBA_F32)
+            ((float *)data)[k] = (float)((k + number) * 7 % 23) / 16 - 0.6f;
+        else if (t->dtype == SAMBA_BOOL)
+            ((unsigned char *)data)[k] = k % 4 != 1;
+        else
+            ((int32_t *)data)[k] = (int32_t)(k % 3);
     }
 }
 
@@ -82,9 +86,10 @@ static void write_values(FILE *to, samba_session *s, const char *const *names, i
         int64_t count = t ? (int64_t)(samba_bytes(t) / samba_dtype_size(t->dtype)) : 0;
         float *value = malloc((size_t)count * sizeof *value + 1);
         if (!t || !samba_copy_out_f32(t, value, count)) puts(samba_error(s));
-        int64_t all = samba_count(&t->shape);       // a batched output: the first microbatch
+        int64_t all = samba_count(&t->shape); // a batched output: the first microbatch
         fprintf(to, "%s\n", names[i]);
-        for (int64_t k = 0; k < all && k < 200; k++) fprintf(to, "%.9g ", value[k]);
+        for (int64_t k = 0; k < all && k < 200; k++)
+            fprintf(to, "%.9g ", value[k]);
         fprintf(to, "\n");
         free(value);
     }
@@ -101,8 +106,10 @@ static bool write_run(const char *name, int32_t parts, int steps, view_fill *fil
     FILE *to = fopen(in_folder(name, ".expected"), "w");
     bool fine = flags && to && samba_load(s, in_folder(name, ".ckpt"), NULL);
     int32_t n = fine ? samba_input_names(s, names, MOST_NAMES) : 0;
-    for (int32_t i = 0; i < n; i++) give_input(s, name, names[i], i, parts, fill, flags);
-    for (int i = 0; fine && i < steps; i++) fine = samba_run(s, 0);
+    for (int32_t i = 0; i < n; i++)
+        give_input(s, name, names[i], i, parts, fill, flags);
+    for (int i = 0; fine && i < steps; i++)
+        fine = samba_run(s, 0);
     n = samba_output_names(s, names, MOST_NAMES);
     n += samba_weight_names(s, names + n, MOST_NAMES - n);
     n += samba_grad_names(s, names + n, MOST_NAMES - n);

@@ -16,7 +16,11 @@
 
 #if defined(__SANITIZE_THREAD__)
 const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "die_after_fork=0"; }
+
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
 #endif
 
 enum { SECONDS = 60, SIDE = 96, BATCH = 8 };
@@ -58,13 +62,13 @@ static int in_child(int (*child)(void *user), void *user)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// ---- Sessions ------------------------------------------------------------------------------------
+// ---- Sessions -----------------------------------------------------------------------------------
 
 typedef struct inherited {
     model m;
     uint32_t bits;
     int32_t threads;
-    int deeper;                         // children of this child
+    int deeper; // children of this child
 } inherited;
 
 static int close_only(void *user)
@@ -76,7 +80,8 @@ static int run_and_close(void *user)
 {
     inherited *c = (inherited *)user;
     int wrong = 0;
-    for (int i = 0; i < 3; i++) wrong |= run(c->m) != c->bits;
+    for (int i = 0; i < 3; i++)
+        wrong |= run(c->m) != c->bits;
     bool own_threads = c->m.s->pool.n_helpers == c->threads - 1;
     if (!own_threads) wrong |= 2;
     if (c->deeper-- > 0) wrong |= in_child(run_and_close, c) << 2;
@@ -87,13 +92,13 @@ static int run_and_close(void *user)
 static void test_sessions(void)
 {
     for (int32_t threads = 1; threads <= 4; threads++) {
-        for (int rest = 0; rest < 2; rest++) {          // helpers spin first, then they sleep
+        for (int rest = 0; rest < 2; rest++) { // helpers spin first, then they sleep
             inherited c = { trace(threads), 0, threads, 2 };
             c.bits = run(c.m);
             if (rest) usleep(20000);
             CHECK(in_child(close_only, &c) == 0);
             CHECK(in_child(run_and_close, &c) == 0);
-            CHECK(run(c.m) == c.bits);  // the parent has all that it had
+            CHECK(run(c.m) == c.bits); // the parent has all that it had
             CHECK(samba_close(c.m.s) == 0);
         }
     }
@@ -103,7 +108,8 @@ static void test_sessions(void)
 static void *keep_running(void *user)
 {
     inherited *c = (inherited *)user;
-    for (int i = 0; i < 200; i++) c->deeper += run(c->m) != c->bits;
+    for (int i = 0; i < 200; i++)
+        c->deeper += run(c->m) != c->bits;
     return NULL;
 }
 
@@ -113,7 +119,8 @@ static void test_close_amid_runs(void)
     pthread_t thread;
     c.bits = run(c.m);
     CHECK(pthread_create(&thread, NULL, keep_running, &c) == 0);
-    for (int i = 0; i < 20; i++) CHECK(in_child(close_only, &c) == 0);
+    for (int i = 0; i < 20; i++)
+        CHECK(in_child(close_only, &c) == 0);
     pthread_join(thread, NULL);
     CHECK(c.deeper == 0);
     CHECK(samba_close(c.m.s) == 0);
@@ -150,7 +157,8 @@ static void test_load_amid_loads(void)
 
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, keep_loading, path) == 0);
-    for (int i = 0; i < 200; i++) CHECK(in_child(open_in_child, path) == 0);
+    for (int i = 0; i < 200; i++)
+        CHECK(in_child(open_in_child, path) == 0);
     __atomic_store_n(&stop_loading, true, __ATOMIC_RELAXED);
     pthread_join(thread, NULL);
     remove(path);
@@ -174,7 +182,7 @@ static void test_eager(void)
     CHECK(samba_close(c.m.s) == 0);
 }
 
-// ---- loader.h ------------------------------------------------------------------------------------
+// ---- loader.h -----------------------------------------------------------------------------------
 
 typedef struct loading {
     model m;
@@ -188,7 +196,11 @@ static int32_t endless(void *user, samba_batch *batch)
     memset(batch->data[0], 0, batch->size[0]);
     return 1;
 }
-static void note_close(void *user) { ((loading *)user)->closed++; }
+
+static void note_close(void *user)
+{
+    ((loading *)user)->closed++;
+}
 
 static int load_in_child(void *user)
 {
@@ -221,7 +233,7 @@ static void test_loader(void)
     }
 }
 
-// ---- parallel.h ----------------------------------------------------------------------------------
+// ---- parallel.h ---------------------------------------------------------------------------------
 
 static bool trace_replica(samba_session *s, int32_t batch, samba_program *program, void *user)
 {
@@ -246,6 +258,7 @@ static int replicas_in_child(void *user)
     wrong |= samba_parallel_close(p) != 1;
     return wrong;
 }
+
 static int close_replicas(void *user)
 {
     return samba_parallel_close((samba_parallel *)user) != 1;

@@ -15,11 +15,12 @@ static void plain(const float *logits, int n, const samba_sampling *how, double 
 {
     int order[N];
     double all = 0, before = 0, kept = 0;
-    for (int i = 0; i < n; i++) order[i] = i;
+    for (int i = 0; i < n; i++)
+        order[i] = i;
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)
-            if (logits[order[j]] > logits[order[i]] ||
-                (logits[order[j]] == logits[order[i]] && order[j] < order[i])) {
+            if (logits[order[j]] > logits[order[i]]
+                || (logits[order[j]] == logits[order[i]] && order[j] < order[i])) {
                 int t = order[i];
                 order[i] = order[j];
                 order[j] = t;
@@ -35,15 +36,20 @@ static void plain(const float *logits, int n, const samba_sampling *how, double 
         before += mass;
         kept += p[order[i]];
     }
-    for (int i = 0; i < n; i++) p[i] /= kept;
+    for (int i = 0; i < n; i++)
+        p[i] /= kept;
 }
 
 static void test_distribution(void)
 {
     static const samba_sampling how[] = {
-        { .temperature = 1 }, { .temperature = 0.5f }, { .temperature = 2, .top_k = 5 },
-        { .temperature = 1, .top_p = 0.7f }, { .temperature = 0.8f, .top_k = 12, .top_p = 0.5f },
-        { .temperature = 1, .top_k = 1 }, { .temperature = 1, .top_p = 1e-6f },
+        { .temperature = 1 },
+        { .temperature = 0.5f },
+        { .temperature = 2, .top_k = 5 },
+        { .temperature = 1, .top_p = 0.7f },
+        { .temperature = 0.8f, .top_k = 12, .top_p = 0.5f },
+        { .temperature = 1, .top_k = 1 },
+        { .temperature = 1, .top_p = 1e-6f },
         { .temperature = 3, .top_k = 1000, .top_p = 0.999f },
     };
     float logits[N];
@@ -51,12 +57,13 @@ static void test_distribution(void)
     int32_t work[N];
     for (size_t c = 0; c < sizeof how / sizeof *how; c++) {
         int count[N] = { 0 }, draws = 40000, wrong = 0;
-        for (int i = 0; i < N; i++)             // with equal ones among them
+        for (int i = 0; i < N; i++) // with equal ones among them
             logits[i] = (float)((i * 37 + (int)c * 11) % 23) * 0.25f;
         plain(logits, N, &how[c], p);
         for (int i = 0; i < draws; i++)
             count[samba_sample(logits, N, &how[c], (i + 0.5) / draws, work)]++;
-        for (int i = 0; i < N; i++) wrong += fabs((double)count[i] - p[i] * draws) > 1.001;
+        for (int i = 0; i < N; i++)
+            wrong += fabs((double)count[i] - p[i] * draws) > 1.001;
         CHECK(wrong == 0);
     }
 }
@@ -86,7 +93,10 @@ static void test_special(void)
 // ---- Texts: a small net with one layer of attention ----
 
 enum { V = 11, C = 8 };
-typedef struct net { int B; } net;
+
+typedef struct net {
+    int B;
+} net;
 
 static samba_tensor *attend(samba_tensor *x, samba_tensor *k, samba_tensor *v, samba_tensor *mask,
                             bool causal)
@@ -124,20 +134,23 @@ static bool trace(const void *model, samba_generator_graph *graph)
 static samba_tensor *whole(samba_session *s, samba_tensor **ids)
 {
     int32_t position[LENGTH];
-    for (int i = 0; i < LENGTH; i++) position[i] = i;
+    for (int i = 0; i < LENGTH; i++)
+        position[i] = i;
     *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(1, LENGTH));
-    samba_tensor *x = embed(*ids, samba_from_data_copy(s, "position", SAMBA_I32,
-                                                       SAMBA_SHAPE(1, LENGTH), position), LENGTH);
+    samba_tensor *x = embed(
+        *ids, samba_from_data_copy(s, "position", SAMBA_I32, SAMBA_SHAPE(1, LENGTH), position),
+        LENGTH);
     samba_tensor *k = samba_linear_no_bias(x, "k", C), *v = samba_linear_no_bias(x, "v", C);
     return samba_linear_no_bias(attend(x, k, v, NULL, true), "head", V);
 }
 
 static int stream[3][LENGTH], n_stream[3];
+
 static bool listen(void *user, int32_t row, int32_t token)
 {
     CHECK(user == &stream);
     stream[row][n_stream[row]++] = token;
-    return !(row == 2 && n_stream[2] == 3);     // the caller has had enough of row 2
+    return !(row == 2 && n_stream[2] == 3); // the caller has had enough of row 2
 }
 
 typedef struct texts {
@@ -150,9 +163,15 @@ static bool generate(samba_generator *g, samba_generate_desc d, texts *t)
     static const int32_t *const prompts[] = { a, b, c };
     static const int32_t sizes[] = { 6, 1, 4 };
     memset(t, 0, sizeof *t);
-    for (int i = 0; i < 3; i++) t->to[i] = t->text[i], n_stream[i] = 0;
-    d.prompt = prompts, d.prompt_size = sizes, d.n_prompts = 3;
-    d.text = t->to, d.text_size = t->size;
+    for (int i = 0; i < 3; i++) {
+        t->to[i] = t->text[i];
+        n_stream[i] = 0;
+    }
+    d.prompt = prompts;
+    d.prompt_size = sizes;
+    d.n_prompts = 3;
+    d.text = t->to;
+    d.text_size = t->size;
     return samba_generate(g, &d);
 }
 
@@ -167,11 +186,13 @@ static void open_generator(samba_generator *g, int B, int chunk)
 }
 
 // The greedy text of the cached graphs, token for token, by computing everything anew each time.
-// Logits that are not finite, at each place of several lengths: NaN is told, +inf is drawn (of two, each
-// half of the time), -inf never.
+// Logits that are not finite, at each place of several lengths: NaN is told, +inf is drawn (of two,
+// each half of the time), -inf never.
 static void test_not_finite(void)
 {
-    static const samba_sampling how[] = { { 0 }, { .temperature = 1 }, { .temperature = 2, .top_k = 3 },
+    static const samba_sampling how[] = { { 0 },
+                                          { .temperature = 1 },
+                                          { .temperature = 2, .top_k = 3 },
                                           { .temperature = 0.5f, .top_p = 0.4f } };
     const float extreme[4] = { 1e30f, -1e30f, 3e38f, -3e38f };
     float logits[N];
@@ -179,19 +200,22 @@ static void test_not_finite(void)
     for (int n = 1; n <= N; n += 13)
         for (int at = 0; at < n; at++)
             for (int c = 0; c < 4; c++) {
-                for (int i = 0; i < n; i++) logits[i] = extreme[(i + c) % 4];
+                for (int i = 0; i < n; i++)
+                    logits[i] = extreme[(i + c) % 4];
                 logits[at] = NAN;
                 CHECK(samba_sample(logits, n, &how[c], 0.5, work) == -1);
                 logits[at] = INFINITY;
                 CHECK(samba_sample(logits, n, &how[c], 0.999, work) == at);
-                for (int i = 0; i < n; i++) logits[i] = -INFINITY;
+                for (int i = 0; i < n; i++)
+                    logits[i] = -INFINITY;
                 CHECK(samba_sample(logits, n, &how[c], 0.5, work) == -1);
                 logits[at] = -3e38f;
                 CHECK(samba_sample(logits, n, &how[c], 0.999, work) == at);
             }
     float both[4] = { 0, INFINITY, INFINITY, -INFINITY };
     CHECK(samba_sample(both, 4, &how[0], 0.9, work) == 1);
-    int32_t low = samba_sample(both, 4, &how[1], 0.4, work), high = samba_sample(both, 4, &how[1], 0.6, work);
+    int32_t low = samba_sample(both, 4, &how[1], 0.4, work),
+            high = samba_sample(both, 4, &how[1], 0.6, work);
     CHECK(low + high == 3 && low != high);
 }
 
@@ -229,13 +253,15 @@ static void test_ends(void)
 {
     samba_generator g;
     texts t, again;
-    open_generator(&g, 4, 3);                   // one row more than prompts
+    open_generator(&g, 4, 3); // one row more than prompts
     samba_generate_desc d = { .max_new_tokens = 100, .on_token = listen, .user = &stream };
     CHECK(generate(&g, d, &t));
     CHECK(t.size[0] == LENGTH && t.size[1] == LENGTH && t.size[2] == 4 + 3);
-    for (int i = 0; i < n_stream[0]; i++) CHECK(stream[0][i] == t.text[0][6 + i]);
+    for (int i = 0; i < n_stream[0]; i++)
+        CHECK(stream[0][i] == t.text[0][6 + i]);
     CHECK(n_stream[0] == LENGTH - 6 && n_stream[1] == LENGTH - 1 && n_stream[2] == 3);
-    d.stop = &t.text[1][3], d.n_stop = 1;       // a token that was generated is now a stop
+    d.stop = &t.text[1][3];
+    d.n_stop = 1; // a token that was generated is now a stop
     CHECK(generate(&g, d, &again));
     CHECK(again.size[1] <= 4 && again.text[1][again.size[1] - 1] == t.text[1][3]);
 
@@ -261,7 +287,8 @@ static void test_mistakes(void)
     CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 0 }, &t) && said(s, "new tokens"));
     samba_generate_desc negative = { .max_new_tokens = 1, .sampling = { .top_p = -1 } };
     CHECK(!generate(&g, negative, &t) && said(s, "must not be negative"));
-    samba_generate_desc above = { .max_new_tokens = 1, .sampling = { .temperature = 1, .top_p = 1.5f } };
+    samba_generate_desc above
+        = { .max_new_tokens = 1, .sampling = { .temperature = 1, .top_p = 1.5f } };
     CHECK(!generate(&g, above, &t) && said(s, "top_p 1.5 is 0 ... 1"));
     g.length = 6;
     CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t));
@@ -269,9 +296,11 @@ static void test_mistakes(void)
     g.length = LENGTH;
     samba_tensor *head = samba_tensor_by_name(s, "head__weight");
     float nan[V * C];
-    for (int i = 0; i < V * C; i++) nan[i] = NAN;
+    for (int i = 0; i < V * C; i++)
+        nan[i] = NAN;
     samba_write(head, nan);
-    CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t) && said(s, "is NaN, or all are -inf"));
+    CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t)
+          && said(s, "is NaN, or all are -inf"));
     samba_close(s);
     s = samba_open(NULL);
     CHECK(!samba_generator_trace(&g, s, 0, 1, 1, trace, NULL) && said(s, "at least 1"));

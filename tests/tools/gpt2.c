@@ -93,14 +93,18 @@ static void write_ids(samba_tensor *t, const float *x, size_t n)
 {
     int32_t *ids = (int32_t *)malloc(n * sizeof *ids);
     CHECK(ids != NULL);
-    for (size_t i = 0; ids && i < n; i++) ids[i] = (int32_t)x[i];
+    for (size_t i = 0; ids && i < n; i++)
+        ids[i] = (int32_t)x[i];
     if (ids) samba_write(t, ids);
     free(ids);
 }
 
-typedef struct model { samba_session *s; samba_tensor *ids, *target, *logits, *loss; } model;
+typedef struct model {
+    samba_session *s;
+    samba_tensor *ids, *target, *logits, *loss;
+} model;
 
-static samba_dtype param_dtype;                     // of the models traced now
+static samba_dtype param_dtype; // of the models traced now
 
 static model trace(const gpt2_config *c, int32_t batch, int32_t length)
 {
@@ -128,22 +132,23 @@ static void check_logits(const golden *g, const samba_safetensors *file, int i, 
     snprintf(name, sizeof name, "ids_%d", i);
     float *ids = take(g, name, &t_ids), *logits = take(g, want, &t_logits);
     gpt2_config c = g->c;
-    c.initializer_range = 0;                        // the values are overwritten
+    c.initializer_range = 0; // the values are overwritten
     if (!ids || !logits) return;
     model m = trace(&c, (int32_t)t_ids->dim[0], (int32_t)t_ids->dim[1]);
-    if (i == 0) CHECK(gpt2_load(m.s, &g->c, file, why, sizeof why));    // before compiling
+    if (i == 0) CHECK(gpt2_load(m.s, &g->c, file, why, sizeof why)); // before compiling
     compile_inference(&m, NULL);
-    if (i == 1) CHECK(gpt2_load(m.s, &g->c, file, why, sizeof why));    // or after
+    if (i == 1) CHECK(gpt2_load(m.s, &g->c, file, why, sizeof why)); // or after
     write_ids(m.ids, ids, (size_t)t_ids->count);
     double start = samba_seconds();
     samba_run(m.s, SAMBA_FWD);
     double seconds = samba_seconds() - start;
     double far = samba_ok(m.s) ? distance(samba_read(m.logits), logits, t_logits->count) : INFINITY;
-    printf("%s, B%d T%d: %.1e from PyTorch, %.3f s\n", want, (int)t_ids->dim[0],
-           (int)t_ids->dim[1], far, seconds);
+    printf("%s, B%d T%d: %.1e from PyTorch, %.3f s\n", want, (int)t_ids->dim[0], (int)t_ids->dim[1],
+           far, seconds);
     CHECK(far <= limit);
     close_clean(m.s);
-    free(ids), free(logits);
+    free(ids);
+    free(logits);
 }
 
 // Saves the model, and the logits it gives for ids_0, where the judge looks for them.
@@ -157,11 +162,14 @@ static void save_trained(const golden *g, const model *m, const char *dir)
     if (ids) write_ids(m->ids, ids, (size_t)t->count);
     samba_run(m->s, SAMBA_FWD);
     memset(&e, 0, sizeof e);
-    e.name = "logits_after", e.ndim = 3;
-    for (int i = 0; i < 3; i++) e.dim[i] = m->logits->shape.dim[i];
+    e.name = "logits_after";
+    e.ndim = 3;
+    for (int i = 0; i < 3; i++)
+        e.dim[i] = m->logits->shape.dim[i];
     const float *logits = samba_read(m->logits);
-    CHECK(samba_ok(m->s) && samba_safetensors_save(in_folder(dir, "ours.safetensors"), &e, &logits,
-                                                   1, why, sizeof why));
+    CHECK(samba_ok(m->s)
+          && samba_safetensors_save(in_folder(dir, "ours.safetensors"), &e, &logits, 1, why,
+                                    sizeof why));
     free(ids);
 }
 
@@ -174,14 +182,22 @@ static void write_batch(const model *m, const float *tokens)
         x[i] = tokens[i / t * (t + 1) + i % t];
         x[b * t + i] = tokens[i / t * (t + 1) + i % t + 1];
     }
-    if (x) write_ids(m->ids, x, (size_t)(b * t)), write_ids(m->target, x + b * t, (size_t)(b * t));
+    if (x) {
+        write_ids(m->ids, x, (size_t)(b * t));
+        write_ids(m->target, x + b * t, (size_t)(b * t));
+    }
     free(x);
 }
 
 static samba_optim adamw(void)
 {
-    samba_optim o = { .kind = SAMBA_ADAMW, .lr = 1e-3f, .beta1 = 0.9f, .beta2 = 0.997f,
-                      .eps = 1e-8f, .weight_decay = 0.1f, .max_grad_norm = 1.0f };
+    samba_optim o = { .kind = SAMBA_ADAMW,
+                      .lr = 1e-3f,
+                      .beta1 = 0.9f,
+                      .beta2 = 0.997f,
+                      .eps = 1e-8f,
+                      .weight_decay = 0.1f,
+                      .max_grad_norm = 1.0f };
     return o;
 }
 
@@ -199,8 +215,9 @@ static model train(const golden *g, const char *dir, double limit)
     CHECK(gpt2_load(m.s, &g->c, g->weights, why, sizeof why));
     CHECK(gpt2_optims(m.s, &g->c, &base, params, optims, why, sizeof why));
     double start = samba_seconds(), worst = 0;
-    samba_compile(m.s, &(samba_program){ .loss = m.loss, .outputs = { m.logits },
-                                         .optims = optims, .n_optims = 3 });
+    samba_compile(m.s,
+                  &(samba_program){
+                      .loss = m.loss, .outputs = { m.logits }, .optims = optims, .n_optims = 3 });
     double compiled = samba_seconds() - start;
     start = samba_seconds();
     for (int32_t i = 0; i < steps && samba_ok(m.s); i++) {
@@ -211,10 +228,13 @@ static model train(const golden *g, const char *dir, double limit)
     }
     double per_step = (samba_seconds() - start) / steps;
     printf("%s, B%d T%d: losses %.1e from PyTorch (relative); compiled in %.3f s, %.3f s a step, "
-           "%.1f MB of device\n", dir, (int)b, (int)n - 1, worst, compiled, per_step,
+           "%.1f MB of device\n",
+           dir, (int)b, (int)n - 1, worst, compiled, per_step,
            (double)samba_device_bytes(m.s) / 1e6);
     CHECK(worst <= limit);
-    free(tokens), free(losses), free(params);
+    free(tokens);
+    free(losses);
+    free(params);
     return m;
 }
 
@@ -251,7 +271,8 @@ static void check_golden(const char *from, const char *to, double limit, double 
     samba_run(n.s, SAMBA_FWD);
     CHECK(logits && !memcmp(samba_read(n.logits), logits, samba_bytes(n.logits)));
     close_clean(n.s);
-    free(ids), free(logits);
+    free(ids);
+    free(logits);
     samba_safetensors_close(saved);
     samba_safetensors_close(ours);
     close_golden(&g);
@@ -285,22 +306,26 @@ static void test_matrices_in_bf16(void)
     param_dtype = SAMBA_BF16;
     model m = train(&g, GOLDEN_DIR "/gpt2_tiny", 0.01), n;
     mkdir(in_folder(folder, "saved"), 0777);
-    CHECK(gpt2_save(m.s, &g.c, in_folder(folder, "saved"), SAMBA_SAFETENSORS_BF16, why, sizeof why));
+    CHECK(
+        gpt2_save(m.s, &g.c, in_folder(folder, "saved"), SAMBA_SAFETENSORS_BF16, why, sizeof why));
     samba_safetensors *saved = open_file(in_folder(folder, "saved/model.safetensors"));
     n = trace(&g.c, 1, 4);
     CHECK(gpt2_load(n.s, &g.c, saved, why, sizeof why));
     gpt2_param p;
     for (int32_t i = 0; gpt2_param_at(&g.c, i, &p); i++) {
-        samba_tensor *a = samba_tensor_by_name(m.s, p.samba_name), *b = samba_tensor_by_name(n.s, p.samba_name);
+        samba_tensor *a = samba_tensor_by_name(m.s, p.samba_name),
+                     *b = samba_tensor_by_name(n.s, p.samba_name);
         CHECK(a->dtype == (p.ndim == 2 ? SAMBA_BF16 : SAMBA_F32) && b->dtype == a->dtype);
         void *x = malloc(samba_bytes(a)), *y = malloc(samba_bytes(b));
         CHECK(samba_copy_out(a, x, samba_bytes(a)) && samba_copy_out(b, y, samba_bytes(b)));
         if (a->dtype == SAMBA_BF16) CHECK(!memcmp(x, y, samba_bytes(a)));
-        free(x), free(y);
+        free(x);
+        free(y);
     }
     param_dtype = SAMBA_F32;
     samba_safetensors_close(saved);
-    close_clean(m.s), close_clean(n.s);
+    close_clean(m.s);
+    close_clean(n.s);
     close_golden(&g);
     remove_saved();
 }
@@ -310,12 +335,17 @@ static void test_matrices_in_bf16(void)
 static gpt2_config small_config(void)
 {
     gpt2_config c = gpt2_config_default();
-    c.n_layer = 2, c.n_head = 2, c.n_embd = 8, c.n_positions = 6, c.vocab_size = 11;
+    c.n_layer = 2;
+    c.n_head = 2;
+    c.n_embd = 8;
+    c.n_positions = 6;
+    c.vocab_size = 11;
     c.attn_pdrop = c.embd_pdrop = c.resid_pdrop = 0;
     return c;
 }
 
 enum { B = 2, T = 5, N_LOGITS = B * T * 11 };
+
 static const int32_t some_ids[B * T] = { 3, 1, 4, 1, 5, 9, 2, 6, 10, 0 };
 
 static void run_small(const model *m, float *logits)
@@ -326,7 +356,8 @@ static void run_small(const model *m, float *logits)
 }
 
 // The logits of some_ids with positions that are an input.
-static void logits_at(const gpt2_config *c, samba_dtype type, samba_shape shape, const void *at, float *logits)
+static void logits_at(const gpt2_config *c, samba_dtype type, samba_shape shape, const void *at,
+                      float *logits)
 {
     model m;
     memset(&m, 0, sizeof m);
@@ -349,7 +380,7 @@ static void test_positions(void)
     compile_inference(&m, NULL);
     run_small(&m, want);
     close_clean(m.s);
-    for (int rows = 1; rows <= 2; rows++) {         // (T), then (B,T)
+    for (int rows = 1; rows <= 2; rows++) { // (T), then (B,T)
         samba_shape shape = rows == 1 ? SAMBA_SHAPE(T) : SAMBA_SHAPE(B, T);
         logits_at(&c, SAMBA_I32, shape, at, got);
         CHECK(!memcmp(got, want, sizeof got));
@@ -366,7 +397,8 @@ static void test_short_positions_and_padding(void)
     model m = trace(&c, B, T);
     compile_inference(&m, NULL);
     run_small(&m, want);
-    for (int i = 0; i < B * T; i++) padded[i] = i % T < 3 ? some_ids[i] : 0;
+    for (int i = 0; i < B * T; i++)
+        padded[i] = i % T < 3 ? some_ids[i] : 0;
     samba_write(m.ids, padded);
     samba_run(m.s, SAMBA_FWD);
     samba_copy_out(m.logits, got, sizeof got);
@@ -415,7 +447,7 @@ static void test_weights_go_into_a_loaded_pef(void)
     compile_inference(&m, pef);
     snprintf(output, sizeof output, "%s", m.logits->name);
     close_clean(m.s);
-    for (int traced = 0; traced <= 1; traced++) {   // tensors by name; or the traced graph again
+    for (int traced = 0; traced <= 1; traced++) { // tensors by name; or the traced graph again
         m = (model){ samba_open(NULL), NULL, NULL, NULL, NULL };
         if (traced) {
             samba_close(m.s);
@@ -434,9 +466,11 @@ static void test_weights_go_into_a_loaded_pef(void)
         if (want && logits) CHECK_CLOSE(samba_read(logits), want, 24 * 97, 0, 1e-5);
         close_clean(m.s);
     }
-    free(want), free(ids);
+    free(want);
+    free(ids);
     close_golden(&g);
-    remove(pef), remove(in_folder(folder, "tiny.pef.log"));
+    remove(pef);
+    remove(in_folder(folder, "tiny.pef.log"));
 }
 
 // Dropout layers exist when a rate is above 0; p drives them all; evaluation is without them.
@@ -450,12 +484,15 @@ static void test_dropout(void)
     run_small(&m, want);
     close_clean(m.s);
 
-    c.attn_pdrop = 0.3, c.embd_pdrop = 0.1, c.resid_pdrop = 0.2;
+    c.attn_pdrop = 0.3;
+    c.embd_pdrop = 0.1;
+    c.resid_pdrop = 0.2;
     m = trace(&c, B, T);
     m.target = samba_input(m.s, "target", SAMBA_I32, SAMBA_SHAPE(B, T));
     m.loss = samba_cross_entropy(m.logits, m.target);
-    samba_compile(m.s, &(samba_program){ .loss = m.loss, .outputs = { m.logits },
-                                         .optim = { .kind = SAMBA_ADAMW } });
+    samba_compile(m.s,
+                  &(samba_program){
+                      .loss = m.loss, .outputs = { m.logits }, .optim = { .kind = SAMBA_ADAMW } });
     samba_write(m.target, some_ids);
     int32_t n = samba_argin_names(m.s, names, 64), n_p = 0;
     for (int32_t i = 0; i < n && i < 64; i++) {
@@ -469,9 +506,10 @@ static void test_dropout(void)
     samba_write(m.ids, some_ids);
     samba_run_with(m.s, &(samba_run_desc){ .types = { SAMBA_FWD }, .eval = true });
     samba_copy_out(m.logits, got, sizeof got);
-    CHECK_CLOSE(got, want, N_LOGITS, 0, 2e-6);      // attention in parts: not the same bits
+    CHECK_CLOSE(got, want, N_LOGITS, 0, 2e-6); // attention in parts: not the same bits
     samba_set_train(m.s, true);
-    run_small(&m, got), run_small(&m, again);
+    run_small(&m, got);
+    run_small(&m, again);
     CHECK(distance(got, want, N_LOGITS) > 1e-2 && distance(got, again, N_LOGITS) > 1e-2);
     samba_set(m.s, "p", 0);
     run_small(&m, got);
@@ -482,6 +520,7 @@ static void test_dropout(void)
 }
 
 static int n_attended;
+
 static samba_tensor *attend_nothing(const gpt2_config *c, int32_t layer, samba_tensor *q,
                                     samba_tensor *k, samba_tensor *v, void *user)
 {
@@ -497,7 +536,7 @@ static void test_a_block_with_another_attention(void)
     samba_tensor *y = gpt2_block(&c, 1, x, attend_nothing, &n_attended);
     CHECK(n_attended == 1 && y && y->shape.dim[2] == 8);
     CHECK(samba_tensor_by_name(s, "transformer__h__1__mlp__c_fc__weight") != NULL);
-    samba_set_tracing(s, false);                    // at once: each row sees itself alone
+    samba_set_tracing(s, false); // at once: each row sees itself alone
     samba_tensor *one = gpt2_block(&c, 1, samba_slice(x, 1, 2, 3, 1), attend_nothing, NULL);
     samba_tensor *all = gpt2_block(&c, 1, x, attend_nothing, NULL);
     CHECK_CLOSE(samba_read(one), samba_read(all) + 2 * 8, 8, 0, 0);
@@ -551,10 +590,23 @@ static void test_names(void)
     gpt2_param_at(&c, 4, &p);
     CHECK(!strcmp(p.samba_name, "transformer__h__0__attn__c_attn__weight"));
     CHECK(p.transposed && p.dim[0] == 768 && p.dim[1] == 2304 && p.group == GPT2_OTHER);
-    const char *const none[] = { "", "h", "h.", "h.0", "h.0.", "h.00.ln_1.bias", "h.12.ln_1.bias",
-        "h.-1.ln_1.bias", "h.99999999999.ln_1.bias", "h.0.ln_1.bias.", "h.0.ln_1", "lm_head.weight",
-        "transformer.", "transformer.transformer.wte.weight", "wte", "ln_f.weights",
-        "h.0ln_1.bias" };
+    const char *const none[] = { "",
+                                 "h",
+                                 "h.",
+                                 "h.0",
+                                 "h.0.",
+                                 "h.00.ln_1.bias",
+                                 "h.12.ln_1.bias",
+                                 "h.-1.ln_1.bias",
+                                 "h.99999999999.ln_1.bias",
+                                 "h.0.ln_1.bias.",
+                                 "h.0.ln_1",
+                                 "lm_head.weight",
+                                 "transformer.",
+                                 "transformer.transformer.wte.weight",
+                                 "wte",
+                                 "ln_f.weights",
+                                 "h.0ln_1.bias" };
     for (size_t k = 0; k < sizeof none / sizeof *none; k++) {
         CHECK(gpt2_param_find(&c, none[k]) == -1);
     }
@@ -573,25 +625,37 @@ static void moments(samba_session *s, const char *name, double *mean, double *de
     const float *x = samba_read(t);
     double sum = 0, square = 0, n = t ? (double)samba_count(&t->shape) : 1;
     for (int64_t i = 0; t && i < samba_count(&t->shape); i++) {
-        sum += (double)x[i], square += (double)x[i] * (double)x[i];
+        sum += (double)x[i];
+        square += (double)x[i] * (double)x[i];
     }
-    *mean = sum / n, *deviation = sqrt(square / n - *mean * *mean);
+    *mean = sum / n;
+    *deviation = sqrt(square / n - *mean * *mean);
 }
 
 static void test_initial_values(void)
 {
-    const struct { const char *name; double mean, deviation; } want[] = {
-        { "transformer__wte__weight", 0, 0.02 }, { "transformer__wpe__weight", 0, 0.02 },
+    const struct {
+        const char *name;
+        double mean, deviation;
+    } want[] = {
+        { "transformer__wte__weight", 0, 0.02 },
+        { "transformer__wpe__weight", 0, 0.02 },
         { "transformer__h__1__attn__c_attn__weight", 0, 0.02 },
         { "transformer__h__1__attn__c_proj__weight", 0, 0.02 / sqrt(2.0 * 2) },
         { "transformer__h__0__mlp__c_fc__weight", 0, 0.02 },
         { "transformer__h__0__mlp__c_proj__weight", 0, 0.02 / sqrt(2.0 * 2) },
         { "lm_head__weight", 0, 0.02 },
-        { "transformer__h__0__attn__c_attn__bias", 0, 0 }, { "transformer__ln_f__bias", 0, 0 },
-        { "transformer__ln_f__weight", 1, 0 }, { "transformer__h__1__ln_2__weight", 1, 0 },
+        { "transformer__h__0__attn__c_attn__bias", 0, 0 },
+        { "transformer__ln_f__bias", 0, 0 },
+        { "transformer__ln_f__weight", 1, 0 },
+        { "transformer__h__1__ln_2__weight", 1, 0 },
     };
+
     gpt2_config c = small_config();
-    c.n_embd = 64, c.n_positions = 200, c.vocab_size = 300, c.tie_word_embeddings = false;
+    c.n_embd = 64;
+    c.n_positions = 200;
+    c.vocab_size = 300;
+    c.tie_word_embeddings = false;
     model m = trace(&c, B, T);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         double mean, deviation;
@@ -620,7 +684,8 @@ static void test_groups(void)
     CHECK(o[0].n_params == 2 && o[1].n_params == 4 * 2 && o[2].n_params == 8 * 2 + 2);
     CHECK(o[0].weight_decay == 0.1f && o[1].weight_decay == 0.1f && o[2].weight_decay == 0.0f);
     CHECK(o[2].lr == 1e-3f && o[2].max_grad_norm == 1.0f && o[1].params == params + 2);
-    for (int32_t i = 0; i < o[2].n_params; i++) CHECK(o[2].params[i]->shape.ndim == 1);
+    for (int32_t i = 0; i < o[2].n_params; i++)
+        CHECK(o[2].params[i]->shape.ndim == 1);
     CHECK(!gpt2_optims(m.s, &c, NULL, params, o, why, sizeof why) && strstr(why, "NULL"));
     close_clean(m.s);
     samba_session *s = samba_open(NULL);
@@ -634,7 +699,9 @@ static void test_groups(void)
 #define SIZES "\"n_layer\":2,\"n_head\":2,\"n_embd\":8,\"n_positions\":6"
 #define MODEL "{" SIZES ",\"vocab_size\":11"
 
-static const struct { const char *text, *reason; } configs[] = {
+static const struct {
+    const char *text, *reason;
+} configs[] = {
     { MODEL "}", NULL },
     { MODEL ",\"n_ctx\":6,\"n_inner\":null,\"model_type\":\"gpt2\",\"x\":[{}]}", NULL },
     { "{\"n_layer\":2,\"n_head\":2,\"n_embd\":8,\"n_ctx\":6,\"vocab_size\":11}", NULL },
@@ -712,8 +779,13 @@ static void test_configs(void)
 static void test_config_files(void)
 {
     gpt2_config c = small_config(), d;
-    c.n_inner = 20, c.layer_norm_epsilon = 3e-6, c.attn_pdrop = 0.3, c.initializer_range = 0.017;
-    c.activation_function = GPT2_SILU, c.tie_word_embeddings = false, c.bos_token_id = -1;
+    c.n_inner = 20;
+    c.layer_norm_epsilon = 3e-6;
+    c.attn_pdrop = 0.3;
+    c.initializer_range = 0.017;
+    c.activation_function = GPT2_SILU;
+    c.tie_word_embeddings = false;
+    c.bos_token_id = -1;
     CHECK(gpt2_config_write(path, &c, why, sizeof why));
     CHECK(gpt2_config_read(path, &d, why, sizeof why));
     CHECK(d.n_inner == 20 && d.layer_norm_epsilon == 3e-6 && d.attn_pdrop == 0.3);
@@ -731,7 +803,8 @@ static void test_config_files(void)
     CHECK(!gpt2_config_write(NULL, &c, why, sizeof why) && strstr(why, "NULL"));
     c.resid_pdrop = NAN;
     CHECK(!gpt2_config_write(path, &c, why, sizeof why) && strstr(why, "resid_pdrop"));
-    c.resid_pdrop = 0, c.activation_function = (gpt2_activation)77;
+    c.resid_pdrop = 0;
+    c.activation_function = (gpt2_activation)77;
     CHECK(!gpt2_config_check(&c, why, sizeof why) && strstr(why, "activation_function"));
 }
 
@@ -739,16 +812,20 @@ static void test_config_files(void)
 
 // What to do wrong, or differently, when a file of weights is written.
 typedef struct twist {
-    const char *skip;                   // this parameter is left out
-    const char *rename, *to;            // this one is called to
-    const char *shape; int64_t d0, d1;  // this one has another shape
-    const char *extra;                  // one more, of the shape of wte
-    float extra_by;                     // added to what wte has
-    bool no_prefix;                     // "transformer." is left out
-    const char *reason;                 // NULL: it must load
+    const char *skip;        // this parameter is left out
+    const char *rename, *to; // this one is called to
+    const char *shape;
+    int64_t d0, d1;     // this one has another shape
+    const char *extra;  // one more, of the shape of wte
+    float extra_by;     // added to what wte has
+    bool no_prefix;     // "transformer." is left out
+    const char *reason; // NULL: it must load
 } twist;
 
-static float value_of(int32_t param, int64_t i) { return (float)(param * 1000 + i) / 1024.0f; }
+static float value_of(int32_t param, int64_t i)
+{
+    return (float)(param * 1000 + i) / 1024.0f;
+}
 
 static void write_weights(const gpt2_config *c, const twist *w)
 {
@@ -763,17 +840,26 @@ static void write_weights(const gpt2_config *c, const twist *w)
         snprintf(names[n], sizeof names[n], "%.90s", p.name + (w->no_prefix ? 12 : 0));
         bool renamed = w->rename && !strcmp(p.name, w->rename);
         if (renamed) snprintf(names[n], sizeof names[n], "%s", w->to);
-        e[n].name = names[n], e[n].ndim = p.ndim, e[n].dim[0] = p.dim[0], e[n].dim[1] = p.dim[1];
+        e[n].name = names[n];
+        e[n].ndim = p.ndim;
+        e[n].dim[0] = p.dim[0];
+        e[n].dim[1] = p.dim[1];
         if (w->shape && !strcmp(p.name, w->shape)) {
-            e[n].ndim = w->d1 ? 2 : 1, e[n].dim[0] = w->d0, e[n].dim[1] = w->d1;
+            e[n].ndim = w->d1 ? 2 : 1;
+            e[n].dim[0] = w->d0;
+            e[n].dim[1] = w->d1;
         }
-        for (int64_t k = 0; k < 1024; k++) data[n][k] = value_of(i, k);
+        for (int64_t k = 0; k < 1024; k++)
+            data[n][k] = value_of(i, k);
         pointers[n] = data[n];
         if (w->skip && !strcmp(p.name, w->skip)) n--;
     }
     if (w->extra) {
-        e[n] = e[0], e[n].name = w->extra, pointers[n] = data[n];
-        for (int64_t k = 0; k < 1024; k++) data[n][k] = value_of(0, k) + (k ? w->extra_by : 0);
+        e[n] = e[0];
+        e[n].name = w->extra;
+        pointers[n] = data[n];
+        for (int64_t k = 0; k < 1024; k++)
+            data[n][k] = value_of(0, k) + (k ? w->extra_by : 0);
         n++;
     }
     CHECK(samba_safetensors_save(path, e, pointers, n, why, sizeof why));
@@ -816,10 +902,15 @@ static const twist twists[] = {
     { .skip = "transformer.wte.weight", .reason = "\"transformer.wte.weight\" is missing" },
     { .rename = "transformer.wpe.weight", .to = "wpe", .reason = "\"wpe\" is not in" },
     { .rename = "transformer.wpe.weight", .to = "\x1b[0m\n", .reason = "\"?[0m?\" is not in" },
-    { .shape = "transformer.wte.weight", .d0 = 12, .d1 = 8,
+    { .shape = "transformer.wte.weight",
+      .d0 = 12,
+      .d1 = 8,
       .reason = "\"transformer.wte.weight\" is (12,8), but this configuration wants (11,8)" },
-    { .shape = C_ATTN, .d0 = 24, .d1 = 8, .reason = "is (24,8), but this configuration wants (8,24)"
-      ". Is it a checkpoint whose matrices are (out, in)?" },
+    { .shape = C_ATTN,
+      .d0 = 24,
+      .d1 = 8,
+      .reason = "is (24,8), but this configuration wants (8,24)"
+                ". Is it a checkpoint whose matrices are (out, in)?" },
     { .shape = C_ATTN, .d0 = 192, .reason = "is (192), but this configuration wants (8,24)" },
     { .shape = "transformer.h.0.ln_1.bias", .d0 = 9, .reason = "is (9), but this configuration" },
     { .shape = "transformer.h.0.ln_1.bias", .d0 = 8, .d1 = 1, .reason = "is (8,1), but this" },
@@ -841,8 +932,10 @@ static void test_files_of_weights(void)
         if (fine != !reason || (reason && !strstr(why, reason))) printf("%s\n", why);
         CHECK(fine == !reason && (!reason || strstr(why, reason)));
         CHECK(samba_copy_out(wpe, after, 48 * sizeof *after));
-        if (reason) CHECK(!memcmp(before, after, 48 * sizeof *after));      // nothing was changed
-        else CHECK(has_values(m.s, &c));
+        if (reason)
+            CHECK(!memcmp(before, after, 48 * sizeof *after)); // nothing was changed
+        else
+            CHECK(has_values(m.s, &c));
         samba_safetensors_close(f);
         close_clean(m.s);
         CHECK(n_live == 0);
@@ -853,9 +946,11 @@ static void test_files_of_weights(void)
 
 static char told[600];
 static int n_told;
+
 static void hear(samba_log_level level, const char *text, void *user)
 {
-    (void)user, (void)level;
+    (void)user;
+    (void)level;
     snprintf(told, sizeof told, "%s", text);
     n_told++;
 }
@@ -870,7 +965,8 @@ static void test_files_that_are_not_finite(void)
         write_weights(&c, &twists[0]);
         FILE *f = fopen(path, "r+b");
         CHECK(f && fread(&header, sizeof header, 1, f) == 1);
-        if (f && kinds > 0) CHECK(!fseek(f, 8 + (long)header, SEEK_SET) && fwrite(bad, 4, 2, f) == 2);
+        if (f && kinds > 0)
+            CHECK(!fseek(f, 8 + (long)header, SEEK_SET) && fwrite(bad, 4, 2, f) == 2);
         if (f && kinds > 1) CHECK(!fseek(f, -4, SEEK_END) && fwrite(bad, 4, 1, f) == 1);
         if (f) fclose(f);
         n_told = 0;
@@ -878,7 +974,9 @@ static void test_files_that_are_not_finite(void)
         samba_safetensors *file = open_file(path);
         gpt2_logits(&c, samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(B, T)), NULL);
         CHECK(gpt2_load(s, &c, file, why, sizeof why) && n_told == (kinds > 0));
-        if (kinds) CHECK(strstr(told, "transformer.wte.weight holds NaN or infinities in 2 of its values"));
+        if (kinds)
+            CHECK(
+                strstr(told, "transformer.wte.weight holds NaN or infinities in 2 of its values"));
         if (kinds) CHECK(strstr(told, kinds == 1 ? "so do 0 other" : "so do 1 other"));
         samba_safetensors_close(file);
         close_clean(s);
@@ -903,8 +1001,9 @@ static void test_an_untied_head(void)
         m = trace(&c, B, T);
         CHECK(gpt2_load(m.s, &c, f, why, sizeof why));
         compile_inference(&m, NULL);
-        if (i) samba_write(samba_tensor_by_name(m.s, "lm_head__weight"),
-                           samba_read(samba_tensor_by_name(m.s, "transformer__wte__weight")));
+        if (i)
+            samba_write(samba_tensor_by_name(m.s, "lm_head__weight"),
+                        samba_read(samba_tensor_by_name(m.s, "transformer__wte__weight")));
         run_small(&m, i ? after : before);
         close_clean(m.s);
     }
@@ -970,7 +1069,8 @@ static void test_sessions_that_cannot_load_or_save(void)
     CHECK(samba_ok(m.s));
     close_clean(m.s);
     samba_safetensors_close(f);
-    remove(path), remove(in_folder(folder, "config.json"));
+    remove(path);
+    remove(in_folder(folder, "config.json"));
     CHECK(n_live == 0);
 }
 
@@ -991,9 +1091,11 @@ static void test_saving_in_16_bits(void)
         CHECK_CLOSE(b, a, 8 * 32, i ? 5e-4 : 4e-3, 1e-7);
         CHECK(distance(a, b, 8 * 32) > 0);
         samba_safetensors_close(f);
-        close_clean(m.s), close_clean(n.s);
+        close_clean(m.s);
+        close_clean(n.s);
     }
-    remove(in_folder(folder, "model.safetensors")), remove(in_folder(folder, "config.json"));
+    remove(in_folder(folder, "model.safetensors"));
+    remove(in_folder(folder, "config.json"));
 }
 
 static bool load_and_save(samba_session *s, const gpt2_config *c)
@@ -1017,7 +1119,9 @@ static void test_every_failing_allocation(void)
     bool done = false;
     long n = 0;
     for (; n < 5000 && !done; n++) {
-        n_calls = 0, fail_at = n, why[0] = 0;
+        n_calls = 0;
+        fail_at = n;
+        why[0] = 0;
         done = load_and_save(m.s, &c);
         fail_at = -1;
         CHECK(done || strstr(why, "no memory"));
@@ -1028,7 +1132,8 @@ static void test_every_failing_allocation(void)
     CHECK(done && n > 100);
     close_clean(m.s);
     remove(path);
-    remove(in_folder(folder, "model.safetensors")), remove(in_folder(folder, "config.json"));
+    remove(in_folder(folder, "model.safetensors"));
+    remove(in_folder(folder, "config.json"));
 }
 
 int main(int argc, char **argv)
@@ -1045,7 +1150,10 @@ int main(int argc, char **argv)
     }
     snprintf(folder, sizeof folder, "build/gpt2.%ld", (long)getpid());
     snprintf(path, sizeof path, "%s/file", folder);
-    if (mkdir(folder, 0777)) return printf("no %s\n0 passed, 1 failed\n", folder), 1;
+    if (mkdir(folder, 0777)) {
+        printf("no %s\n0 passed, 1 failed\n", folder);
+        return 1;
+    }
     RUN(test_two_layers_like_pytorch);
     RUN(test_an_unusual_model_like_pytorch);
     RUN(test_matrices_in_bf16);

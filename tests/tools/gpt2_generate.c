@@ -13,14 +13,19 @@
 #include <sys/stat.h>
 
 enum { B = 3, LENGTH = 40, VOCAB = 61 };
+
 static char why[500];
 
 static gpt2_config small(void)
 {
     gpt2_config c = gpt2_config_default();
-    c.n_layer = 3, c.n_head = 4, c.n_embd = 32, c.n_positions = LENGTH, c.vocab_size = VOCAB;
+    c.n_layer = 3;
+    c.n_head = 4;
+    c.n_embd = 32;
+    c.n_positions = LENGTH;
+    c.vocab_size = VOCAB;
     c.attn_pdrop = c.embd_pdrop = c.resid_pdrop = 0;
-    c.initializer_range = 0.3;                  // large enough for texts that are not all one token
+    c.initializer_range = 0.3; // large enough for texts that are not all one token
     c.bos_token_id = c.eos_token_id = -1;
     return c;
 }
@@ -53,11 +58,17 @@ static void generate(samba_generator *g, texts *t)
     memset(t, 0, sizeof *t);
     for (int b = 0; b < B; b++) {
         t->prompt_size[b] = 1 + 11 * b;
-        t->from[b] = t->prompt[b], t->to[b] = t->text[b];
-        for (int i = 0; i < t->prompt_size[b]; i++) t->prompt[b][i] = (17 * b + 5 * i * i) % VOCAB;
+        t->from[b] = t->prompt[b];
+        t->to[b] = t->text[b];
+        for (int i = 0; i < t->prompt_size[b]; i++)
+            t->prompt[b][i] = (17 * b + 5 * i * i) % VOCAB;
     }
-    samba_generate_desc d = { .prompt = t->from, .prompt_size = t->prompt_size, .n_prompts = B,
-                              .max_new_tokens = 30, .text = t->to, .text_size = t->size };
+    samba_generate_desc d = { .prompt = t->from,
+                              .prompt_size = t->prompt_size,
+                              .n_prompts = B,
+                              .max_new_tokens = 30,
+                              .text = t->to,
+                              .text_size = t->size };
     CHECK(samba_generate(g, &d));
 }
 
@@ -100,7 +111,10 @@ static void test_cache(void)
     CHECK(samba_close(whole) == 0);
 }
 
-static bool make_folder(const char *path) { return mkdir(path, 0777) == 0 || errno == EEXIST; }
+static bool make_folder(const char *path)
+{
+    return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
 
 // Splits a file of weights in two, as large models are stored.
 static void write_shards(const char *from, const char *first, const char *second)
@@ -113,15 +127,19 @@ static void write_shards(const char *from, const char *first, const char *second
     for (size_t i = 0; i < n && n <= 64; i++) {
         const samba_safetensors_tensor *t = samba_safetensors_at(f, i);
         memset(&entry[i], 0, sizeof entry[i]);
-        entry[i].name = t->name, entry[i].ndim = t->ndim;
-        for (int d = 0; d < t->ndim; d++) entry[i].dim[d] = t->dim[d];
+        entry[i].name = t->name;
+        entry[i].ndim = t->ndim;
+        for (int d = 0; d < t->ndim; d++)
+            entry[i].dim[d] = t->dim[d];
         data[i] = (float *)malloc(t->count * sizeof *data[i]);
         CHECK(data[i] && samba_safetensors_read_f32(f, t, 0, t->count, data[i], why, sizeof why));
     }
     const float *const *values = (const float *const *)data;
     CHECK(samba_safetensors_save(first, entry, values, n / 3, why, sizeof why));
-    CHECK(samba_safetensors_save(second, entry + n / 3, values + n / 3, n - n / 3, why, sizeof why));
-    for (size_t i = 0; i < 64; i++) free(data[i]);
+    CHECK(
+        samba_safetensors_save(second, entry + n / 3, values + n / 3, n - n / 3, why, sizeof why));
+    for (size_t i = 0; i < 64; i++)
+        free(data[i]);
     samba_safetensors_close(f);
 }
 
@@ -134,7 +152,8 @@ static void test_folders(void)
     samba_session *s = open_whole(&c, &ids, &logits);
     float *w = (float *)malloc(samba_bytes(samba_tensor_by_name(s, "transformer__wte__weight")));
     CHECK(w != NULL);
-    for (int i = 0; w && i < VOCAB * 32; i++) w[i] = (float)((i * 29) % 101 - 50) / 100;
+    for (int i = 0; w && i < VOCAB * 32; i++)
+        w[i] = (float)((i * 29) % 101 - 50) / 100;
     samba_write(samba_tensor_by_name(s, "transformer__wte__weight"), w);
     int32_t want = likeliest(s, ids, logits, text, 6);
     CHECK(gpt2_save(s, &c, "build/gpt2_folder", SAMBA_SAFETENSORS_F32, why, sizeof why));
@@ -196,7 +215,8 @@ static void test_adapters(void)
     samba_session *s = open_adapters(4, &ids, &logits);
     samba_tensor *b = samba_tensor_by_name(s, "transformer__h__1__attn__c_attn__lora_B__weight");
     float up[96 * 4], before[VOCAB], after[VOCAB];
-    for (int i = 0; i < 96 * 4; i++) up[i] = (float)(i % 13 - 6) / 10;
+    for (int i = 0; i < 96 * 4; i++)
+        up[i] = (float)(i % 13 - 6) / 10;
     likeliest(s, ids, logits, text, 6);
     memcpy(before, samba_read(logits), sizeof before);
     CHECK(b && samba_write(b, up));
@@ -206,8 +226,9 @@ static void test_adapters(void)
     CHECK(gpt2_save_lora(s, file, SAMBA_SAFETENSORS_F32, why, sizeof why));
     samba_safetensors *f = samba_safetensors_open(&file, 1, why, sizeof why);
     CHECK(f && samba_safetensors_count(f) == 3 * 2 * 2);
-    const samba_safetensors_tensor *t = f ? samba_safetensors_find(
-        f, "base_model.model.transformer.h.1.attn.c_attn.lora_B.weight") : NULL;
+    const samba_safetensors_tensor *t = f
+        ? samba_safetensors_find(f, "base_model.model.transformer.h.1.attn.c_attn.lora_B.weight")
+        : NULL;
     CHECK(t && t->dim[0] == 96 && t->dim[1] == 4);
     samba_safetensors_close(f);
     CHECK(samba_close(s) == 0);
@@ -224,7 +245,7 @@ static void test_adapters(void)
     damage(file);
     s = open_adapters(4, &ids, &logits);
     CHECK(!gpt2_load_lora(s, file, why, sizeof why) && strstr(why, "is I32; weights must be F32"));
-    likeliest(s, ids, logits, text, 6);             // none of the others was loaded
+    likeliest(s, ids, logits, text, 6); // none of the others was loaded
     CHECK_CLOSE(samba_read(logits), before, VOCAB, 0, 0);
     CHECK(samba_close(s) == 0);
 

@@ -10,19 +10,21 @@
 #include <string.h>
 
 enum { B = 8, F = 16, LAYERS = 3 };
+
 static const char *const layers[LAYERS] = { "first", "second", "third" };
 
 typedef struct net {
     samba_session *s;
     samba_tensor *x, *y;
-    float want[B * F];      // of f32
-    const char *only;       // the layer that is int8
+    float want[B * F]; // of f32
+    const char *only;  // the layer that is int8
 } net;
 
 static void give_data(net *m)
 {
     float x[B * F];
-    for (int i = 0; i < B * F; i++) x[i] = (float)(i * 29 % 61) / 30 - 1;
+    for (int i = 0; i < B * F; i++)
+        x[i] = (float)(i * 29 % 61) / 30 - 1;
     CHECK(samba_write(m->x, x));
 }
 
@@ -34,10 +36,12 @@ static void trace(net *m)
     m->s = samba_open(NULL);
     m->x = samba_input(m->s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
     m->y = m->x;
-    for (int i = 0; i < LAYERS; i++) m->y = samba_linear(samba_tanh(m->y), layers[i], F);
+    for (int i = 0; i < LAYERS; i++)
+        m->y = samba_linear(samba_tanh(m->y), layers[i], F);
     samba_tensor *second = samba_tensor_by_name(m->s, "second__weight");
     CHECK(samba_copy_out(second, w, sizeof w));
-    for (int i = 0; i < F; i++) w[i] *= 100;
+    for (int i = 0; i < F; i++)
+        w[i] *= 100;
     CHECK(samba_write(second, w));
     samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { m->y } };
     CHECK(samba_compile(m->s, &p));
@@ -53,7 +57,8 @@ static double score(samba_session *s, void *user)
     give_data(m);
     CHECK(samba_run(s, 0));
     const float *y = samba_read(m->y);
-    for (int i = 0; i < B * F; i++) worst = fmax(worst, (double)fabsf(y[i] - m->want[i]));
+    for (int i = 0; i < B * F; i++)
+        worst = fmax(worst, (double)fabsf(y[i] - m->want[i]));
     return -worst;
 }
 
@@ -73,8 +78,11 @@ static void test_worst_by_ablation(void)
     const char *worst = "";
     for (int i = 0; i < LAYERS; i++) {
         m.only = layers[i];
-        samba_program p = { .inference = true, .quantize = SAMBA_INT8, .outputs = { m.y },
-                            .quantizes = is_only, .quantizes_user = &m };
+        samba_program p = { .inference = true,
+                            .quantize = SAMBA_INT8,
+                            .outputs = { m.y },
+                            .quantizes = is_only,
+                            .quantizes_user = &m };
         CHECK(samba_compile(m.s, &p));
         double loss = -score(m.s, &m);
         if (loss > most) worst = layers[i];
@@ -83,7 +91,7 @@ static void test_worst_by_ablation(void)
             if (!strcmp(ledger.rows[k].layer, layers[i])) CHECK(ledger.rows[k].int8.loss == loss);
     }
     CHECK(!strcmp(ledger.rows[0].layer, worst) && !strcmp(worst, "second"));
-    for (int k = 0; k < LAYERS; k++) {           // a byte for four, and a table (F,3) for the bias
+    for (int k = 0; k < LAYERS; k++) { // a byte for four, and a table (F,3) for the bias
         CHECK(ledger.rows[k].kept && ledger.rows[k].int8.bytes_saved == 3 * F * F - 8 * F);
         CHECK(ledger.rows[k].int8.possible && ledger.rows[k].int4.possible == (F % 32 == 0));
     }
@@ -107,8 +115,9 @@ static void test_bound(void)
     ledger.max_loss = tight;
     CHECK(samba_ledger_run(m.s, &ledger) && !ledger.rows[0].kept);
     CHECK(-ledger.score_kept <= tight && -score(m.s, &m) == -ledger.score_kept);
-    ledger.max_loss = 1e-30;                    // no int8 layer keeps this
-    CHECK(samba_ledger_run(m.s, &ledger) && !ledger.rows[LAYERS - 1].kept && ledger.score_kept == 0);
+    ledger.max_loss = 1e-30; // no int8 layer keeps this
+    CHECK(samba_ledger_run(m.s, &ledger) && !ledger.rows[LAYERS - 1].kept
+          && ledger.score_kept == 0);
     CHECK(samba_close(m.s) == 0);
 }
 
@@ -127,7 +136,8 @@ static samba_tensor *lenet(samba_tensor *x)
     return samba_linear(h, "fc3", CLASSES);
 }
 
-static samba_tensor *conv_norm(samba_tensor *x, const char *name, int32_t channels, int32_t kernel, int32_t stride)
+static samba_tensor *conv_norm(samba_tensor *x, const char *name, int32_t channels, int32_t kernel,
+                               int32_t stride)
 {
     char norm[32];
     samba_conv_opts opts = { .stride = { stride, stride }, .padding = { kernel / 2, kernel / 2 } };
@@ -164,7 +174,8 @@ static double image_score(samba_session *s, void *user)
     }
     CHECK(samba_write(m->x, x) && samba_run(s, 0));
     const float *y = samba_read(m->y);
-    for (int i = 0; i < PICTURES * CLASSES; i++) worst = fmax(worst, (double)fabsf(y[i] - m->want[i]));
+    for (int i = 0; i < PICTURES * CLASSES; i++)
+        worst = fmax(worst, (double)fabsf(y[i] - m->want[i]));
     return -worst;
 }
 
@@ -176,9 +187,12 @@ static bool is_only_image(const samba_tensor *y, void *user)
 static double loss_alone(image_net *m, const char *layer, bool int4)
 {
     m->only = layer;
-    samba_program p = { .inference = true, .quantize = int4 ? SAMBA_NO_QUANTIZE : SAMBA_INT8,
+    samba_program p = { .inference = true,
+                        .quantize = int4 ? SAMBA_NO_QUANTIZE : SAMBA_INT8,
                         .weights = int4 ? SAMBA_WEIGHTS_INT4 : SAMBA_WEIGHTS_PLAIN,
-                        .outputs = { m->y }, .quantizes = is_only_image, .quantizes_user = m };
+                        .outputs = { m->y },
+                        .quantizes = is_only_image,
+                        .quantizes_user = m };
     CHECK(samba_compile(m->s, &p));
     return -image_score(m->s, m);
 }
@@ -192,13 +206,16 @@ static void check_ablation(samba_tensor *(*trace)(samba_tensor *x), int n_layers
     m.s = samba_open(NULL);
     m.x = samba_input(m.s, "x", SAMBA_F32, SAMBA_SHAPE(PICTURES, 1, SIDE, SIDE));
     m.y = trace(m.x);
-    CHECK(samba_compile(m.s, &(samba_program){ .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { m.y } }));
+    CHECK(samba_compile(
+        m.s,
+        &(samba_program){ .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { m.y } }));
     image_score(m.s, &m);
     CHECK(samba_copy_out(m.y, m.want, sizeof m.want));
     for (int int4 = 0; int4 < 2; int4++) {
         int possible = 0;
-        ledger = (samba_ledger){ .program = { .outputs = { m.y } }, .score = image_score, .user = &m,
-                                 .keep_int4 = int4 };
+        ledger = (samba_ledger){
+            .program = { .outputs = { m.y } }, .score = image_score, .user = &m, .keep_int4 = int4
+        };
         CHECK(samba_ledger_run(m.s, &ledger) && ledger.n_rows >= n_int4);
         samba_ledger_print(&ledger, stdout);
         for (int i = 0; i < ledger.n_rows; i++) {
@@ -213,18 +230,27 @@ static void check_ablation(samba_tensor *(*trace)(samba_tensor *x), int n_layers
         CHECK(possible == (int4 ? n_int4 : n_layers));
         double all = -ledger.score_kept;
         ledger.max_loss = all / 2;
-        CHECK(samba_ledger_run(m.s, &ledger) && -ledger.score_kept <= all / 2 && !ledger.rows[0].kept);
+        CHECK(samba_ledger_run(m.s, &ledger) && -ledger.score_kept <= all / 2
+              && !ledger.rows[0].kept);
         CHECK(-image_score(m.s, &m) == -ledger.score_kept && ledger.bytes_kept <= ledger.f32_bytes);
     }
     CHECK(samba_close(m.s) == 0);
 }
 
-static void test_lenet(void) { check_ablation(lenet, 5, 2); }
-static void test_resnet(void) { check_ablation(resnet, 7, 0); }
+static void test_lenet(void)
+{
+    check_ablation(lenet, 5, 2);
+}
+
+static void test_resnet(void)
+{
+    check_ablation(resnet, 7, 0);
+}
 
 static double always_one(samba_session *s, void *user)
 {
-    (void)s, (void)user;
+    (void)s;
+    (void)user;
     return 1;
 }
 
@@ -232,6 +258,7 @@ static double always_one(samba_session *s, void *user)
 static void test_more_layers_than_rows(void)
 {
     enum { MORE = SAMBA_LEDGER_LAYERS + 2, SMALL = 4 };
+
     static samba_ledger ledger;
     net m = { .s = samba_open(&(samba_desc){ .threads = 1 }) };
     m.x = samba_input(m.s, "x", SAMBA_F32, SAMBA_SHAPE(1, SMALL));
@@ -246,14 +273,16 @@ static void test_more_layers_than_rows(void)
     ledger = (samba_ledger){ .program = { .outputs = { m.y } }, .score = always_one };
     CHECK(samba_ledger_run(m.s, &ledger) && ledger.n_rows == SAMBA_LEDGER_LAYERS);
     int64_t saved = 0;
-    for (int i = 0; i < ledger.n_rows; i++) saved += ledger.rows[i].int8.bytes_saved;
+    for (int i = 0; i < ledger.n_rows; i++)
+        saved += ledger.rows[i].int8.bytes_saved;
     CHECK(saved != 0 && ledger.bytes_kept == ledger.f32_bytes - saved);
     CHECK(samba_close(m.s) == 0);
 }
 
 static double no_number(samba_session *s, void *user)
 {
-    (void)s, (void)user;
+    (void)s;
+    (void)user;
     return NAN;
 }
 
@@ -263,7 +292,8 @@ static void test_refusals(void)
     static samba_ledger ledger;
     trace(&m);
     samba_set_quiet(m.s, true);
-    CHECK(!samba_ledger_run(NULL, NULL) && !samba_ledger_run(m.s, NULL) && said(m.s, "a score is needed"));
+    CHECK(!samba_ledger_run(NULL, NULL) && !samba_ledger_run(m.s, NULL)
+          && said(m.s, "a score is needed"));
     ledger = (samba_ledger){ .program = { .outputs = { m.y } }, .score = no_number };
     CHECK(!samba_ledger_run(m.s, &ledger) && said(m.s, "the score is NaN"));
     samba_ledger_print(NULL, stdout);

@@ -10,32 +10,24 @@
 #include "tools/include/samba/onnx_import.h"
 #define SAMBA_ONNX_EXPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_export.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include <dirent.h>
 #include <sys/stat.h>
 
 enum { MAX_FILES = 64, MAX_ITEMS = 64, MAX_CASES = 2000 };
-static const char *const suites[] = { "node", "simple", "pytorch-operator", "pytorch-converted",
-                                      "real" };
+
+static const char *const suites[]
+    = { "node", "simple", "pytorch-operator", "pytorch-converted", "real" };
 
 // ---- Files --------------------------------------------------------------------------------------
 
-static void *read_file(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    long n = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    char *bytes = n >= 0 ? malloc((size_t)n + 1) : NULL;
-    bool fine = bytes && fseek(f, 0, SEEK_SET) == 0 && fread(bytes, 1, (size_t)n, f) == (size_t)n;
-    if (f) fclose(f);
-    if (!fine) free(bytes);
-    *size = fine ? (size_t)n : 0;
-    if (fine) bytes[n] = 0;
-    return fine ? bytes : NULL;
-}
-
 // One input_N.pb or output_N.pb: a tensor, or what is in a sequence or optional.
-typedef struct values { onnx_array *item[MAX_ITEMS]; int32_t n, kind; } values;
+typedef struct values {
+    onnx_array *item[MAX_ITEMS];
+    int32_t n, kind;
+} values;
 
 static int32_t kind_of(const Onnx__TypeProto *type)
 {
@@ -43,7 +35,8 @@ static int32_t kind_of(const Onnx__TypeProto *type)
     if (optional) type = type->optional_type->elem_type;
     bool sequence = type && type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE;
     return optional ? (sequence ? ONNX_KIND_OPTIONAL_SEQUENCE : ONNX_KIND_OPTIONAL)
-        : sequence ? ONNX_KIND_SEQUENCE : ONNX_KIND_TENSOR;
+        : sequence  ? ONNX_KIND_SEQUENCE
+                    : ONNX_KIND_TENSOR;
 }
 
 // NumPy has no bfloat16: the test set writes its bits as uint16.
@@ -61,8 +54,8 @@ static void fix_bfloat16(values *v, const Onnx__TypeProto *type)
     }
 }
 
-// The `like` of CastLike, of which only the type matters, has another shape in the files than in the
-// model: it gets the model's.
+// The `like` of CastLike, of which only the type matters, has another shape in the files than in
+// the model: it gets the model's.
 static void fix_shape(values *v, const Onnx__TypeProto *type)
 {
     int64_t dim[SAMBA_MAX_DIMS];
@@ -70,7 +63,8 @@ static void fix_shape(values *v, const Onnx__TypeProto *type)
     bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && v->n == 1;
     if (!tensor || !ox_declared_shape(type->tensor_type->shape, &ndim, dim)) return;
     bool fits = v->item[0]->ndim == ndim;
-    for (int d = 0; fits && d < ndim; d++) fits = v->item[0]->dim[d] == dim[d];
+    for (int d = 0; fits && d < ndim; d++)
+        fits = v->item[0]->dim[d] == dim[d];
     if (fits) return;
     onnx_array *zeros = ox_new_array(v->item[0]->type, ndim, dim);
     onnx_array_free(v->item[0]);
@@ -80,7 +74,7 @@ static void fix_shape(values *v, const Onnx__TypeProto *type)
 static bool read_values(const char *path, const Onnx__TypeProto *type, values *v, char *why)
 {
     size_t size;
-    char *bytes = read_file(path, &size);
+    char *bytes = read_whole(path, &size);
     v->kind = kind_of(type);
     v->n = 0;
     if (!bytes) return false;
@@ -95,30 +89,35 @@ static bool read_values(const char *path, const Onnx__TypeProto *type, values *v
 static void free_values(values *v, int n)
 {
     for (int k = 0; k < n; k++)
-        for (int i = 0; i < v[k].n; i++) onnx_array_free(v[k].item[i]);
+        for (int i = 0; i < v[k].n; i++)
+            onnx_array_free(v[k].item[i]);
 }
 
 // ---- One data set of one case -------------------------------------------------------------------
 
 typedef struct run {
-    char why[900];                  // why it was refused, or is wrong
-    char fixed[400];                // " name name": inputs that had to be constants
+    char why[900];   // why it was refused, or is wrong
+    char fixed[400]; // " name name": inputs that had to be constants
     bool wrong;
 } run;
 
-// The attention of bfloat16 is computed with floats, and only its result rounded: its cases round in
-// between, and may be two steps of 8 bits away.
+// The attention of bfloat16 is computed with floats, and only its result rounded: its cases round
+// in between, and may be two steps of 8 bits away.
 static bool halves_are_loose;
 
 static bool same_array(const onnx_array *got, const onnx_array *want, char *why)
 {
     bool same = got && got->type == want->type && got->ndim == want->ndim;
-    for (int d = 0; same && d < got->ndim; d++) same = got->dim[d] == want->dim[d];
+    for (int d = 0; same && d < got->ndim; d++)
+        same = got->dim[d] == want->dim[d];
     if (!same) {
         snprintf(why, 200, "an output has another type or shape");
-        if (got) snprintf(why, 200, "an output has type %d, %d dimensions, %ld elements, not %d, "
-                          "%d, %ld", got->type, got->ndim, (long)got->count, want->type,
-                          want->ndim, (long)want->count);
+        if (got)
+            snprintf(why, 200,
+                     "an output has type %d, %d dimensions, %ld elements, not %d, "
+                     "%d, %ld",
+                     got->type, got->ndim, (long)got->count, want->type, want->ndim,
+                     (long)want->count);
         return false;
     }
     for (int64_t i = 0; i < got->count; i++) {
@@ -145,7 +144,7 @@ static bool same_outputs(const onnx_graph *g, const values *want, int n, run *r)
             if (!same) return false;
         }
         bool none = want[o].n == 0 && want[o].kind != ONNX_KIND_SEQUENCE;
-        if (none && port < g->n_out && !g->out[port].tensor) port++;    // an optional without value
+        if (none && port < g->n_out && !g->out[port].tensor) port++; // an optional without value
     }
     if (port == g->n_out) return true;
     snprintf(r->why, sizeof r->why, "there are %d outputs, not %d", g->n_out, port);
@@ -210,8 +209,8 @@ static bool run_data_set(const char *folder, const char *model, const Onnx__Grap
         if (strstr(folder, "test_castlike_")) fix_shape(&in[n_in], g->input[i]->type);
         known[n_in].name = g->input[i]->name;
         known[n_in].none = in[n_in].kind >= ONNX_KIND_OPTIONAL && in[n_in].n == 0;
-        bool list = in[n_in].kind == ONNX_KIND_SEQUENCE
-            || in[n_in].kind == ONNX_KIND_OPTIONAL_SEQUENCE;
+        bool list
+            = in[n_in].kind == ONNX_KIND_SEQUENCE || in[n_in].kind == ONNX_KIND_OPTIONAL_SEQUENCE;
         known[n_in].array = !list && in[n_in].n ? in[n_in].item[0] : NULL;
         known[n_in].items = (const onnx_array *const *)in[n_in].item;
         known[n_in].n_items = in[n_in].n;
@@ -224,7 +223,10 @@ static bool run_data_set(const char *folder, const char *model, const Onnx__Grap
     for (int turn = 0; fine && again < 0 && turn <= n_in; turn++)
         again = run_once(model, in, known, n_in, want, n_out, r);
     if (!readable && again == 1) snprintf(r->why, sizeof r->why, "the test's data has %s", why);
-    if (!readable && again == 1) r->wrong = true, again = 0;
+    if (!readable && again == 1) {
+        r->wrong = true;
+        again = 0;
+    }
     free_values(in, n_in);
     free_values(want, n_out);
     free(in);
@@ -241,7 +243,7 @@ static bool run_case(const char *folder, run *r)
     memset(r, 0, sizeof *r);
     halves_are_loose = strstr(folder, "test_attention_") != NULL;
     snprintf(file, sizeof file, "%s/model.onnx", folder);
-    void *bytes = read_file(file, &size);
+    void *bytes = read_whole(file, &size);
     ProtobufCMessage *m = bytes ? ox_unpack(&onnx__model_proto__descriptor, bytes, size) : NULL;
     const Onnx__ModelProto *model = (const Onnx__ModelProto *)(const void *)m;
     bool fine = model && model->graph;
@@ -259,12 +261,18 @@ static bool run_case(const char *folder, run *r)
 
 // Cases whose files are wrong, and what is wrong.
 static const char *const faulty[] = {
-    "node/test_adam_multiple", "ONNX Adam: computed with an epsilon that the model does not have",
-    "node/test_cast_FLOAT_to_BFLOAT16", "ONNX Cast: bits are cut off instead of rounded",
-    "node/test_castlike_FLOAT_to_BFLOAT16", "ONNX CastLike: bits are cut off instead of rounded",
-    "node/test_castlike_FLOAT_to_BFLOAT16_expanded", "ONNX Cast: bits are cut off",
-    "node/test_dft_inverse", "ONNX DFT: a zero is 2e-7, as NumPy computed it with floats",
-    "node/test_dft_inverse_opset19", "ONNX DFT: a zero is 2e-7, as NumPy computed it with floats",
+    "node/test_adam_multiple",
+    "ONNX Adam: computed with an epsilon that the model does not have",
+    "node/test_cast_FLOAT_to_BFLOAT16",
+    "ONNX Cast: bits are cut off instead of rounded",
+    "node/test_castlike_FLOAT_to_BFLOAT16",
+    "ONNX CastLike: bits are cut off instead of rounded",
+    "node/test_castlike_FLOAT_to_BFLOAT16_expanded",
+    "ONNX Cast: bits are cut off",
+    "node/test_dft_inverse",
+    "ONNX DFT: a zero is 2e-7, as NumPy computed it with floats",
+    "node/test_dft_inverse_opset19",
+    "ONNX DFT: a zero is 2e-7, as NumPy computed it with floats",
 };
 
 // ---- All of them --------------------------------------------------------------------------------
@@ -313,7 +321,8 @@ static bool is_listed(const char *list, const char *name)
 static int count_lines(const char *list)
 {
     int n = 0;
-    for (; list && *list; list++) n += *list == '\n';
+    for (; list && *list; list++)
+        n += *list == '\n';
     return n;
 }
 
@@ -322,7 +331,7 @@ static void run_all(bool say_refused, bool print_cases)
     char **names = calloc(MAX_CASES, sizeof *names), path[600];
     size_t size;
     const char *list_file = getenv("ONNX_LIST");
-    char *list = read_file(list_file ? list_file : "tests/golden/onnx_cases.txt", &size);
+    char *list = read_whole(list_file ? list_file : "tests/golden/onnx_cases.txt", &size);
     int n = list_cases(names), refused = 0, added = 0, passed = 0;
     for (int i = 0; i < n; i++) {
         run r;
@@ -334,8 +343,7 @@ static void run_all(bool say_refused, bool print_cases)
             r.wrong = false;
         }
         passed += fine;
-        if (print_cases && fine)
-            printf("%s%s%s\n", names[i], *r.fixed ? " fixed:" : "", r.fixed);
+        if (print_cases && fine) printf("%s%s%s\n", names[i], *r.fixed ? " fixed:" : "", r.fixed);
         if (say_refused && !fine)
             printf("%s %s: %s\n", r.wrong ? "WRONG" : "refused", names[i], r.why);
         if (!print_cases) {
@@ -344,9 +352,12 @@ static void run_all(bool say_refused, bool print_cases)
             if (fine && !listed)
                 printf("new: %s%s%s\n", names[i], *r.fixed ? " fixed:" : "", r.fixed);
             test_bad = 0;
-            if (listed && !fine) test_fail(r.why, names[i], 0);
-            else if (r.wrong) test_fail(r.why, names[i], 0);
-            else if (!fine && !strstr(r.why, "ONNX ")) test_fail(r.why, names[i], 0);
+            if (listed && !fine)
+                test_fail(r.why, names[i], 0);
+            else if (r.wrong)
+                test_fail(r.why, names[i], 0);
+            else if (!fine && !strstr(r.why, "ONNX "))
+                test_fail(r.why, names[i], 0);
             if (fine || test_bad) test_end(names[i]);
         }
         free(names[i]);
@@ -364,6 +375,7 @@ static void run_all(bool say_refused, bool print_cases)
 // ---- Damaged models: refused, whatever is in them -----------------------------------------------
 
 static size_t fuzz_held;
+
 static void *fuzz_alloc(size_t size, void *user)
 {
     (void)user;
@@ -372,6 +384,7 @@ static void *fuzz_alloc(size_t size, void *user)
     if (p) fuzz_held += size;
     return p;
 }
+
 static void fuzz_release(void *p, size_t size, void *user)
 {
     (void)user;
@@ -380,6 +393,7 @@ static void fuzz_release(void *p, size_t size, void *user)
 }
 
 static uint64_t fuzz_state;
+
 static uint32_t fuzz_next(uint32_t n)
 {
     fuzz_state = fuzz_state * 6364136223846793005u + 1442695040888963407u;
@@ -388,8 +402,8 @@ static uint32_t fuzz_next(uint32_t n)
 
 static void import_damaged(const uint8_t *bytes, size_t n)
 {
-    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true, .alloc = fuzz_alloc,
-                                                 .release = fuzz_release });
+    samba_session *s = samba_open(
+        &(samba_desc){ .threads = 1, .quiet = true, .alloc = fuzz_alloc, .release = fuzz_release });
     onnx_graph g;
     if (s && onnx_register_ops(s)) {
         bool fine = onnx_trace_bytes(s, bytes, n, NULL, &g);
@@ -410,8 +424,8 @@ static void fuzz_model(const uint8_t *model, size_t size)
     memcpy(bytes, model, size);
     size_t n = fuzz_next(8) == 0 ? fuzz_next((uint32_t)size) : size;
     for (uint32_t k = fuzz_next(6); k > 0; k--)
-        bytes[fuzz_next((uint32_t)size)] = fuzz_next(2) ? (uint8_t)fuzz_next(256)
-            : bytes[fuzz_next((uint32_t)size)];
+        bytes[fuzz_next((uint32_t)size)]
+            = fuzz_next(2) ? (uint8_t)fuzz_next(256) : bytes[fuzz_next((uint32_t)size)];
     import_damaged(bytes, n);
     free(bytes);
 }
@@ -420,35 +434,62 @@ static void fuzz_model(const uint8_t *model, size_t size)
 
 static int64_t odd_number(void)
 {
-    static const int64_t odd[] = { 0, 1, -1, 2, 3, -2, 7, 8, 9, 100, 4097, 65536, INT32_MAX,
-        INT32_MIN, (int64_t)1 << 31, (int64_t)1 << 32, (int64_t)1 << 40, INT64_MAX, INT64_MIN,
-        INT64_MAX - 1, INT64_MIN + 1 };
+    static const int64_t odd[] = { 0,
+                                   1,
+                                   -1,
+                                   2,
+                                   3,
+                                   -2,
+                                   7,
+                                   8,
+                                   9,
+                                   100,
+                                   4097,
+                                   65536,
+                                   INT32_MAX,
+                                   INT32_MIN,
+                                   (int64_t)1 << 31,
+                                   (int64_t)1 << 32,
+                                   (int64_t)1 << 40,
+                                   INT64_MAX,
+                                   INT64_MIN,
+                                   INT64_MAX - 1,
+                                   INT64_MIN + 1 };
     return odd[fuzz_next(sizeof odd / sizeof *odd)];
 }
 
 static void swap_texts(char **a, char **b)
 {
     char *kept = *a;
-    *a = *b, *b = kept;
+    *a = *b;
+    *b = kept;
 }
 
 static void change_tensor(Onnx__TensorProto *p)
 {
-    if (p->n_dims && fuzz_next(2)) p->dims[fuzz_next((uint32_t)p->n_dims)] = odd_number();
-    else if (p->n_int64_data) p->int64_data[fuzz_next((uint32_t)p->n_int64_data)] = odd_number();
+    if (p->n_dims && fuzz_next(2))
+        p->dims[fuzz_next((uint32_t)p->n_dims)] = odd_number();
+    else if (p->n_int64_data)
+        p->int64_data[fuzz_next((uint32_t)p->n_int64_data)] = odd_number();
     else if (p->data_type == OX_INT64 && p->raw_data.len >= 8) {
         int64_t value = odd_number();
         memcpy(p->raw_data.data + 8 * fuzz_next((uint32_t)p->raw_data.len / 8), &value, 8);
-    } else p->data_type = (int32_t)fuzz_next(20);
+    } else
+        p->data_type = (int32_t)fuzz_next(20);
 }
 
 static void change_attribute(Onnx__AttributeProto *a)
 {
-    if (a->n_ints) a->ints[fuzz_next((uint32_t)a->n_ints)] = odd_number();
-    else if (a->t) change_tensor(a->t);
-    else if (a->has_f) a->f = fuzz_next(2) ? (float)odd_number() : (float)NAN;
-    else if (a->has_i) a->i = odd_number();
-    else if (a->has_s && a->s.len) a->s.data[fuzz_next((uint32_t)a->s.len)] ^= 1;
+    if (a->n_ints)
+        a->ints[fuzz_next((uint32_t)a->n_ints)] = odd_number();
+    else if (a->t)
+        change_tensor(a->t);
+    else if (a->has_f)
+        a->f = fuzz_next(2) ? (float)odd_number() : (float)NAN;
+    else if (a->has_i)
+        a->i = odd_number();
+    else if (a->has_s && a->s.len)
+        a->s.data[fuzz_next((uint32_t)a->s.len)] ^= 1;
 }
 
 // Another op, an attribute, a name, an output of it that is an input of an earlier one.
@@ -472,18 +513,22 @@ static void change_node(Onnx__GraphProto *g, Onnx__NodeProto *p)
         Onnx__AttributeProto *a = p->attribute[fuzz_next((uint32_t)p->n_attribute)];
         if (a->g && a->g->n_node && fuzz_next(4))
             change_node(a->g, a->g->node[fuzz_next((uint32_t)a->g->n_node)]);
-        else change_attribute(a);
+        else
+            change_attribute(a);
     }
 }
 
 static void change_input(Onnx__ValueInfoProto *v)
 {
-    Onnx__TypeProto__Tensor *type = v->type
-        && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? v->type->tensor_type : NULL;
+    Onnx__TypeProto__Tensor *type
+        = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+        ? v->type->tensor_type
+        : NULL;
     if (!type || !type->shape || !type->shape->n_dim) return;
-    Onnx__TensorShapeProto__Dimension *d =
-        type->shape->dim[fuzz_next((uint32_t)type->shape->n_dim)];
-    if (fuzz_next(4) == 0) type->elem_type = (int32_t)fuzz_next(20);
+    Onnx__TensorShapeProto__Dimension *d
+        = type->shape->dim[fuzz_next((uint32_t)type->shape->n_dim)];
+    if (fuzz_next(4) == 0)
+        type->elem_type = (int32_t)fuzz_next(20);
     else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
         d->dim_value = odd_number();
 }
@@ -496,8 +541,10 @@ static void fuzz_meaning(const uint8_t *bytes, size_t size)
         uint32_t what = fuzz_next(8);
         if (what == 0 && g->n_initializer)
             change_tensor(g->initializer[fuzz_next((uint32_t)g->n_initializer)]);
-        else if (what < 3 && g->n_input) change_input(g->input[fuzz_next((uint32_t)g->n_input)]);
-        else change_node(g, g->node[fuzz_next((uint32_t)g->n_node)]);
+        else if (what < 3 && g->n_input)
+            change_input(g->input[fuzz_next((uint32_t)g->n_input)]);
+        else
+            change_node(g, g->node[fuzz_next((uint32_t)g->n_node)]);
     }
     size_t packed = m ? protobuf_c_message_get_packed_size(m) : 0;
     uint8_t *changed = malloc(packed + 1);
@@ -517,7 +564,8 @@ static void fuzz_values(uint8_t *bytes, size_t size)
     for (int32_t kind = ONNX_KIND_TENSOR; kind <= ONNX_KIND_OPTIONAL_SEQUENCE; kind++) {
         int32_t n = onnx_read_arrays(bytes, size, kind, a, 4, why, sizeof why);
         CHECK(n >= 0 || *why);
-        for (int32_t i = 0; i < n; i++) onnx_array_free(a[i]);
+        for (int32_t i = 0; i < n; i++)
+            onnx_array_free(a[i]);
     }
 }
 
@@ -530,33 +578,44 @@ static void fuzz(int turns, uint64_t seed)
     for (int t = 0; t < turns && n > 0; t++) {
         snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(),
                  names[fuzz_next((uint32_t)n)]);
-        uint8_t *bytes = read_file(path, &size);
-        if (bytes && size > 0 && size < 200000) fuzz_model(bytes, size), fuzz_meaning(bytes, size);
+        uint8_t *bytes = read_whole(path, &size);
+        if (bytes && size > 0 && size < 200000) {
+            fuzz_model(bytes, size);
+            fuzz_meaning(bytes, size);
+        }
         free(bytes);
         strcpy(strrchr(path, '/'), "/test_data_set_0/input_0.pb");
-        bytes = read_file(path, &size);
+        bytes = read_whole(path, &size);
         if (bytes && size > 0 && size < 200000) fuzz_values(bytes, size);
         free(bytes);
         CHECK(fuzz_held == 0);
     }
-    for (int i = 0; i < n; i++) free(names[i]);
+    for (int i = 0; i < n; i++)
+        free(names[i]);
     free(names);
 }
-static void test_damaged_models(void) { fuzz(3000, 1); }
+
+static void test_damaged_models(void)
+{
+    fuzz(3000, 1);
+}
 
 // Nested deeper than a stack holds; and not a protobuf at all.
 static void test_nested_models(void)
 {
     enum { DEEP = 20000 };
+
     uint8_t *bytes = malloc(16 * DEEP), *end = bytes + 16 * DEEP, *p = end;
-    for (int i = 0; i < DEEP; i++) {            // graph.node.attribute.g, from the inside out
+    for (int i = 0; i < DEEP; i++) { // graph.node.attribute.g, from the inside out
         static const uint8_t keys[3] = { 0x32, 0x2A, 0x0A };
         uint64_t size = (uint64_t)(end - p), digits[5];
         int n = 0;
-        for (; size >= 128; size >>= 7) digits[n++] = size & 127;
+        for (; size >= 128; size >>= 7)
+            digits[n++] = size & 127;
         digits[n++] = size;
         if (p - bytes < 8) break;
-        for (int d = n - 1; d >= 0; d--) *--p = (uint8_t)(digits[d] | (d < n - 1 ? 128u : 0u));
+        for (int d = n - 1; d >= 0; d--)
+            *--p = (uint8_t)(digits[d] | (d < n - 1 ? 128u : 0u));
         *--p = keys[i % 3];
     }
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
@@ -597,9 +656,12 @@ static void test_trains(void)
     }
     samba_tensor *y = g.out[0].tensor;
     samba_tensor *loss = samba_mse(y, samba_full(s, y->shape, 1.0f), SAMBA_REDUCE_MEAN);
-    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y },
-                                             .optim = { .kind = SAMBA_SGD, .lr = 0.5f } }));
-    for (int i = 0; i < 40; i++) x[i] = (float)(i % 7) / 3.0f - 1.0f;
+    CHECK(samba_compile(s,
+                        &(samba_program){ .loss = loss,
+                                          .outputs = { y },
+                                          .optim = { .kind = SAMBA_SGD, .lr = 0.5f } }));
+    for (int i = 0; i < 40; i++)
+        x[i] = (float)(i % 7) / 3.0f - 1.0f;
     samba_write(g.in[0].tensor, x);
     for (int step = 0; step < 200 && samba_ok(s); step++) {
         samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
@@ -617,13 +679,15 @@ static void test_pef_of_a_model(void)
     const char *pef = "build/onnx_test.pef", *model = "node/test_resize_downsample_scales_nearest";
     float x[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, y[2] = { 0, 0 }, z[2] = { 1, 1 };
     onnx_array *scales = ox_new_array(OX_FLOAT, 1, (int64_t[]){ 4 });
-    scales->f[0] = scales->f[1] = 1.0f, scales->f[2] = scales->f[3] = 0.6f;
+    scales->f[0] = scales->f[1] = 1.0f;
+    scales->f[2] = scales->f[3] = 0.6f;
     onnx_known known = { .name = "scales", .array = scales, .fixed = true };
     char path[600], in[80] = "", out[80] = "";
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     onnx_graph g = { .n_in = 0 };
     snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(), model);
-    CHECK(onnx_register_ops(s) && onnx_trace(s, path, &(onnx_options){ .known = &known, .n_known = 1 }, &g));
+    CHECK(onnx_register_ops(s)
+          && onnx_trace(s, path, &(onnx_options){ .known = &known, .n_known = 1 }, &g));
     samba_program p = { .pef = pef, .inference = true };
     CHECK(onnx_set_outputs(&g, &p) && samba_compile(s, &p));
     if (samba_ok(s)) {
@@ -635,7 +699,7 @@ static void test_pef_of_a_model(void)
     onnx_release(&g);
     samba_close(s);
     s = samba_open(&(samba_desc){ .quiet = true });
-    CHECK(!samba_load(s, pef, NULL));           // not without them
+    CHECK(!samba_load(s, pef, NULL)); // not without them
     samba_clear_error(s);
     CHECK(onnx_register_ops(s) && samba_load(s, pef, NULL));
     samba_tensor *there = samba_tensor_by_name(s, in);
@@ -664,7 +728,10 @@ static void test_comparison(void)
     CHECK(same_array(a, b, why));
     b->f[0] = (float)NAN;
     CHECK(!same_array(a, b, why) && !same_array(b, a, why));
-    onnx_array_free(a), onnx_array_free(b), onnx_array_free(c), onnx_array_free(d);
+    onnx_array_free(a);
+    onnx_array_free(b);
+    onnx_array_free(c);
+    onnx_array_free(d);
 }
 
 // ---- Out and back: a program as a model, the model as a program ---------------------------------
@@ -698,11 +765,14 @@ static onnx_array *counting(const onnx_port *port)
 {
     int64_t dim[SAMBA_MAX_DIMS];
     const samba_shape *shape = &port->tensor->shape;
-    for (int32_t d = 0; d < shape->ndim; d++) dim[d] = shape->dim[d];
+    for (int32_t d = 0; d < shape->ndim; d++)
+        dim[d] = shape->dim[d];
     onnx_array *a = ox_new_array(port->type, shape->ndim, dim);
     for (int64_t i = 0; a && i < a->count; i++) {
-        if (a->f) a->f[i] = (float)i / 4.0f;
-        else a->i[i] = i;
+        if (a->f)
+            a->f[i] = (float)i / 4.0f;
+        else
+            a->i[i] = i;
     }
     return a;
 }
@@ -728,7 +798,8 @@ static void check_model_of(samba_session *s, int32_t n_in, int32_t n_out)
         onnx_array *got = onnx_fetch(&g.out[o]), *want = own.tensor ? onnx_fetch(&own) : NULL;
         CHECK(got && want && got->count == want->count);
         CHECK(got && want && !memcmp(got->f, want->f, (size_t)got->count * sizeof *got->f));
-        onnx_array_free(got), onnx_array_free(want);
+        onnx_array_free(got);
+        onnx_array_free(want);
     }
     if (!samba_ok(again)) printf("%s\n", samba_error(again));
     onnx_release(&g);
@@ -763,7 +834,8 @@ static void test_caches_go_out_and_back(void)
 // More outputs than a program has: the limit is named.
 static void test_too_many_outputs(void)
 {
-    samba_session *s = caching_program(SAMBA_MAX_OUTPUTS), *again = samba_open(&(samba_desc){ .quiet = true });
+    samba_session *s = caching_program(SAMBA_MAX_OUTPUTS),
+                  *again = samba_open(&(samba_desc){ .quiet = true });
     samba_program p = { .inference = true };
     onnx_graph g;
     export_program(s);
@@ -786,7 +858,8 @@ static bool is_lean(const Onnx__GraphProto *g)
             for (size_t n = 0; n < g->node[k]->n_input; n++)
                 read += !strcmp(g->node[k]->input[n], name);
         }
-        for (size_t o = 0; o < g->n_output; o++) read += !strcmp(g->output[o]->name, name);
+        for (size_t o = 0; o < g->n_output; o++)
+            read += !strcmp(g->output[o]->name, name);
         if (made != 1 || read < 1) printf("%s is made %d times, read %d times\n", name, made, read);
         lean = lean && made == 1 && read > 0;
     }
@@ -806,7 +879,7 @@ static void test_simple_outputs(void)
                         .inference = true };
     CHECK(samba_compile(s, &p));
     export_program(s);
-    uint8_t *bytes = read_file(model_file, &size);
+    uint8_t *bytes = read_whole(model_file, &size);
     ProtobufCMessage *m = bytes ? ox_unpack(&onnx__model_proto__descriptor, bytes, size) : NULL;
     CHECK(m && is_lean(((const Onnx__ModelProto *)(const void *)m)->graph));
     if (m) protobuf_c_message_free_unpacked(m, NULL);
@@ -824,7 +897,8 @@ static void test_norms_without_weights(void)
     samba_tensor *bias = samba_param(s, "bias", SAMBA_SHAPE(8), normal);
     samba_tensor *h = samba_layer_normalize(samba_tanh(x), NULL, NULL, 1e-5f);
     samba_program p = { .outputs = { h, samba_layer_normalize(x, NULL, bias, 1e-5f) },
-                        .level = SAMBA_O0, .inference = true };
+                        .level = SAMBA_O0,
+                        .inference = true };
     CHECK(samba_compile(s, &p));
     export_program(s);
     check_model_of(s, 1, 2);
@@ -840,7 +914,8 @@ static void write_external(Onnx__ModelProto *m, const char *location, const char
     const char *value[3] = { location, "16", length };
     for (int i = 0; i < 3; i++) {
         onnx__string_string_entry_proto__init(&entry[i]);
-        entry[i].key = (char *)(uintptr_t)key[i], entry[i].value = (char *)(uintptr_t)value[i];
+        entry[i].key = (char *)(uintptr_t)key[i];
+        entry[i].value = (char *)(uintptr_t)value[i];
     }
     FILE *data = fopen("build/onnx_test.data", "wb");
     CHECK(data && fwrite("sixteen bytes...", 1, 16, data) == 16
@@ -849,13 +924,12 @@ static void write_external(Onnx__ModelProto *m, const char *location, const char
     t->has_raw_data = false;
     t->has_data_location = true;
     t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    t->n_external_data = 3, t->external_data = list;
+    t->n_external_data = 3;
+    t->external_data = list;
     size_t size = onnx__model_proto__get_packed_size(m);
     uint8_t *bytes = malloc(size);
-    FILE *f = fopen(model_file, "wb");
     onnx__model_proto__pack(m, bytes);
-    CHECK(f && fwrite(bytes, 1, size, f) == size);
-    if (f) fclose(f);
+    CHECK(write_whole(model_file, bytes, size));
     free(bytes);
     *t = kept;
 }
@@ -875,19 +949,20 @@ static void test_external_data(void)
 {
     size_t size;
     onnx_graph g;
-    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true }), *again = samba_open(&(samba_desc){ .quiet = true });
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true }),
+                  *again = samba_open(&(samba_desc){ .quiet = true });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8));
     samba_program p = { .outputs = { samba_linear(x, "fc", 3) }, .inference = true };
     CHECK(samba_compile(s, &p));
     export_program(s);
-    uint8_t *bytes = read_file(model_file, &size);
+    uint8_t *bytes = read_whole(model_file, &size);
     Onnx__ModelProto *m = bytes ? onnx__model_proto__unpack(NULL, size, bytes) : NULL;
     CHECK(m && m->graph->n_initializer > 0);
     if (m && m->graph->n_initializer) {
         write_external(m, "onnx_test.data", "96");
         check_model_of(s, 1, 1);
         free(bytes);
-        bytes = read_file(model_file, &size);
+        bytes = read_whole(model_file, &size);
         CHECK(onnx_register_ops(again) && !onnx_trace_bytes(again, bytes, size, NULL, &g));
         CHECK(said(again, "the model itself must be a file"));
         refuse_external(m, "../build/onnx_test.data", "96", "in the model's folder or below");
@@ -929,8 +1004,11 @@ int main(int argc, char **argv)
             char path[600];
             snprintf(path, sizeof path, "%s/%s", data_folder(), argv[i]);
             bool fine = run_case(path, &r);
-            printf("%s %s%s %s\n", fine ? "pass" : r.wrong ? "WRONG" : "refused", argv[i], r.fixed,
-                   fine ? "" : r.why);
+            printf("%s %s%s %s\n",
+                   fine          ? "pass"
+                       : r.wrong ? "WRONG"
+                                 : "refused",
+                   argv[i], r.fixed, fine ? "" : r.why);
         }
         return 0;
     }

@@ -6,6 +6,7 @@
 #include "tools/cli/onnx.c"
 #undef main
 #include "tools/cli/util/text.c"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/tools/onnx/wire.h"
 #include <sys/resource.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static char said[20000];                // what the last command printed, to both streams
+static char said[20000]; // what the last command printed, to both streams
 
 // Runs a command in a process of its own; returns its status, or -1.
 static int command(const char *a, const char *b, const char *c, const char *d, const char *e)
@@ -22,7 +23,8 @@ static int command(const char *a, const char *b, const char *c, const char *d, c
     int ends[2], n = 1, status = -1;
     size_t used = 0;
     ssize_t more;
-    while (words[n]) n++;
+    while (words[n])
+        n++;
     fflush(NULL);
     CHECK(!pipe(ends));
     pid_t child = fork();
@@ -36,7 +38,8 @@ static int command(const char *a, const char *b, const char *c, const char *d, c
         _exit(code);
     }
     close(ends[1]);
-    while ((more = read(ends[0], said + used, sizeof said - 1 - used)) > 0) used += (size_t)more;
+    while ((more = read(ends[0], said + used, sizeof said - 1 - used)) > 0)
+        used += (size_t)more;
     close(ends[0]);
     said[used] = 0;
     waitpid(child, &status, 0);
@@ -50,18 +53,12 @@ static bool says(const char *part)
     return found;
 }
 
-static void write_bytes(const char *path, const void *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(bytes, 1, n, f) == n);
-    if (f) fclose(f);
-}
-
 static const char *const model = "build/onnx_cli.onnx", *const pef = "build/onnx_cli.pef";
+
 static void write_graph(wire graph)
 {
     wire m = model_of(graph, 17);
-    write_bytes(model, m.at, m.n);
+    CHECK(write_whole(model, m.at, m.n));
     free(m.at);
 }
 
@@ -94,7 +91,8 @@ static void test_not_finite(void)
     write_graph(g);
     CHECK(command("import-onnx", model, pef, NULL, NULL) == 0);
     CHECK(says("onnx_cli.pef.ckpt: the same with the weights"));
-    CHECK(command("export-onnx", "build/onnx_cli.pef.ckpt", "build/onnx_cli_2.onnx", NULL, NULL) == 0);
+    CHECK(command("export-onnx", "build/onnx_cli.pef.ckpt", "build/onnx_cli_2.onnx", NULL, NULL)
+          == 0);
     CHECK(command("import-onnx", "build/onnx_cli_2.onnx", pef, NULL, NULL) == 0);
 }
 
@@ -136,7 +134,8 @@ static void test_no_elements(void)
 static bool is_plain(const char *text)
 {
     for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\n') || (unsigned char)*text >= 127) return false;
+        if (((unsigned char)*text < ' ' && *text != '\n') || (unsigned char)*text >= 127)
+            return false;
     return true;
 }
 
@@ -162,7 +161,7 @@ static void test_any_bytes(void)
         CHECK(is_plain(said));
         if (!refused) CHECK(says("input a\\x1B[2J\\x0Ab\\xE0: float (2), "));
     }
-    char shape[] = "\x1b=x";            // the command cuts it at the =
+    char shape[] = "\x1b=x"; // the command cuts it at the =
     CHECK(command("import-onnx", model, "--shape", shape, NULL) == 2 && is_plain(said));
     CHECK(command("import-onnx", "--", "-\x1bx.onnx", pef, NULL) == 1 && is_plain(said));
     CHECK(command("export-onnx", "nowhere\x1b.ckpt", "build/x.onnx", NULL, NULL) == 1);
@@ -172,12 +171,10 @@ static void test_any_bytes(void)
 // An old file stays if a new one cannot be written, and a folder is none.
 static void test_export_to_what_is_there(void)
 {
-    write_bytes("build/onnx_cli_old.onnx", "old", 3);
+    CHECK(write_whole("build/onnx_cli_old.onnx", "old", 3));
     CHECK(command("export-onnx", model, "build/onnx_cli_old.onnx", NULL, NULL) == 1);
-    FILE *f = fopen("build/onnx_cli_old.onnx", "rb");
     char text[8] = "";
-    CHECK(f && fread(text, 1, 7, f) == 3 && !strcmp(text, "old"));
-    if (f) fclose(f);
+    CHECK(read_into("build/onnx_cli_old.onnx", text, 7) == 3 && !strcmp(text, "old"));
     CHECK(command("export-onnx", "build/onnx_cli.pef.ckpt", "build", NULL, NULL) == 1);
     CHECK(says("this is a folder"));
 }
@@ -204,7 +201,8 @@ static void write_chain(int n, bool backward)
         nodes[i] = node("Neg", in, out);
         put_text(&nodes[i], 3, "the same name");
     }
-    for (int i = 0; i < n; i++) put_message(&g, 1, nodes[backward ? n - 1 - i : i]);
+    for (int i = 0; i < n; i++)
+        put_message(&g, 1, nodes[backward ? n - 1 - i : i]);
     put_message(&g, 12, value_info(out, OX_FLOAT, NULL));
     free(nodes);
     write_graph(g);
@@ -215,7 +213,8 @@ static double time_of_chain(int n, bool backward)
     write_chain(n, backward);
     double begin = seconds();
     CHECK(command("import-onnx", model, pef, NULL, NULL) == 0);
-    CHECK(command("export-onnx", "build/onnx_cli.pef.ckpt", "build/onnx_cli_2.onnx", NULL, NULL) == 0);
+    CHECK(command("export-onnx", "build/onnx_cli.pef.ckpt", "build/onnx_cli_2.onnx", NULL, NULL)
+          == 0);
     return seconds() - begin;
 }
 
@@ -224,20 +223,21 @@ static void test_time(void)
 {
     for (int backward = 0; backward < 2; backward++) {
         double few = time_of_chain(5000, backward), many = time_of_chain(20000, backward);
-        if (many > 9 * few + 0.05)
-            printf("5,000 nodes %.2f s, 20,000 nodes %.2f s\n", few, many);
+        if (many > 9 * few + 0.05) printf("5,000 nodes %.2f s, 20,000 nodes %.2f s\n", few, many);
         CHECK(many <= 9 * few + 0.05);
     }
 }
 
 // 8 matrices of 8 MiB, in raw_data or in float_data, and perhaps an op that is not offered.
 enum { SIDE = 1448, N_LARGE = 8 };
+
 static void write_large(bool raw, bool offered)
 {
     static float w[SIDE * SIDE];
     wire g = { 0 };
     char in[40] = "x", out[40] = "";
-    for (int i = 0; i < SIDE * SIDE; i++) w[i] = (float)(i % 1000) / 1000.0f;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        w[i] = (float)(i % 1000) / 1000.0f;
     put_message(&g, 11, value_info("x", OX_FLOAT, "1 1448"));
     for (int i = 0; i < N_LARGE; i++) {
         wire t = { 0 };
@@ -266,7 +266,7 @@ static double share_of_import(int expected)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        pid_t inner = fork();           // whose peak alone is counted
+        pid_t inner = fork(); // whose peak alone is counted
         if (inner == 0) {
             freopen("/dev/null", "w", stdout);
             freopen("/dev/null", "w", stderr);

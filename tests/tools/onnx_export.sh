@@ -10,13 +10,14 @@ mkdir -p $out
 . tests/lib/test.sh
 CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
 
-have protoc-c || skip_all 'export to ONNX' 'protoc-c: tools/dev/install.sh onnx'
-for header in protobuf-c/protobuf-c.h cjson/cJSON.h utf8proc.h zlib.h; do
+lacking=$(lacks onnx)
+[ -z "$lacking" ] || skip_all 'export to ONNX' "$lacking: tools/dev/install.sh onnx"
+for header in cjson/cJSON.h utf8proc.h zlib.h; do
     echo "#include <$header>" | $CC -E -x c - >/dev/null 2>&1 ||
         skip_all 'export to ONNX' "<$header>: tools/dev/install.sh test"
 done
-make -s build/onnx/onnx.pb-c.c >$log 2>&1 || \
-    skip_all 'export to ONNX' 'onnx.proto: tools/dev/install.sh onnx'
+check 'the code for onnx.proto is made' make -s build/onnx/onnx.pb-c.c
+[ $failed = 0 ] || finish
 
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/onnx
 judge=$judges/bin/python

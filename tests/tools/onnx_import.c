@@ -4,6 +4,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/tools/onnx/counted_import.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include "tests/tools/onnx/wire.h"
@@ -22,9 +23,11 @@ typedef struct traced {
 
 static char said_on_log[1200];
 static int n_on_log;
+
 static void keep_log(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)user;
+    (void)level;
+    (void)user;
     snprintf(said_on_log, sizeof said_on_log, "%s", text);
     n_on_log++;
 }
@@ -253,7 +256,8 @@ static void test_shapes_are_checked(void)
     onnx_array *a = ox_new_array(OX_FLOAT, 4, (int64_t[]){ 2, 3, 4, 5 });
     onnx_array *b = ox_new_array(OX_FLOAT, 4, (int64_t[]){ 2, 1, 4, 5 });
     onnx_array *c = ox_new_array(OX_FLOAT, 3, (int64_t[]){ 2, 3, 4 });
-    onnx_known known[3] = { { .name = "image", .array = a }, { .name = "mask", .array = b },
+    onnx_known known[3] = { { .name = "image", .array = a },
+                            { .name = "mask", .array = b },
                             { .name = "msak", .array = b } };
     traced *t = trace_with(model_of_images(), &(onnx_options){ known, 2, 0 });
     CHECK(t->fine && t->g.in[0].tensor->shape.dim[3] == 5);
@@ -263,7 +267,8 @@ static void test_shapes_are_checked(void)
     done(t);
     known[0].array = b;
     t = trace_with(model_of_images(), &(onnx_options){ known, 2, 0 });
-    CHECK(!t->fine && says(t->s, "image is (batch,3,height,?) in the model, and cannot be (2,1,4,5)"));
+    CHECK(!t->fine
+          && says(t->s, "image is (batch,3,height,?) in the model, and cannot be (2,1,4,5)"));
     done(t);
     known[0].array = c;
     t = trace_with(model_of_images(), &(onnx_options){ known, 2, 0 });
@@ -274,13 +279,16 @@ static void test_shapes_are_checked(void)
     t = trace_with(model_of_images(), &(onnx_options){ known, 3, 0 });
     CHECK(!t->fine && says(t->s, "bias is (3,1,1) in the model"));
     done(t);
-    onnx_array_free(a), onnx_array_free(b), onnx_array_free(c);
+    onnx_array_free(a);
+    onnx_array_free(b);
+    onnx_array_free(c);
 }
 
 // An input of strings, which nothing reads, is there, and is sent nothing.
 static void test_unread_strings(void)
 {
     enum { STRINGS = 8 };
+
     const float x[2] = { 1, -2 };
     float y[2] = { 0 };
     wire g = begin_graph("x", "y");
@@ -311,7 +319,8 @@ static void test_values_get_the_models_type(void)
     onnx_array *whole = ox_new_array(OX_INT64, 1, (int64_t[]){ 1 });
     onnx_array *half = ox_new_array(OX_FLOAT, 1, (int64_t[]){ 1 });
     onnx_array *two = ox_new_array(OX_INT64, 1, (int64_t[]){ 2 });
-    whole->i[0] = 300, half->f[0] = 0.5f;
+    whole->i[0] = 300;
+    half->f[0] = 0.5f;
     traced *t = trace_fixed(OX_FLOAT, "", whole);
     CHECK(run_model(t, x, y, 2) && y[0] == 301 && y[1] == 302);
     CHECK(t->fine && t->g.out[0].type == OX_FLOAT);
@@ -329,7 +338,9 @@ static void test_values_get_the_models_type(void)
     t = trace_fixed(OX_FLOAT, "", whole);
     CHECK(!t->fine && says(t->s, "given for input k is no float"));
     done(t);
-    onnx_array_free(whole), onnx_array_free(half), onnx_array_free(two);
+    onnx_array_free(whole);
+    onnx_array_free(half);
+    onnx_array_free(two);
 }
 
 // ---- Limits -------------------------------------------------------------------------------------
@@ -449,8 +460,8 @@ static void test_small_models_stay_small(void)
 // Windows of as many places as there may be meet the next limit, one more is refused as such.
 static void test_windows_that_are_too_many(void)
 {
-    static const char *const why[2] = { "constants take more than 1 MiB",
-                                        "windows of this size are too many" };
+    static const char *const why[2]
+        = { "constants take more than 1 MiB", "windows of this size are too many" };
     for (int more = 0; more < 2; more++) {
         wire g = { 0 }, pool = node("LpPool", "x", "y");
         put_text(&g, 2, "g");
@@ -510,7 +521,7 @@ static void test_large_doubles(void)
     traced *t = trace_double(1e300);
     CHECK(!t->fine && says(t->s, "c has a double beyond the range of float"));
     done(t);
-    t = trace_double(-1.7976931348623157e308);          // the lowest double, as of a mask
+    t = trace_double(-1.7976931348623157e308); // the lowest double, as of a mask
     CHECK(run_model(t, x, y, 2) && y[0] == -3.402823466e38f);
     done(t);
     t = trace_double((double)INFINITY);
@@ -536,8 +547,8 @@ static void test_exact_constants(void)
 
 // ---- NaN ----------------------------------------------------------------------------------------
 
-// What NumPy, PyTorch and onnxruntime make of a NaN: it is the largest for top, and found by argmin and
-// argmax, by min and max, also where a scatter adds it.
+// What NumPy, PyTorch and onnxruntime make of a NaN: it is the largest for top, and found by argmin
+// and argmax, by min and max, also where a scatter adds it.
 static void test_nan_is_kept(void)
 {
     static const int32_t largest[5] = { 1, 4, 2, 3, 0 }, smallest[5] = { 0, 3, 2, 4, 1 };
@@ -546,28 +557,35 @@ static void test_nan_is_kept(void)
         samba_set_tracing(s, false);
         CHECK(onnx_register_ops(s));
         float row[5] = { -INFINITY, NAN, 2, 1, INFINITY }, x[5], y[1] = { 0 };
-        for (int i = 0; i < 5; i++) x[(i + at) % 5] = row[i];
+        for (int i = 0; i < 5; i++)
+            x[(i + at) % 5] = row[i];
         int32_t index[1] = { 0 }, zero[1] = { 0 };
         samba_tensor *t = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(5), x);
         for (int order = 0; order < 2; order++) {
             int32_t attr[OX_TOP_ATTRS] = { 5, order };
-            const int32_t *top = samba_read_i32(samba_apply(s, "onnx_top", &t, 1, attr, OX_TOP_ATTRS));
+            const int32_t *top
+                = samba_read_i32(samba_apply(s, "onnx_top", &t, 1, attr, OX_TOP_ATTRS));
             const int32_t *want = order ? largest : smallest;
-            for (int i = 0; i < 5; i++) CHECK(top[i] == (want[i] + at) % 5);
+            for (int i = 0; i < 5; i++)
+                CHECK(top[i] == (want[i] + at) % 5);
         }
         for (int32_t kind = OX_FOLD_MIN; kind <= OX_FOLD_ARGMAX; kind++) {
             samba_tensor *fold = samba_apply(s, "onnx_fold", &t, 1, &kind, 1);
-            if (kind <= OX_FOLD_MAX) CHECK(samba_copy_out(fold, y, sizeof y) && isnan(y[0]));
-            else CHECK(samba_copy_out(fold, index, sizeof index) && index[0] == (1 + at) % 5);
+            if (kind <= OX_FOLD_MAX)
+                CHECK(samba_copy_out(fold, y, sizeof y) && isnan(y[0]));
+            else
+                CHECK(samba_copy_out(fold, index, sizeof index) && index[0] == (1 + at) % 5);
         }
-        for (int turn = 0; turn < 4; turn++) {  // NaN into 1, and 1 into NaN
+        for (int turn = 0; turn < 4; turn++) { // NaN into 1, and 1 into NaN
             float a = turn % 2 ? NAN : 1, b = turn % 2 ? 1 : NAN;
             int32_t kind = turn / 2 ? OX_MIN : OX_MAX;
             char name[3][8];
-            for (int i = 0; i < 3; i++) snprintf(name[i], sizeof name[i], "in%d_%d", i, turn);
-            samba_tensor *in[3] = { samba_from_data_copy(s, name[0], SAMBA_F32, SAMBA_SHAPE(1), &a),
-                                    samba_from_data_copy(s, name[1], SAMBA_I32, SAMBA_SHAPE(1), zero),
-                                    samba_from_data_copy(s, name[2], SAMBA_F32, SAMBA_SHAPE(1), &b) };
+            for (int i = 0; i < 3; i++)
+                snprintf(name[i], sizeof name[i], "in%d_%d", i, turn);
+            samba_tensor *in[3]
+                = { samba_from_data_copy(s, name[0], SAMBA_F32, SAMBA_SHAPE(1), &a),
+                    samba_from_data_copy(s, name[1], SAMBA_I32, SAMBA_SHAPE(1), zero),
+                    samba_from_data_copy(s, name[2], SAMBA_F32, SAMBA_SHAPE(1), &b) };
             CHECK(isnan(samba_read(samba_apply(s, "onnx_scatter", in, 3, &kind, 1))[0]));
         }
         CHECK(samba_close(s) == 0);
@@ -580,20 +598,21 @@ static void test_nan_is_kept(void)
 static void test_long_names(void)
 {
     enum { LONG = 5000 };
+
     static char x[LONG + 8], w[LONG + 8], y[LONG + 8], in[2 * LONG + 32];
     float weights[12], to[24] = { 0 }, from[24];
-    for (int i = 0; i < 12; i++) weights[i] = (float)i;
-    for (int i = 0; i < 24; i++) from[i] = (float)(i % 5);
-    memset(x, 'x', LONG), memset(w, 'w', LONG), memset(y, 'y', LONG);
+    for (int i = 0; i < 12; i++)
+        weights[i] = (float)i;
+    for (int i = 0; i < 24; i++)
+        from[i] = (float)(i % 5);
+    memset(x, 'x', LONG);
+    memset(w, 'w', LONG);
+    memset(y, 'y', LONG);
     snprintf(in, sizeof in, "%s %s", x, w);
-    wire g = { 0 }, t = { 0 };
+    wire g = { 0 };
     put_message(&g, 11, value_info(x, OX_FLOAT, "2 12"));
     put_message(&g, 12, value_info(y, OX_FLOAT, NULL));
-    put_int(&t, 1, 12);
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, w);
-    put_bytes(&t, 9, weights, sizeof weights);
-    put_message(&g, 5, t);
+    put_message(&g, 5, tensor_of(w, OX_FLOAT, 1, 12, weights, sizeof weights));
     put_message(&g, 1, node("Mul", in, y));
     traced *m = trace_with(model_of(g, 17), NULL);
     samba_program p = { .inference = true, .pef = "build/onnx_long.pef" };
@@ -607,7 +626,8 @@ static void test_long_names(void)
     CHECK(input && weight && samba_write(input, from) && samba_run(s, SAMBA_FWD));
     samba_tensor *output = samba_tensor_by_name(s, "mul_1");
     CHECK(output && samba_copy_out(output, to, sizeof to));
-    for (int i = 0; i < 24; i++) CHECK(to[i] == from[i] * weights[i % 12]);
+    for (int i = 0; i < 24; i++)
+        CHECK(to[i] == from[i] * weights[i % 12]);
     samba_close(s);
 }
 
@@ -618,29 +638,18 @@ static const char *const folder = "build/onnx_import.d";
 // x + w, w in a file.
 static void write_model(const char *path, const char *location)
 {
-    wire g = begin_graph("x", "y"), t = { 0 }, entry = { 0 };
-    put_int(&t, 1, 2);
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, "w");
-    put_text(&entry, 1, "location");
-    put_text(&entry, 2, location);
-    put_message(&t, 13, entry);
-    put_int(&t, 14, 1);
-    put_message(&g, 5, t);
+    wire g = begin_graph("x", "y");
+    put_message(&g, 5, tensor_in_file("w", location));
     put_message(&g, 1, node("Add", "x w", "y"));
     wire m = model_of(g, 17);
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(m.at, 1, m.n, f) == m.n);
-    if (f) fclose(f);
+    CHECK(write_whole(path, m.at, m.n));
     free(m.at);
 }
 
 static void write_floats(const char *path)
 {
     const float w[2] = { 3, 4 };
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(w, sizeof *w, 2, f) == 2);
-    if (f) fclose(f);
+    CHECK(write_whole(path, w, sizeof w));
 }
 
 static traced *trace_file(const char *path)
@@ -653,7 +662,7 @@ static traced *trace_file(const char *path)
 
 static void check_refused(const char *path, const char *why)
 {
-    alarm(60);                          // a pipe would wait for ever
+    alarm(60); // a pipe would wait for ever
     traced *t = trace_file(path);
     CHECK(!t->fine && says(t->s, why));
     done(t);
@@ -681,14 +690,14 @@ static void test_external_files(void)
     CHECK(!chdir(folder) && !chdir("models"));
     check_read("m.onnx");
     CHECK(!system("mv w.data sub && ln -s sub/w.data w.data"));
-    check_read("m.onnx");                               // a link to below
+    check_read("m.onnx"); // a link to below
     CHECK(!system("mv sub/w.data .. && ln -sf ../w.data w.data"));
     check_refused("m.onnx", "a link to a place outside of the model's folder: w.data");
     CHECK(!system("mv ../w.data ../models_too && ln -sf ../models_too/w.data w.data"));
     check_refused("m.onnx", "a link to a place outside");
     CHECK(!system("mv ../models_too/w.data ../blobs/1 && mv m.onnx ../blobs/2 && "
                   "ln -sf ../blobs/1 w.data && ln -s ../blobs/2 m.onnx"));
-    check_read("m.onnx");                               // as Hugging Face's cache keeps them
+    check_read("m.onnx"); // as Hugging Face's cache keeps them
     CHECK(!system("rm w.data && mkfifo w.data"));
     check_refused("m.onnx", "no regular file: w.data");
     CHECK(!system("rm w.data && mkdir w.data"));
@@ -711,16 +720,10 @@ static void test_external_files(void)
 static wire model_of_everything(void)
 {
     enum { FUNCTIONS = 400 };
-    wire g = begin_graph("x", "y"), t = { 0 }, entry = { 0 }, call = node("F7", "x", "a");
+
+    wire g = begin_graph("x", "y"), call = node("F7", "x", "a");
     static const float many[600] = { 0 };
-    put_int(&t, 1, 2);
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, "w");
-    put_text(&entry, 1, "location");
-    put_text(&entry, 2, "w.data");
-    put_message(&t, 13, entry);
-    put_int(&t, 14, 1);
-    put_message(&g, 5, t);
+    put_message(&g, 5, tensor_in_file("w", "w.data"));
     put_message(&g, 5, tensor_of("many", OX_FLOAT, 1, 600, many, sizeof many));
     put_message(&g, 1, node("Relu", "many", "positive"));
     put_message(&g, 1, node("ReduceSum", "positive", "sum"));
@@ -753,14 +756,13 @@ static void test_memory_runs_out(void)
     CHECK(!system("rm -rf build/onnx_import.d && mkdir -p build/onnx_import.d/models"));
     write_floats("build/onnx_import.d/models/w.data");
     wire m = model_of_everything();
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(m.at, 1, m.n, f) == m.n);
-    if (f) fclose(f);
+    CHECK(write_whole(path, m.at, m.n));
     free(m.at);
     bool fine = false;
     for (long n = 0; n < 1000 && !fine; n++) {
         long before = n_live;
-        n_calls = 0, fail_at = n;
+        n_calls = 0;
+        fail_at = n;
         traced *t = trace_file(path);
         bool failed = n_calls > n;
         fine = !failed;

@@ -9,11 +9,10 @@ mkdir -p $out
 . tests/lib/test.sh
 CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
 
-have protoc-c || skip_all 'op sets of ONNX' 'protoc-c: tools/dev/install.sh onnx'
-echo '#include <protobuf-c/protobuf-c.h>' | $CC -E -x c - >/dev/null 2>&1 ||
-    skip_all 'op sets of ONNX' '<protobuf-c/protobuf-c.h>: tools/dev/install.sh onnx'
-make -s build/onnx/onnx.pb-c.c >$log 2>&1 || \
-    skip_all 'op sets of ONNX' 'onnx.proto: tools/dev/install.sh onnx'
+lacking=$(lacks onnx)
+[ -z "$lacking" ] || skip_all 'op sets of ONNX' "$lacking: tools/dev/install.sh onnx"
+check 'the code for onnx.proto is made' make -s build/onnx/onnx.pb-c.c
+[ $failed = 0 ] || finish
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/onnx
 judge=$judges/bin/python
 if ! $judge -c 'import onnx' >/dev/null 2>&1; then

@@ -29,18 +29,11 @@ static wire begin(const char *dims)
 // An initializer 0.5, 0.75 ... or, if each is given, of this value: dims are "2 3", "" a scalar.
 static void init(wire *g, const char *name, const char *dims, const float *each)
 {
-    wire t = { 0 };
     float values[256];
-    int64_t n = 1;
-    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ') {
-        put_int(&t, 1, atoll(p));
-        n *= atoll(p);
-    }
-    for (int64_t i = 0; i < n; i++) values[i] = each ? *each : 0.5f + 0.25f * (float)i;
-    put_int(&t, 2, OX_FLOAT);
-    put_text(&t, 8, name);
-    put_bytes(&t, 9, values, (size_t)n * 4);
-    put_message(g, 5, t);
+    size_t n = elements_of(dims);
+    for (size_t i = 0; i < n; i++)
+        values[i] = each ? *each : 0.5f + 0.25f * (float)i;
+    put_message(g, 5, shaped_tensor(name, OX_FLOAT, dims, values, n * sizeof *values));
 }
 
 static void numbers(wire *g, const char *name, int64_t n, const int64_t *values)
@@ -105,9 +98,11 @@ static void train(net *n)
     float x[64];
     samba_tensor *y = n->fine ? n->g.out[0].tensor : NULL;
     samba_tensor *loss = samba_sum(samba_mul(y, y), SAMBA_ALL_AXES, false);
-    samba_program p = { .loss = loss, .outputs = { y },
+    samba_program p = { .loss = loss,
+                        .outputs = { y },
                         .optim = { .kind = SAMBA_SGD, .lr = 0.125f, .weight_decay = 0.5f } };
-    for (int i = 0; i < 64; i++) x[i] = (float)(i % 3) - 0.5f;
+    for (int i = 0; i < 64; i++)
+        x[i] = (float)(i % 3) - 0.5f;
     bool fine = samba_compile(n->s, &p) && samba_write(n->g.in[0].tensor, x)
         && samba_run(n->s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
     if (!fine) printf("%s\n", samba_error(n->s));
@@ -126,8 +121,11 @@ static void test_small_and_large(void)
 {
     wire g = begin("2 4"), gemm = node("Gemm", "x w b", "h");
     put_int_attribute(&gemm, "transB", 1);
-    init(&g, "w", "3 4", NULL), init(&g, "b", "3", NULL);
-    init(&g, "slope", "1", NULL), init(&g, "scale", "", NULL), init(&g, "wide", "64 3", NULL);
+    init(&g, "w", "3 4", NULL);
+    init(&g, "b", "3", NULL);
+    init(&g, "slope", "1", NULL);
+    init(&g, "scale", "", NULL);
+    init(&g, "wide", "64 3", NULL);
     put_message(&g, 1, gemm);
     add(&g, "PRelu", "h slope", "r");
     add(&g, "Mul", "r scale", "m");
@@ -139,7 +137,8 @@ static void test_small_and_large(void)
 static wire batch_norm(wire *g, const char *mean, const char *var)
 {
     char in[100];
-    init(g, "scale", "2", NULL), init(g, "bias", "2", NULL);
+    init(g, "scale", "2", NULL);
+    init(g, "bias", "2", NULL);
     snprintf(in, sizeof in, "x scale bias %s %s", mean, var);
     return node("BatchNormalization", in, "y");
 }
@@ -147,7 +146,8 @@ static wire batch_norm(wire *g, const char *mean, const char *var)
 static void test_statistics(void)
 {
     wire g = begin("2 2 3");
-    init(&g, "mean", "2", NULL), init(&g, "var", "2", NULL);
+    init(&g, "mean", "2", NULL);
+    init(&g, "var", "2", NULL);
     put_message(&g, 1, batch_norm(&g, "mean", "var"));
     net n = open_model(model_of(g, 17), NULL);
     check_names(&n, "scale bias ", "mean var ");
@@ -160,9 +160,12 @@ static void test_statistics(void)
 // The same through ops that only carry a value on.
 static void test_through_other_ops(void)
 {
-    wire g = begin("2 2 3"), cast = node("Cast", "mean", "m1"), turn = node("Transpose", "m2", "m3");
+    wire g = begin("2 2 3"), cast = node("Cast", "mean", "m1"),
+         turn = node("Transpose", "m2", "m3");
     put_int_attribute(&cast, "to", OX_FLOAT);
-    init(&g, "mean", "1 2", NULL), init(&g, "var", "2", NULL), init(&g, "w", "3", NULL);
+    init(&g, "mean", "1 2", NULL);
+    init(&g, "var", "2", NULL);
+    init(&g, "w", "3", NULL);
     numbers(&g, "two", 1, &(int64_t){ 2 });
     numbers(&g, "zero", 1, &(int64_t){ 0 });
     put_message(&g, 1, cast);
@@ -190,7 +193,9 @@ static void test_through_other_ops(void)
 static void test_thresholds(void)
 {
     wire g = begin("2 3");
-    init(&g, "limit", "3", NULL), init(&g, "low", "3", NULL), init(&g, "w", "3", NULL);
+    init(&g, "limit", "3", NULL);
+    init(&g, "low", "3", NULL);
+    init(&g, "w", "3", NULL);
     add(&g, "Mul", "x w", "h");
     add(&g, "Greater", "h limit", "above");
     add(&g, "Where", "above h low", "y");
@@ -208,8 +213,12 @@ static void test_first_state(void)
     put_bytes(&lstm, 1, "", 0);
     put_words(&lstm, 1, "h c p");
     put_int_attribute(&lstm, "hidden_size", 2);
-    init(&g, "w", "1 8 3", NULL), init(&g, "r", "1 8 2", NULL), init(&g, "b", "1 16", NULL);
-    init(&g, "h", "1 1 2", NULL), init(&g, "c", "1 1 2", NULL), init(&g, "p", "1 6", NULL);
+    init(&g, "w", "1 8 3", NULL);
+    init(&g, "r", "1 8 2", NULL);
+    init(&g, "b", "1 16", NULL);
+    init(&g, "h", "1 1 2", NULL);
+    init(&g, "c", "1 1 2", NULL);
+    init(&g, "p", "1 6", NULL);
     put_message(&g, 1, lstm);
     check_graph(g, "w r b p ", "h c ");
 }
@@ -239,7 +248,8 @@ static void test_known_while_tracing(void)
     const float one = 1, two = 2;
     wire join = node("Concat", "ones big", "scales");
     put_int_attribute(&join, "axis", 0);
-    init(&g, "two", "1", &two), init(&g, "one", "3", &one);
+    init(&g, "two", "1", &two);
+    init(&g, "one", "3", &one);
     add(&g, "Mul", "one two", "twos");
     add(&g, "Div", "twos two", "ones");
     add(&g, "Add", "two two", "big");
@@ -257,7 +267,9 @@ static void test_numbers_of_ops(void)
 {
     wire g = begin("2 3");
     const float two = 2;
-    init(&g, "low", "", NULL), init(&g, "two", "", &two), init(&g, "powers", "3", &two);
+    init(&g, "low", "", NULL);
+    init(&g, "two", "", &two);
+    init(&g, "powers", "3", &two);
     add(&g, "Clip", "x low", "c");
     add(&g, "Pow", "c two", "p");
     add(&g, "Pow", "p powers", "y");
@@ -275,7 +287,7 @@ static void test_shared(void)
     add(&g, "Add", "a w", "y");
     net n = open_model(model_of(g, 17), NULL);
     check_names(&n, "w ", "");
-    train(&n);              // x -0.5 and -0.5: y 0.25 twice, dw = 2 (2 y (x + 1)) + 0.25
+    train(&n); // x -0.5 and -0.5: y 0.25 twice, dw = 2 (2 y (x + 1)) + 0.25
     CHECK(first_of(&n, "w") == 0.5f - 0.125f * (2 * 2 * 0.25f * 0.5f + 0.25f));
     end(&n);
 }
@@ -284,7 +296,8 @@ static void test_shared(void)
 static void test_trained_and_statistics(void)
 {
     wire g = begin("2 2 3");
-    init(&g, "ones", "2", &(float){ 1 }), init(&g, "zeros", "2", &(float){ 0 });
+    init(&g, "ones", "2", &(float){ 1 });
+    init(&g, "zeros", "2", &(float){ 0 });
     add(&g, "BatchNormalization", "x ones zeros zeros ones", "y");
     net n = open_model(model_of(g, 17), NULL);
     check_names(&n, "ones zeros ", "ones__state zeros__state ");
@@ -292,7 +305,7 @@ static void test_trained_and_statistics(void)
     float one = first_of(&n, "ones"), zero = first_of(&n, "zeros");
     CHECK(first_of(&n, "ones__state") == 1 && one != 1);
     CHECK(samba_run(n.s, SAMBA_FWD));
-    float y = *samba_read(n.g.out[0].tensor);           // x is -0.5, mean and variance still 0 and 1
+    float y = *samba_read(n.g.out[0].tensor); // x is -0.5, mean and variance still 0 and 1
     CHECK(fabsf(y - (-0.5f / sqrtf(1 + 1e-5f) * one + zero)) < 1e-6f);
     end(&n);
 }
@@ -301,7 +314,8 @@ static void test_trained_and_statistics(void)
 static void test_identities(void)
 {
     wire g = begin("2 3");
-    init(&g, "a.bias", "3", &(float){ 0 }), init(&g, "table", "3", NULL);
+    init(&g, "a.bias", "3", &(float){ 0 });
+    init(&g, "table", "3", NULL);
     add(&g, "Identity", "a.bias", "b.bias");
     add(&g, "Identity", "b.bias", "c.bias");
     add(&g, "Identity", "table", "last");
@@ -312,7 +326,8 @@ static void test_identities(void)
     add(&g, "Add", "h4 c.bias", "y");
     check_graph(g, "a.bias table b.bias c.bias ", "");
     g = begin("2 2 3");
-    init(&g, "n.weight", "2", &(float){ 1 }), init(&g, "n.bias", "2", &(float){ 0 });
+    init(&g, "n.weight", "2", &(float){ 1 });
+    init(&g, "n.bias", "2", &(float){ 0 });
     add(&g, "Identity", "n.weight", "n.var");
     add(&g, "Identity", "n.bias", "n.mean");
     add(&g, "BatchNormalization", "x n.weight n.bias n.mean n.var", "y");
@@ -368,7 +383,8 @@ static void test_loop(void)
     put_message(&b, 11, value_info("i", OX_INT64, ""));
     put_message(&b, 11, value_info("going", OX_BOOL, ""));
     put_message(&b, 11, value_info("h", OX_FLOAT, NULL));
-    init(&b, "w", "3", NULL), init(&b, "low", "", &(float){ -9 });
+    init(&b, "w", "3", NULL);
+    init(&b, "low", "", &(float){ -9 });
     add(&b, "Mul", "h w", "m");
     add(&b, "Clip", "m low", "c");
     add(&b, "Add", "c x", "next");
@@ -408,7 +424,8 @@ static void test_loop_carries_on(void)
     put_message(&b, 12, value_info("b2", OX_FLOAT, NULL));
     put_graph_attribute(&loop, "body", b);
     put_message(&g, 5, tensor_of("turns", OX_INT64, 0, 0, &two, sizeof two));
-    init(&g, "first", "2 3", NULL), init(&g, "second", "2 3", NULL);
+    init(&g, "first", "2 3", NULL);
+    init(&g, "second", "2 3", NULL);
     put_message(&g, 1, loop);
     add(&g, "Mul", "x last", "y");
     net n = open_model(model_of(g, 17), NULL);
@@ -423,7 +440,9 @@ static void test_function(void)
 {
     wire g = begin("2 2 3"), f = { 0 }, model, set = { 0 }, call = node("Norm", "x m v w", "y");
     put_text(&call, 7, "own");
-    init(&g, "m", "2", NULL), init(&g, "v", "2", NULL), init(&g, "w", "2", NULL);
+    init(&g, "m", "2", NULL);
+    init(&g, "v", "2", NULL);
+    init(&g, "w", "2", NULL);
     put_message(&g, 1, call);
     model = model_of(g, 17);
     put_text(&set, 1, "own");
@@ -444,17 +463,22 @@ static void test_function(void)
 // ---- The caller knows better --------------------------------------------------------------------
 
 static char asked[100];
+
 static onnx_role choose(const char *name, onnx_role by_use, void *user)
 {
     snprintf(asked + strlen(asked), sizeof asked - strlen(asked), "%s %d ", name, (int)by_use);
     CHECK(user == asked);
-    return !strcmp(name, "positions") ? ONNX_BUFFER : !strcmp(name, "half") ? ONNX_CONSTANT : by_use;
+    return !strcmp(name, "positions") ? ONNX_BUFFER
+        : !strcmp(name, "half")       ? ONNX_CONSTANT
+                                      : by_use;
 }
 
 static void test_caller_chooses(void)
 {
     wire g = begin("2 3");
-    init(&g, "positions", "2 3", NULL), init(&g, "half", "", NULL), init(&g, "w", "3", NULL);
+    init(&g, "positions", "2 3", NULL);
+    init(&g, "half", "", NULL);
+    init(&g, "w", "3", NULL);
     init(&g, "limit", "3", NULL);
     add(&g, "Add", "x positions", "a");
     add(&g, "Mul", "a half", "b");
@@ -478,17 +502,20 @@ static void test_unsorted(void)
     for (int i = 0; i < 2; i++) {
         wire b = { 0 };
         add(&b, i ? "Neg" : "Relu", "inner", "out");
-        add(&b, "Mul", "late w", "inner");             // behind its reader, and reads from outside
+        add(&b, "Mul", "late w", "inner"); // behind its reader, and reads from outside
         put_message(&b, 12, value_info("out", OX_FLOAT, NULL));
         put_graph_attribute(&choice, i ? "else_branch" : "then_branch", b);
     }
     put_message(&g, 5, tensor_of("yes", OX_BOOL, 0, 0, &yes, 1));
-    init(&g, "w", "3", NULL), init(&g, "mean", "2", NULL), init(&g, "var", "2", NULL);
+    init(&g, "w", "3", NULL);
+    init(&g, "mean", "2", NULL);
+    init(&g, "var", "2", NULL);
     put_message(&g, 1, choice);
     add(&g, "BatchNormalization", "x scale bias m2 var", "late");
     add(&g, "Identity", "m1", "m2");
     add(&g, "Identity", "mean", "m1");
-    init(&g, "scale", "2", NULL), init(&g, "bias", "2", NULL);
+    init(&g, "scale", "2", NULL);
+    init(&g, "bias", "2", NULL);
     net n = open_model(model_of(g, 17), NULL);
     CHECK(!strcmp(names(&n, SAMBA__WEIGHT), "w scale bias "));
     CHECK(strstr(names(&n, SAMBA__STATE), "var ") != NULL);

@@ -1,5 +1,5 @@
-// Imported models train as PyTorch trains them: models that PyTorch exported, each with its loss, and
-// the losses of PyTorch's steps, from tests/golden/make_onnx_train.py.
+// Imported models train as PyTorch trains them: models that PyTorch exported, each with its loss,
+// and the losses of PyTorch's steps, from tests/golden/make_onnx_train.py.
 // run: needs:onnx/onnx.proto needs:protobuf-c/protobuf-c.h onnx -lprotobuf-c
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
@@ -23,10 +23,16 @@ static const trained cases[] = {
     { "perceptron", { 0, 3 }, { .kind = SAMBA_SGD, .lr = 0.5f, .momentum = 0.9f }, 5, 0 },
     { "statistics", { 0, 5 }, { .kind = SAMBA_SGD, .lr = 0.2f, .weight_decay = 0.05f }, 10, 4 },
     { "batches", { 0, 5 }, { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f }, 10, 4 },
-    { "transformer", { 0, 0 }, { .kind = SAMBA_ADAMW, .lr = 1e-2f, .beta1 = 0.9f, .beta2 = 0.999f,
-                                 .weight_decay = 0.1f }, 12, 1 },
-    { "scales", { 0, 0 }, { .kind = SAMBA_ADAM, .lr = 2e-2f, .beta1 = 0.9f, .beta2 = 0.999f },
-      5, 0 },
+    { "transformer",
+      { 0, 0 },
+      { .kind = SAMBA_ADAMW, .lr = 1e-2f, .beta1 = 0.9f, .beta2 = 0.999f, .weight_decay = 0.1f },
+      12,
+      1 },
+    { "scales",
+      { 0, 0 },
+      { .kind = SAMBA_ADAM, .lr = 2e-2f, .beta1 = 0.9f, .beta2 = 0.999f },
+      5,
+      0 },
     { "tied", { 7, 7 }, { .kind = SAMBA_SGD, .lr = 0.5f }, 3, 0 },
     { "recurrent", { 0, 0 }, { .kind = SAMBA_SGD, .lr = 0.5f }, 6, 0 },
 };
@@ -83,7 +89,8 @@ static void train(const trained *t)
     CHECK(count_buffers(s) == t->buffers);
     fine = fine && samba_compile(s, &(samba_program){ .loss = g.out[0].tensor, .optim = t->optim });
     for (uint32_t step = 0; fine && step < STEPS; step++) {
-        for (uint32_t i = 0; i < 2; i++) fine = fine && feed(&g.in[i], i, t->highest[i], step);
+        for (uint32_t i = 0; i < 2; i++)
+            fine = fine && feed(&g.in[i], i, t->highest[i], step);
         fine = fine && samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
         double loss = fine ? (double)samba_read(g.out[0].tensor)[0] : 0;
         bool close = fabs(loss - want[step]) <= 1e-5 * fabs(want[step]);

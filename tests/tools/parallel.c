@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 enum { BATCH = 16, STEPS = 50 };
-static char loss_name[64];                  // of the model traced last
-static char checkpoint[300], pef[300], pef_log[300];        // files, named after the program
+
+static char loss_name[64];                           // of the model traced last
+static char checkpoint[300], pef[300], pef_log[300]; // files, named after the program
 
 // ---- Models -------------------------------------------------------------------------------------
 
@@ -93,17 +94,23 @@ static setup make_setup(samba_optim_kind kind, samba_opt_level level)
 
 static void silence(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)text, (void)user;
+    (void)level;
+    (void)text;
+    (void)user;
 }
 
 static samba_parallel *open_with(setup *c, int32_t replicas, const char *mode, bool on_rdu)
 {
     samba_parallel_desc d;
     memset(&d, 0, sizeof d);
-    d.replicas = replicas, d.batch = c->model.batch;
-    d.mode = mode, d.reduce_on_rdu = on_rdu;
-    d.trace = trace, d.user = c;
-    d.session.threads = 1, d.session.log = silence;
+    d.replicas = replicas;
+    d.batch = c->model.batch;
+    d.mode = mode;
+    d.reduce_on_rdu = on_rdu;
+    d.trace = trace;
+    d.user = c;
+    d.session.threads = 1;
+    d.session.log = silence;
     return samba_parallel_open(&d);
 }
 
@@ -116,11 +123,14 @@ static bool run_step(samba_parallel *p, const setup *c, uint32_t step, int32_t s
     samba_parallel_batch in[2] = { { "image", x, m->batch }, { "label", target, m->batch } };
     samba_parallel_run_desc d;
     memset(&d, 0, sizeof d);
-    d.inputs = in, d.n_inputs = 2;
+    d.inputs = in;
+    d.n_inputs = 2;
     if (m->vocabulary) {
         recipe_tokens(step, (uint32_t)m->batch, (uint32_t)m->length, (uint32_t)m->vocabulary, ids,
                       target);
-        in[0].name = "ids", in[0].data = ids, in[1].name = "target";
+        in[0].name = "ids";
+        in[0].data = ids;
+        in[1].name = "target";
     } else {
         recipe_images(step, (uint32_t)m->batch, (uint32_t)m->pixels, x, target);
     }
@@ -131,7 +141,8 @@ static bool run_step(samba_parallel *p, const setup *c, uint32_t step, int32_t s
 static bool run_steps(samba_parallel *p, const setup *c, uint32_t from, uint32_t to)
 {
     bool fine = true;
-    for (uint32_t step = from; fine && step < to; step++) fine = run_step(p, c, step, -1);
+    for (uint32_t step = from; fine && step < to; step++)
+        fine = run_step(p, c, step, -1);
     return fine;
 }
 
@@ -171,8 +182,8 @@ static void check_all_modes(setup *c)
         for (int k = 1; k < 6; k++) {
             bool same = train(c, n, modes[k / 2], k % 2) == first;
             CHECK(same);
-            if (!same) printf("    %d replicas, %s, %s\n", (int)n, modes[k / 2],
-                              k % 2 ? "rdu" : "host");
+            if (!same)
+                printf("    %d replicas, %s, %s\n", (int)n, modes[k / 2], k % 2 ? "rdu" : "host");
         }
     }
 }
@@ -253,8 +264,8 @@ static void test_one_is_plain(void)
     memset(&program, 0, sizeof program);
     samba_session *s = samba_open(NULL);
     CHECK(trace(s, BATCH, &program, &c) && samba_compile(s, &program));
-    recipe_net net = { samba_tensor_by_name(s, "image"), samba_tensor_by_name(s, "label"), NULL,
-                       NULL };
+    recipe_net net
+        = { samba_tensor_by_name(s, "image"), samba_tensor_by_name(s, "label"), NULL, NULL };
     for (uint32_t step = 0; step < STEPS; step++) {
         recipe_feed(&net, &c.model, step);
         CHECK(samba_run(s, 0));
@@ -299,7 +310,11 @@ static void test_parts_make_the_whole(void)
 // ---- Losses that are no means over equal parts: the step of the whole batch all the same --------
 
 enum { PART_ROWS = 16, PART_IN = 6, PART_OUT = 5 };
-typedef struct parts { int32_t batch, microbatches, loss; } parts;
+
+typedef struct parts {
+    int32_t batch, microbatches, loss;
+} parts;
+
 static int32_t part_label[PART_ROWS];
 static float part_x[PART_ROWS * PART_IN], part_mask[PART_ROWS];
 
@@ -312,8 +327,12 @@ static bool trace_parts(samba_session *s, int32_t batch, samba_program *p, void 
     samba_tensor *mask = samba_input(s, "mask", SAMBA_F32, SAMBA_SHAPE(rows));
     samba_tensor *y = samba_linear(samba_tanh(samba_linear(x, "a", 8)), "b", PART_OUT);
     samba_tensor *each = samba_sum(samba_mul(y, y), SAMBA_AXES(1), false), *count;
-    p->optim.kind = SAMBA_SGD, p->optim.lr = 0.1f, p->optim.momentum = 0.9f;
-    p->max_grad_norm = 0.5f, p->microbatches = c->microbatches, p->level = SAMBA_O0;
+    p->optim.kind = SAMBA_SGD;
+    p->optim.lr = 0.1f;
+    p->optim.momentum = 0.9f;
+    p->max_grad_norm = 0.5f;
+    p->microbatches = c->microbatches;
+    p->level = SAMBA_O0;
     if (c->loss == 0) p->loss = samba_cross_entropy(y, label);
     if (c->loss == 1) p->loss = samba_scale(samba_sum(each, SAMBA_ALL_AXES, false), 0.05f);
     if (c->loss == 2) p->loss = samba_scale(each, 0.05f);
@@ -329,15 +348,18 @@ static bool trace_parts(samba_session *s, int32_t batch, samba_program *p, void 
 // Four steps; n: replicas, 0: a session with the whole batch.
 static void train_parts(parts *c, int32_t n, const char *mode, float *w, float *loss)
 {
-    samba_parallel_desc d = { .replicas = n, .batch = PART_ROWS, .mode = mode, .trace = trace_parts, .user = c };
-    samba_parallel_batch in[3] = { { "x", part_x, 0 }, { "label", part_label, 0 }, { "mask", part_mask, 0 } };
+    samba_parallel_desc d
+        = { .replicas = n, .batch = PART_ROWS, .mode = mode, .trace = trace_parts, .user = c };
+    samba_parallel_batch in[3]
+        = { { "x", part_x, 0 }, { "label", part_label, 0 }, { "mask", part_mask, 0 } };
     samba_parallel *p = samba_parallel_open(&d);
     for (int step = 0; step < 4; step++) {
         for (int i = 0; i < PART_ROWS; i++) {
             part_label[i] = i < 5 || i % 4 == 3 ? -100 : (i + step) % PART_OUT;
             part_mask[i] = (float)(i % 5 < 3 && i > 3);
         }
-        for (int i = 0; i < PART_ROWS * PART_IN; i++) part_x[i] = (float)((i * 31 + step * 7) % 29) / 14 - 1;
+        for (int i = 0; i < PART_ROWS * PART_IN; i++)
+            part_x[i] = (float)((i * 31 + step * 7) % 29) / 14 - 1;
         CHECK(samba_parallel_run(p, &(samba_parallel_run_desc){ .inputs = in, .n_inputs = 3 }));
     }
     samba_session *s = samba_parallel_session(p, n - 1);
@@ -361,7 +383,8 @@ static void test_unequal_parts(void)
                 train_parts(&c, n, modes[(n + m) % 3], got, &loss[1]);
                 CHECK_CLOSE(got, want, 8 * PART_IN, 0, 1e-6);
                 CHECK_CLOSE(&loss[1], &loss[0], 1, 1e-6, 0);
-                if (test_bad > before) printf("    loss %d, %d replicas, %d parts\n", (int)kind, (int)n, (int)m);
+                if (test_bad > before)
+                    printf("    loss %d, %d replicas, %d parts\n", (int)kind, (int)n, (int)m);
             }
         }
     }
@@ -369,8 +392,8 @@ static void test_unequal_parts(void)
 
 // ---- Overlap: ops that look, during the backward pass, at what happened beside it ---------------
 
-static samba_parallel *watched;             // NULL: nobody looks
-static int n_early_means, n_early_steps;    // atomic: how often something was seen
+static samba_parallel *watched;          // NULL: nobody looks
+static int n_early_means, n_early_steps; // atomic: how often something was seen
 
 // Waits until it holds that count says, read under the lock; false after 20 seconds.
 static bool wait_until(int32_t (*count)(const samba_parallel *p))
@@ -385,19 +408,27 @@ static bool wait_until(int32_t (*count)(const samba_parallel *p))
     }
     return seen;
 }
-static int32_t first_is_there(const samba_parallel *p)      // in all replicas
+
+static int32_t first_is_there(const samba_parallel *p) // in all replicas
 {
     bool there = true;
-    for (int32_t i = 0; i < p->n_replicas; i++) there = there && p->replicas[i].done > 0;
+    for (int32_t i = 0; i < p->n_replicas; i++)
+        there = there && p->replicas[i].done > 0;
     return there;
 }
-static int32_t n_means(const samba_parallel *p) { return p->n_ready; }
-static int32_t n_steps_here(const samba_parallel *p)        // of the replica that runs this op
+
+static int32_t n_means(const samba_parallel *p)
+{
+    return p->n_ready;
+}
+
+static int32_t n_steps_here(const samba_parallel *p) // of the replica that runs this op
 {
     int32_t n = 0;
     for (int32_t i = 0; i < p->n_replicas; i++)
         for (int32_t k = 0; pthread_equal(p->replicas[i].thread, pthread_self()) && k < p->n_tails;
-             k++) n += p->replicas[i].ran[k];
+             k++)
+            n += p->replicas[i].ran[k];
     return n;
 }
 
@@ -414,10 +445,12 @@ static void look_back(const samba_args *a)
     if (a->attr[0] == 0 && n_steps_here(watched) > 0)
         __atomic_add_fetch(&n_early_steps, 1, __ATOMIC_SEQ_CST);
 }
+
 static void pass_on(const samba_args *a)
 {
     memcpy(a->out[0] + a->begin, a->in[0] + a->begin, (size_t)(a->end - a->begin) * 4);
 }
+
 static void watch_vjp(samba_vjp *g)
 {
     samba_tensor *dy = g->dout[0];
@@ -427,8 +460,10 @@ static void watch_vjp(samba_vjp *g)
 // y = w x. Its gradient reads w after that of w is complete, and has been reduced.
 static void late_kernel(const samba_args *a)
 {
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = a->in[0][i] * a->in[1][i];
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = a->in[0][i] * a->in[1][i];
 }
+
 static void late_vjp(samba_vjp *g)
 {
     const int32_t done = 2, reduced = 1;
@@ -437,6 +472,7 @@ static void late_vjp(samba_vjp *g)
     dy = samba_apply(g->session, "watch_back", &dy, 1, &reduced, 1);
     g->din[1] = samba_mul(dy, g->in[0]);
 }
+
 static bool one_attribute(samba_call *c)
 {
     c->out[0] = c->in[0];
@@ -444,23 +480,35 @@ static bool one_attribute(samba_call *c)
     if (c->n_attr != 1) return samba_refuse(c, SAMBA_EARG, "one attribute");
     return true;
 }
+
 static void whole(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->in[0].shape);
     w->flops = 1;
 }
+
 static bool watch_register(samba_session *s)
 {
     samba_op op;
     memset(&op, 0, sizeof op);
-    op.name = "watch", op.wire = 0x8001, op.shape = one_attribute, op.work = whole;
-    op.kernel = pass_on, op.vjp = watch_vjp;
+    op.name = "watch";
+    op.wire = 0x8001;
+    op.shape = one_attribute;
+    op.work = whole;
+    op.kernel = pass_on;
+    op.vjp = watch_vjp;
     if (!samba_register_op(s, &op)) return false;
-    op.name = "watch_back", op.wire = 0x8002, op.kernel = look_back, op.vjp = NULL;
+    op.name = "watch_back";
+    op.wire = 0x8002;
+    op.kernel = look_back;
+    op.vjp = NULL;
     if (!samba_register_op(s, &op)) return false;
     memset(&op, 0, sizeof op);
-    op.name = "late", op.wire = 0x8004, op.signature = "*,*->*";
-    op.kernel = late_kernel, op.vjp = late_vjp;
+    op.name = "late";
+    op.wire = 0x8004;
+    op.signature = "*,*->*";
+    op.kernel = late_kernel;
+    op.vjp = late_vjp;
     return samba_register_op(s, &op);
 }
 
@@ -474,7 +522,7 @@ static void test_overlap(void)
         watched = p;
         CHECK(run_steps(p, &c, 0, 5));
         watched = NULL;
-        CHECK(n_early_means == (k / 2 ? 10 : 0));       // two replicas, five steps
+        CHECK(n_early_means == (k / 2 ? 10 : 0)); // two replicas, five steps
         CHECK(n_early_steps == (k / 2 == 2 ? 10 : 0));
         CHECK(samba_parallel_close(p) == 0);
     }
@@ -485,10 +533,15 @@ static void test_events(void)
 {
     for (int on_rdu = 0; on_rdu < 2; on_rdu++) {
         setup c = make_setup(SAMBA_SGD, SAMBA_O0);
-        samba_session *s = samba_open(NULL);                    // only to have a profiler
+        samba_session *s = samba_open(NULL); // only to have a profiler
         samba_profiler *q = samba_profiler_open(s, 0);
-        samba_parallel_desc d = { .replicas = 2, .batch = BATCH, .reduce_on_rdu = on_rdu, .trace = trace, .user = &c,
-                                  .on_event = samba_add_event, .event_user = q };
+        samba_parallel_desc d = { .replicas = 2,
+                                  .batch = BATCH,
+                                  .reduce_on_rdu = on_rdu,
+                                  .trace = trace,
+                                  .user = &c,
+                                  .on_event = samba_add_event,
+                                  .event_user = q };
         samba_parallel *p = samba_parallel_open(&d);
         samba_start_profile(q);
         CHECK(run_steps(p, &c, 0, 3));
@@ -501,7 +554,7 @@ static void test_events(void)
         CHECK(samba_parallel_save(p, checkpoint) && samba_parallel_restore(p, checkpoint));
         CHECK(samba_profile_stats(q, "PyRT_SET_TENSORS_BROADCAST").count == 4);
         const samba_parallel_run_desc forward = { .types = SAMBA_FWD };
-        CHECK(samba_parallel_run(p, &forward));                 // nothing is reduced
+        CHECK(samba_parallel_run(p, &forward)); // nothing is reduced
         CHECK(samba_profile_stats(q, "PyRT_SET_TENSORS_BROADCAST").count == 4);
         remove(checkpoint);
         samba_profiler_close(q);
@@ -546,7 +599,7 @@ static void test_sections_say_what_they_use(void)
         CHECK(!(use & SAMBA_WRITES) || strcmp(q.type, "OPT") == 0);
         steps += (use & SAMBA_WRITES) != 0;
     }
-    CHECK(steps == 1 && writer > 0 && reader == n - 2);         // its bias comes after it
+    CHECK(steps == 1 && writer > 0 && reader == n - 2); // its bias comes after it
     CHECK(samba_describe_section(s, writer, &q) && strcmp(q.type, "BCKWD") == 0);
     CHECK(!samba_sections_commute(s, writer, reader) && !samba_sections_commute(s, reader, writer));
     CHECK(samba_sections_commute(s, reader, n - 1) && !samba_sections_commute(s, reader, reader));
@@ -579,9 +632,13 @@ static void test_split_by_batch_dim(void)
     samba_parallel_run_desc run;
     memset(&d, 0, sizeof d);
     memset(&run, 0, sizeof run);
-    for (int i = 0; i < 24; i++) x[i] = (float)i;
-    d.replicas = 4, d.batch = 8, d.trace = trace_columns;
-    run.inputs = in, run.n_inputs = 2;
+    for (int i = 0; i < 24; i++)
+        x[i] = (float)i;
+    d.replicas = 4;
+    d.batch = 8;
+    d.trace = trace_columns;
+    run.inputs = in;
+    run.n_inputs = 2;
     samba_parallel *p = samba_parallel_open(&d);
     CHECK(samba_parallel_run(p, &run) && samba_parallel_run(p, &run));
     CHECK(samba_parallel_replicas(p) == 4 && samba_parallel_first(p) == 0);
@@ -604,9 +661,11 @@ static bool trace_graphs(samba_session *s, int32_t batch, samba_program *p, void
     samba_begin_graph(s, "learn");
     samba_tensor *u = samba_input(s, "u", SAMBA_F32, SAMBA_SHAPE(batch, 4));
     p->loss = samba_mean(samba_linear(u, "fc", 1), SAMBA_ALL_AXES, false);
-    p->optim.kind = SAMBA_SGD, p->optim.lr = 1.0f;
+    p->optim.kind = SAMBA_SGD;
+    p->optim.lr = 1.0f;
     return samba_ok(s);
 }
+
 static void test_graphs(void)
 {
     const float x[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -616,15 +675,21 @@ static void test_graphs(void)
     float before[2], after;
     memset(&d, 0, sizeof d);
     memset(&run, 0, sizeof run);
-    d.replicas = 2, d.batch = 2, d.mode = "optimal", d.trace = trace_graphs;
-    run.inputs = &in, run.n_inputs = 1;
+    d.replicas = 2;
+    d.batch = 2;
+    d.mode = "optimal";
+    d.trace = trace_graphs;
+    run.inputs = &in;
+    run.n_inputs = 1;
     samba_parallel *p = samba_parallel_open(&d);
     samba_session *s = samba_parallel_session(p, 1);
     samba_copy_out(samba_tensor_by_name(s, "fc__bias"), before, 4);
     CHECK(samba_parallel_run(p, &run));
     samba_copy_out(samba_tensor_by_name(s, "fc__bias"), &after, 4);
-    CHECK(after == before[0] - 1.0f);       // d loss / d bias is 1
-    in.name = "x", run.graph = "ask", run.types = SAMBA_FWD;
+    CHECK(after == before[0] - 1.0f); // d loss / d bias is 1
+    in.name = "x";
+    run.graph = "ask";
+    run.types = SAMBA_FWD;
     CHECK(samba_parallel_run(p, &run));
     CHECK(samba_read(samba_tensor_by_name(s, "fc__bias"))[0] == after);
     CHECK(samba_parallel_close(p) == 0);
@@ -643,7 +708,8 @@ static void test_seeds_differ(void)
     samba_value seed = { "drop1__seed", 7 };
     samba_parallel_run_desc d;
     memset(&d, 0, sizeof d);
-    d.hyperparams = &seed, d.n_hyperparams = 1;
+    d.hyperparams = &seed;
+    d.n_hyperparams = 1;
     CHECK(run_step(p, &c, 0, -1) && samba_parallel_run(p, &d));
     CHECK(samba_get(a, "drop1__seed") == 7 && samba_get(b, "drop1__seed") == 8);
     CHECK(samba_parallel_close(p) == 0);
@@ -659,7 +725,9 @@ static void test_masks_differ(void)
     setup c = make_setup(SAMBA_SGD, SAMBA_O3);
     c.dropout = true;
     memset(&d, 0, sizeof d);
-    d.inputs = in, d.n_inputs = 2, d.types = SAMBA_FWD;
+    d.inputs = in;
+    d.n_inputs = 2;
+    d.types = SAMBA_FWD;
     recipe_images(0, BATCH / 2, 48, x, label);
     memcpy(x + BATCH / 2 * 48, x, sizeof x / 2);
     memcpy(label + BATCH / 2, label, sizeof label / 2);
@@ -669,8 +737,7 @@ static void test_masks_differ(void)
         d.eval = eval;
         CHECK(samba_parallel_run(p, &d));
         for (int32_t r = 0; r < 2; r++)
-            loss[r] = samba_read(samba_tensor_by_name(samba_parallel_session(p, r),
-                                                      loss_name))[0];
+            loss[r] = samba_read(samba_tensor_by_name(samba_parallel_session(p, r), loss_name))[0];
         CHECK(eval ? loss[0] == loss[1] : loss[0] != loss[1]);
         CHECK(samba_parallel_mean(p, loss_name) == (loss[0] + loss[1]) / 2);
     }
@@ -701,12 +768,16 @@ static bool trace_to_file(samba_session *s, int32_t batch, samba_program *p, voi
     p->pef = pef;
     return trace(s, batch, p, user);
 }
+
 static void test_pef(void)
 {
     setup c = make_setup(SAMBA_SGD, SAMBA_O0);
     samba_parallel_desc d;
     memset(&d, 0, sizeof d);
-    d.replicas = 2, d.batch = BATCH, d.trace = trace_to_file, d.user = &c;
+    d.replicas = 2;
+    d.batch = BATCH;
+    d.trace = trace_to_file;
+    d.user = &c;
     samba_parallel *p = samba_parallel_open(&d);
     CHECK(run_steps(p, &c, 0, 3) && samba_parallel_save(p, checkpoint));
     CHECK(samba_parallel_close(p) == 0);
@@ -738,9 +809,13 @@ static void check_error(samba_parallel *p, const char *a, const char *b, const c
     CHECK(!samba_parallel_run(p, NULL) && samba_parallel_mean(p, loss_name) == 0.0f);
     CHECK(samba_parallel_close(p) == 1);
 }
+
 static bool trace_nothing(samba_session *s, int32_t batch, samba_program *p, void *user)
 {
-    (void)s, (void)batch, (void)p, (void)user;
+    (void)s;
+    (void)batch;
+    (void)p;
+    (void)user;
     return false;
 }
 
@@ -754,12 +829,16 @@ static void test_bad_options(void)
     check_error(open_with(&c, 65, NULL, false), "65", "1 ... 64", "");
     check_error(open_with(&c, -1, NULL, false), "-1", "1 ... 64", "");
     check_error(samba_parallel_open(NULL), "pef", "", "");
-    c.mapping = SAMBA_MAPPING_SPATIAL, c.sram = 0;
+    c.mapping = SAMBA_MAPPING_SPATIAL;
+    c.sram = 0;
     check_error(open_with(&c, 2, NULL, false), "mapping spatial", "mapping section", "");
     c.mapping = SAMBA_MAPPING_SECTION;
     d.trace = trace_nothing;
     check_error(samba_parallel_open(&d), "replica 0", "", "");
-    d.trace = NULL, d.pef = "no/such.pef", d.replicas = 2, d.session.log = silence;
+    d.trace = NULL;
+    d.pef = "no/such.pef";
+    d.replicas = 2;
+    d.session.log = silence;
     check_error(samba_parallel_open(&d), "replica 0", "no/such.pef", "");
     c.optim.kind = (samba_optim_kind)77;
     check_error(open_with(&c, 2, NULL, false), "replica 0", "optimizer", "");
@@ -767,20 +846,26 @@ static void test_bad_options(void)
     CHECK(!samba_parallel_session(NULL, 0) && samba_parallel_replicas(NULL) == 0);
 }
 
-static samba_parallel *after_run(setup *c, const samba_parallel_batch *in, unsigned types, const char *graph)
+static samba_parallel *after_run(setup *c, const samba_parallel_batch *in, unsigned types,
+                                 const char *graph)
 {
     samba_parallel_run_desc d;
     memset(&d, 0, sizeof d);
-    d.inputs = in, d.n_inputs = in ? 1 : 0, d.types = types, d.graph = graph;
+    d.inputs = in;
+    d.n_inputs = in ? 1 : 0;
+    d.types = types;
+    d.graph = graph;
     samba_parallel *p = open_with(c, 4, NULL, false);
     CHECK(!samba_parallel_run(p, &d));
     return p;
 }
+
 static void test_bad_runs(void)
 {
     static const float x[30 * 48];
     setup c = make_setup(SAMBA_SGD, SAMBA_O0);
-    samba_parallel_batch uneven = { "image", x, 30 }, small = { "image", x, 8 }, other = { "picture", x, 0 };
+    samba_parallel_batch uneven = { "image", x, 30 }, small = { "image", x, 8 },
+                         other = { "picture", x, 0 };
     samba_parallel_batch none = { "image", NULL, 0 };
     check_error(after_run(&c, &uneven, 0, NULL), "30 rows", "split evenly", "4 replicas");
     check_error(after_run(&c, &small, 0, NULL), "8 rows", "4 replicas", "takes 4");
@@ -802,11 +887,19 @@ static void test_reduce_when_asked(void)
     for (int way = 0; way < 4; way++) {
         samba_parallel *p = open_with(&c, 4, modes[way % 3], way % 2);
         samba_parallel_run_desc d = { .types = SAMBA_FWD };
-        CHECK(run_step(p, &c, 0, -1));                          // inputs, and a first step
+        CHECK(run_step(p, &c, 0, -1)); // inputs, and a first step
         unsigned pieces[4] = { passes | SAMBA_OPT, 0, 0, 0 };
         if (way == 1) pieces[0] = passes | SAMBA_REDUCE | SAMBA_OPT;
-        if (way == 2) pieces[0] = passes, pieces[1] = SAMBA_REDUCE, pieces[2] = SAMBA_GRADNORM, pieces[3] = SAMBA_OPT;
-        if (way == 3) pieces[0] = passes | SAMBA_REDUCE, pieces[1] = SAMBA_GRADNORM | SAMBA_OPT;
+        if (way == 2) {
+            pieces[0] = passes;
+            pieces[1] = SAMBA_REDUCE;
+            pieces[2] = SAMBA_GRADNORM;
+            pieces[3] = SAMBA_OPT;
+        }
+        if (way == 3) {
+            pieces[0] = passes | SAMBA_REDUCE;
+            pieces[1] = SAMBA_GRADNORM | SAMBA_OPT;
+        }
         for (int i = 0; i < 4 && pieces[i]; i++) {
             d.types = pieces[i];
             CHECK(samba_parallel_run(p, &d));
@@ -816,7 +909,8 @@ static void test_reduce_when_asked(void)
         CHECK(hash && hash == want && hash_of(samba_parallel_session(p, 3)) == want);
         CHECK(samba_parallel_close(p) == 0);
     }
-    const unsigned refused[3][2] = { { passes, SAMBA_GRADNORM | SAMBA_OPT }, { passes, SAMBA_OPT },
+    const unsigned refused[3][2] = { { passes, SAMBA_GRADNORM | SAMBA_OPT },
+                                     { passes, SAMBA_OPT },
                                      { passes | SAMBA_REDUCE, SAMBA_OPT } };
     for (int i = 0; i < 3; i++) {
         samba_parallel *p = open_with(&c, 2, NULL, false);
@@ -824,7 +918,8 @@ static void test_reduce_when_asked(void)
         CHECK(run_step(p, &c, 0, -1) && samba_parallel_run(p, &d));
         d.types = refused[i][1];
         CHECK(!samba_parallel_run(p, &d));
-        check_error(p, i < 2 ? "have not been reduced" : "GRADNORM has not computed", "nothing was run", "");
+        check_error(p, i < 2 ? "have not been reduced" : "GRADNORM has not computed",
+                    "nothing was run", "");
     }
 }
 
@@ -836,43 +931,71 @@ static bool trace_dropping(samba_session *s, int32_t batch, samba_program *p, vo
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
     p->outputs[0] = samba_name(samba_dropout(samba_mul(x, w), "drop", 0.5f), "y");
     p->loss = samba_mean(p->outputs[0], SAMBA_ALL_AXES, false);
-    p->optim.kind = SAMBA_SGD, p->optim.lr = 1;
+    p->optim.kind = SAMBA_SGD;
+    p->optim.lr = 1;
     p->level = SAMBA_O0;
     return samba_ok(s);
 }
 
-// BCKWD in a run of its own gives the gradient of what FWD has read, in each replica, or is refused.
+// BCKWD in a run of its own gives the gradient of what FWD has read, in each replica, or is
+// refused.
 static void test_backward_alone(void)
 {
-    static const char *const why[] = { NULL, NULL, "reads x, which has another value", "another mode", "drop__p, which has another value",
-                                       "drop__p, which has another value", "reads x, which has another value", "has not", "forward_runs", "drop__seed" };
+    static const char *const why[] = { NULL,
+                                       NULL,
+                                       "reads x, which has another value",
+                                       "another mode",
+                                       "drop__p, which has another value",
+                                       "drop__p, which has another value",
+                                       "reads x, which has another value",
+                                       "has not",
+                                       "forward_runs",
+                                       "drop__seed" };
     const char *path = checkpoint;
     for (int way = 0; way < 10; way++) {
         float x[16], y[4];
-        samba_parallel_desc d = { .replicas = 2, .batch = 4, .mode = modes[way % 3], .trace = trace_dropping, .session = { .threads = 1, .quiet = true } };
+        samba_parallel_desc d = { .replicas = 2,
+                                  .batch = 4,
+                                  .mode = modes[way % 3],
+                                  .trace = trace_dropping,
+                                  .session = { .threads = 1, .quiet = true } };
         samba_parallel *p = samba_parallel_open(&d);
         samba_session *last = samba_parallel_session(p, 1);
-        for (int i = 0; i < 8; i++) x[i] = (float)(i + 1);
+        for (int i = 0; i < 8; i++)
+            x[i] = (float)(i + 1);
         samba_parallel_batch in = { "x", x, 4 };
         samba_value rate = { "p", 0.25 };
-        samba_parallel_run_desc run = { .inputs = &in, .n_inputs = 1, .types = SAMBA_FWD, .eval = way == 3 };
+        samba_parallel_run_desc run
+            = { .inputs = &in, .n_inputs = 1, .types = SAMBA_FWD, .eval = way == 3 };
         if (way == 7) CHECK(samba_parallel_save(p, path));
         CHECK(samba_parallel_run(p, &run));
         CHECK(samba_copy_out(samba_tensor_by_name(last, "y"), y, sizeof y));
-        run.types = SAMBA_BCKWD, run.eval = false;
-        if (way != 1) run.n_inputs = 0;                             // 1: the same batch again
-        if (way == 2) x[7] = 100, run.n_inputs = 1;                 // in the part of the last replica
+        run.types = SAMBA_BCKWD;
+        run.eval = false;
+        if (way != 1) run.n_inputs = 0; // 1: the same batch again
+        if (way == 2) {
+            x[7] = 100;
+            run.n_inputs = 1;
+        } // in the part of the last replica
         if (way == 4) CHECK(samba_parallel_set(p, "p", 0.25));
-        if (way == 5) run.hyperparams = &rate, run.n_hyperparams = 1;
+        if (way == 5) {
+            run.hyperparams = &rate;
+            run.n_hyperparams = 1;
+        }
         if (way == 6) CHECK(samba_write(samba_tensor_by_name(last, "x"), y));
         if (way == 7) CHECK(samba_parallel_restore(p, path));
         if (way == 8) CHECK(samba_reset_random_generator(last));
         if (way == 9) CHECK(samba_parallel_set(p, "drop__seed", 5));
         bool ran = samba_parallel_run(p, &run);
         CHECK(ran == (why[way] == NULL));
-        if (ran) CHECK(fabsf(samba_read(samba_tensor_by_name(last, "w__grad"))[0] - (y[0] + y[2]) / 4) < 1e-6f);
-        if (!ran) CHECK(strstr(samba_parallel_error(p), why[way]) && strstr(samba_parallel_error(p), "nothing was run"));
-        if (!ran && !strstr(samba_parallel_error(p), why[way])) printf("    way %d: %s\n", way, samba_parallel_error(p));
+        if (ran)
+            CHECK(fabsf(samba_read(samba_tensor_by_name(last, "w__grad"))[0] - (y[0] + y[2]) / 4)
+                  < 1e-6f);
+        if (!ran)
+            CHECK(strstr(samba_parallel_error(p), why[way])
+                  && strstr(samba_parallel_error(p), "nothing was run"));
+        if (!ran && !strstr(samba_parallel_error(p), why[way]))
+            printf("    way %d: %s\n", way, samba_parallel_error(p));
         CHECK(samba_parallel_close(p) == !ran);
     }
     remove(checkpoint);
@@ -882,10 +1005,17 @@ static void test_backward_alone(void)
 static void test_step_alone(void)
 {
     static const unsigned both = SAMBA_FWD | SAMBA_BCKWD | SAMBA_REDUCE;
-    static const struct { unsigned first, then; const char *why; } tries[] = {
-        { SAMBA_FWD, SAMBA_OPT, "BCKWD has not run" }, { SAMBA_FWD, SAMBA_FWD | SAMBA_OPT, "BCKWD has not run" },
-        { both, SAMBA_FWD | SAMBA_OPT, "earlier forward pass" }, { both, SAMBA_OPT, NULL },
+
+    static const struct {
+        unsigned first, then;
+        const char *why;
+    } tries[] = {
+        { SAMBA_FWD, SAMBA_OPT, "BCKWD has not run" },
+        { SAMBA_FWD, SAMBA_FWD | SAMBA_OPT, "BCKWD has not run" },
+        { both, SAMBA_FWD | SAMBA_OPT, "earlier forward pass" },
+        { both, SAMBA_OPT, NULL },
     };
+
     for (int i = 0; i < 4; i++) {
         setup c = make_setup(SAMBA_SGD, SAMBA_O0);
         samba_parallel *p = open_with(&c, 2, modes[i % 3], false);
@@ -895,15 +1025,18 @@ static void test_step_alone(void)
             static float x[BATCH * 48];
             static int32_t label[BATCH];
             samba_parallel_batch in[2] = { { "image", x, 0 }, { "label", label, 0 } };
-            d.inputs = in, d.n_inputs = 2;
+            d.inputs = in;
+            d.n_inputs = 2;
             CHECK(samba_parallel_run(p, &d));
         } else {
             CHECK(samba_parallel_run(p, &d));
         }
         d = (samba_parallel_run_desc){ .types = tries[i].then };
         CHECK(samba_parallel_run(p, &d) == !tries[i].why);
-        if (tries[i].why) check_error(p, tries[i].why, "nothing was run", "");
-        else CHECK(samba_parallel_close(p) == 0);
+        if (tries[i].why)
+            check_error(p, tries[i].why, "nothing was run", "");
+        else
+            CHECK(samba_parallel_close(p) == 0);
     }
 }
 
@@ -932,13 +1065,15 @@ static int in_child(void (*fn)(void), char *text, size_t size, double *seconds)
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], 2);
-        close(ends[0]), close(ends[1]);
+        close(ends[0]);
+        close(ends[1]);
         alarm(60);
         fn();
         exit(0);
     }
     close(ends[1]);
-    while ((got = read(ends[0], text + n, size - 1 - n)) > 0) n += (size_t)got;
+    while ((got = read(ends[0], text + n, size - 1 - n)) > 0)
+        n += (size_t)got;
     text[n] = 0;
     close(ends[0]);
     if (child < 0 || waitpid(child, &status, 0) != child) return -1;
@@ -946,8 +1081,16 @@ static int in_child(void (*fn)(void), char *text, size_t size, double *seconds)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void say(void *word) { fprintf(stderr, "%s.", (const char *)word); }
-static void say_c(void) { fputs("of C.", stderr); }
+static void say(void *word)
+{
+    fprintf(stderr, "%s.", (const char *)word);
+}
+
+static void say_c(void)
+{
+    fputs("of C.", stderr);
+}
+
 static void register_handlers(void)
 {
     static char first[] = "first", second[] = "second";
@@ -955,14 +1098,24 @@ static void register_handlers(void)
     samba_atexit_register(say, first);
     samba_atexit_register(say, second);
 }
-static void end_plainly(void) { register_handlers(); }
+
+static void end_plainly(void)
+{
+    register_handlers();
+}
+
 static int return_3(void *user)
 {
     (void)user;
     register_handlers();
     return 3;
 }
-static void end_with_3(void) { samba_use_abexit(return_3, NULL); }
+
+static void end_with_3(void)
+{
+    samba_use_abexit(return_3, NULL);
+}
+
 static int fail_in_a_replica(void *user)
 {
     setup c = make_setup(SAMBA_SGD, SAMBA_O0);
@@ -974,7 +1127,11 @@ static int fail_in_a_replica(void *user)
     fputs("went on.", stderr);
     return 0;
 }
-static void end_by_a_replica(void) { samba_use_abexit(fail_in_a_replica, NULL); }
+
+static void end_by_a_replica(void)
+{
+    samba_use_abexit(fail_in_a_replica, NULL);
+}
 
 // Replica 0 hangs in an op, replica 1 fails.
 static void hang(const samba_args *a)
@@ -982,12 +1139,16 @@ static void hang(const samba_args *a)
     pass_on(a);
     if (a->in[0][0] == 0.0f) sleep(50);
 }
+
 static bool trace_hanging(samba_session *s, int32_t batch, samba_program *p, void *user)
 {
     samba_op op;
     (void)user;
     memset(&op, 0, sizeof op);
-    op.name = "hang", op.wire = 0x8003, op.signature = "*->*", op.kernel = hang;
+    op.name = "hang";
+    op.wire = 0x8003;
+    op.signature = "*->*";
+    op.kernel = hang;
     samba_register_op(s, &op);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(batch));
     samba_tensor *id = samba_input(s, "id", SAMBA_I32, SAMBA_SHAPE(batch));
@@ -997,6 +1158,7 @@ static bool trace_hanging(samba_session *s, int32_t batch, samba_program *p, voi
     p->level = SAMBA_O0;
     return samba_ok(s);
 }
+
 static int fail_beside_a_hang(void *user)
 {
     const float x[2] = { 0, 1 };
@@ -1007,12 +1169,20 @@ static int fail_beside_a_hang(void *user)
     (void)user;
     memset(&d, 0, sizeof d);
     memset(&run, 0, sizeof run);
-    d.replicas = 2, d.batch = 2, d.trace = trace_hanging, d.session.log = silence;
-    run.inputs = in, run.n_inputs = 2;
+    d.replicas = 2;
+    d.batch = 2;
+    d.trace = trace_hanging;
+    d.session.log = silence;
+    run.inputs = in;
+    run.n_inputs = 2;
     samba_parallel_run(samba_parallel_open(&d), &run);
     return 0;
 }
-static void end_beside_a_hang(void) { samba_use_abexit(fail_beside_a_hang, NULL); }
+
+static void end_beside_a_hang(void)
+{
+    samba_use_abexit(fail_beside_a_hang, NULL);
+}
 
 static void test_ends(void)
 {
@@ -1033,12 +1203,13 @@ static void test_too_many_handlers(void)
 {
     static char quiet[] = "";
     int n = 0;
-    while (n < 100 && samba_atexit_register(say, quiet)) n++;
+    while (n < 100 && samba_atexit_register(say, quiet))
+        n++;
     CHECK(n == 32 && !samba_atexit_register(NULL, NULL));
     samba_parallel__exits.n = 0;
 }
 
-// ---- One training, for tests/tools/parallel.sh --------------------------------------------------------
+// ---- One training, for tests/tools/parallel.sh --------------------------------------------------
 
 // train REPLICAS MODE rdu|host STEPS FILE [WORD NUMBER STEP]: saves at half of the steps and at the
 // end. resume: begins at STEP with FILE. At the beginning of STEP, NUMBER is: kill, the rank that
@@ -1052,7 +1223,10 @@ static void mark_time(const char *path)
     if (f) fclose(f);
 }
 
-typedef struct command { int argc; char **argv; } command;
+typedef struct command {
+    int argc;
+    char **argv;
+} command;
 
 static int train_command(void *user)
 {

@@ -1,5 +1,5 @@
-// Random programs of replicas: every mode, place of the reduction and level gives the same bits, for
-// 1 ... 4 replicas and 1 ... 3 microbatches, with clipping and without.
+// Random programs of replicas: every mode, place of the reduction and level gives the same bits,
+// for 1 ... 4 replicas and 1 ... 3 microbatches, with clipping and without.
 //     parallel_modes [N [FIRST]]      N random programs (60) from seed FIRST (0)
 // run: threads
 #define SAMBA_IMPLEMENTATION
@@ -15,20 +15,23 @@ enum { BATCH = 72, FEATURES = 5, CLASSES = 4, STEPS = 3, MOST_WEIGHTS = 400 };
 
 typedef struct program {
     uint32_t seed;
-    bool clips_all, clips_each;     // samba_program.max_grad_norm; that of each optimizer
-    bool mixes;                     // batchnorm and dropout, of which each part has its own
+    bool clips_all, clips_each; // samba_program.max_grad_norm; that of each optimizer
+    bool mixes;                 // batchnorm and dropout, of which each part has its own
     samba_optim_kind kind;
     int32_t loss;
 } program;
 
 typedef struct way {
     int32_t mode, replicas, microbatches;
-    int32_t runs;                   // of BCKWD in a step, whose gradients add up; 0: the step is one run
+    int32_t runs; // of BCKWD in a step, whose gradients add up; 0: the step is one run
     bool on_rdu;
     samba_opt_level level;
 } way;
 
-typedef struct setup { program p; way w; } setup;
+typedef struct setup {
+    program p;
+    way w;
+} setup;
 
 static const char *const modes[] = { "normal", "inorder", "optimal" };
 static const samba_opt_level levels[] = { SAMBA_O3, SAMBA_O1, SAMBA_O0 };
@@ -79,7 +82,7 @@ static bool is_bias(const samba_tensor *w, void *user)
 
 static bool trace(samba_session *s, int32_t batch, samba_program *into, void *user)
 {
-    static samba_optim optims[2];       // written alike by all replicas, which are opened in turn
+    static samba_optim optims[2]; // written alike by all replicas, which are opened in turn
     const setup *c = (const setup *)user;
     const program *p = &c->p;
     uint32_t state = p->seed;
@@ -87,7 +90,8 @@ static bool trace(samba_session *s, int32_t batch, samba_program *into, void *us
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(rows, FEATURES));
     samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows));
     samba_tensor *y = samba_linear(x, "first", 6);
-    for (int32_t i = 0; i < n; i++) y = trace_layer(p, y, i, &state);
+    for (int32_t i = 0; i < n; i++)
+        y = trace_layer(p, y, i, &state);
     into->loss = trace_loss(p, samba_linear(y, "last", CLASSES), label);
 
     memset(optims, 0, sizeof optims);
@@ -113,13 +117,17 @@ static bool trace(samba_session *s, int32_t batch, samba_program *into, void *us
 
 static void silence(samba_log_level level, const char *text, void *user)
 {
-    (void)level, (void)text, (void)user;
+    (void)level;
+    (void)text;
+    (void)user;
 }
 
 static void fill_batch(int step, float *x, int32_t *label)
 {
-    for (int i = 0; i < BATCH * FEATURES; i++) x[i] = (float)((i * 31 + step * 7) % 29) / 7 - 2;
-    for (int i = 0; i < BATCH; i++) label[i] = i % 5 == 3 || i < 4 ? -100 : (i + step) % CLASSES;
+    for (int i = 0; i < BATCH * FEATURES; i++)
+        x[i] = (float)((i * 31 + step * 7) % 29) / 7 - 2;
+    for (int i = 0; i < BATCH; i++)
+        label[i] = i % 5 == 3 || i < 4 ? -100 : (i + step) % CLASSES;
 }
 
 static uint64_t hash_of(samba_session *s)
@@ -144,15 +152,20 @@ static uint64_t train(setup *c, float *w)
     samba_parallel_batch in[2] = { { "x", x, 0 }, { "label", label, 0 } };
     int32_t rows = c->w.runs ? BATCH / c->w.runs : BATCH;
     samba_parallel_run_desc step = { .inputs = in, .n_inputs = c->p.loss == 0 ? 2 : 1 };
-    samba_parallel_desc d = { .replicas = c->w.replicas, .batch = rows, .mode = modes[c->w.mode],
-                              .reduce_on_rdu = c->w.on_rdu, .trace = trace, .user = c };
+    samba_parallel_desc d = { .replicas = c->w.replicas,
+                              .batch = rows,
+                              .mode = modes[c->w.mode],
+                              .reduce_on_rdu = c->w.on_rdu,
+                              .trace = trace,
+                              .user = c };
     d.session.threads = 1;
     d.session.log = silence;
     samba_parallel *p = samba_parallel_open(&d);
     for (int i = 0; i < STEPS; i++) {
         fill_batch(i, x, label);
         for (int32_t k = 0; k < c->w.runs; k++) {
-            in[0].data = x + k * rows * FEATURES, in[1].data = label + k * rows;
+            in[0].data = x + k * rows * FEATURES;
+            in[1].data = label + k * rows;
             step.types = SAMBA_FWD | SAMBA_BCKWD;
             samba_parallel_run(p, &step);
         }
@@ -172,8 +185,9 @@ static uint64_t train(setup *c, float *w)
 static void print_setup(const setup *c)
 {
     printf("    seed %u, clips %d %d, optimizer %d, loss %d: %s, %d replicas, %d microbatches, %s, "
-           "level %d\n", (unsigned)c->p.seed, c->p.clips_all, c->p.clips_each, (int)c->p.kind,
-           (int)c->p.loss, modes[c->w.mode], (int)c->w.replicas, (int)c->w.microbatches,
+           "level %d\n",
+           (unsigned)c->p.seed, c->p.clips_all, c->p.clips_each, (int)c->p.kind, (int)c->p.loss,
+           modes[c->w.mode], (int)c->w.replicas, (int)c->w.microbatches,
            c->w.on_rdu ? "rdu" : "host", (int)c->w.level);
 }
 
@@ -205,8 +219,8 @@ static void test_all_pairs(void)
     }
 }
 
-// Gradients that add up over two runs of BCKWD before they are reduced: in each mode the step of all
-// rows, of which the loss is a sum.
+// Gradients that add up over two runs of BCKWD before they are reduced: in each mode the step of
+// all rows, of which the loss is a sum.
 static void test_accumulated(void)
 {
     for (int k = 0; k < 4 * 2 * 2; k++) {

@@ -18,12 +18,14 @@
 #include "tools/cli/util/files.c"
 #include "tools/cli/util/text.c"
 #include "tools/cli/data/lines.c"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 enum { P = PREP_PROMPT, C = PREP_COMPLETION, PAD = PREP_PADDING, S = PREP_SEP, L = 6 };
+
 static char why[1024];
 static fault sentence;
 
@@ -37,7 +39,8 @@ static int64_t mock_encode(void *tokenizer, const char *text, size_t size, int32
     (void)tokenizer;
     for (size_t at = 0; at < size;) {
         size_t end = at;
-        while (end < size && text[end] != ' ') end++;
+        while (end < size && text[end] != ' ')
+            end++;
         for (int i = 0; i < 5; i++)
             if (strlen(word[i]) == end - at && memcmp(text + at, word[i], end - at) == 0) {
                 if (n < cap) ids[n] = i + 1;
@@ -49,7 +52,11 @@ static int64_t mock_encode(void *tokenizer, const char *text, size_t size, int32
 }
 
 // Rows as they come: up to 8 of up to 8 tokens.
-static struct { int n; int32_t id[8][8], type[8][8], category[8][8]; } rows;
+static struct {
+    int n;
+    int32_t id[8][8], type[8][8], category[8][8];
+} rows;
+
 static bool keep_row(void *taker, const prep_token *row, int32_t length)
 {
     (void)taker;
@@ -75,7 +82,11 @@ static prep *open_mock(prep_style style, int length)
     return prep_open(&r, why, sizeof why);
 }
 
-static prep_text text(const char *t) { return (prep_text){ t, strlen(t) }; }
+static prep_text text(const char *t)
+{
+    return (prep_text){ t, strlen(t) };
+}
+
 static prep_pair pair(const char *prompt, const char *completion)
 {
     return (prep_pair){ text(prompt), text(completion), 7 };
@@ -116,12 +127,13 @@ static void test_pairs(void)
     p->rules.prefix = text("<human> ");
     p->rules.postfix = text(" <bot>");
     CHECK(pair_is(p, pair("hi", "bye test"), "415230", "000111"));
-    CHECK(pair_is(p, pair("  ", "bye"), "20", "11"));       // no prompt, no prefix
+    CHECK(pair_is(p, pair("  ", "bye"), "20", "11")); // no prompt, no prefix
     prep_close(p);
 }
 
 // What was encoded last, with _ for its spaces.
 static char encoded[2][64];
+
 static int64_t note_encode(void *tokenizer, const char *t, size_t size, int32_t *ids, int64_t cap)
 {
     int *n = tokenizer;
@@ -133,10 +145,14 @@ static int64_t note_encode(void *tokenizer, const char *t, size_t size, int32_t 
 static void test_spaces(void)
 {
     static const char *const cases[][4] = {
-        { "hi", "bye", "hi", " bye" },   { " hi", "bye", " hi", " bye" },
-        { "hi ", "bye", "hi", " bye" },  { "hi", " bye", "hi", " bye" },
-        { "hi", "bye ", "hi", " bye " }, { "hi ", " bye", "hi", " bye" },
-        { " h i ", " b y e ", " h i", " b y e " }, { "a\n", "\nb", "a\n", " \nb" },
+        { "hi", "bye", "hi", " bye" },
+        { " hi", "bye", " hi", " bye" },
+        { "hi ", "bye", "hi", " bye" },
+        { "hi", " bye", "hi", " bye" },
+        { "hi", "bye ", "hi", " bye " },
+        { "hi ", " bye", "hi", " bye" },
+        { " h i ", " b y e ", " h i", " b y e " },
+        { "a\n", "\nb", "a\n", " \nb" },
     };
     int n = 0;
     prep *p = open_mock(PREP_FULL, L);
@@ -176,8 +192,8 @@ static void test_bos_eos(void)
     CHECK(pair_is(p, pair("", "hi test"), "132", "111"));
     CHECK(pair_is(p, pair("test", "hi test"), "332", "011"));
     CHECK(pair_is(p, pair("hi bye", "hi bye bye"), "122", "011"));
-    CHECK(pair_is(p, pair("bye", "hi"), "", ""));       // nothing is left, and nothing crashes
-    p->rules.adds_bos = p->rules.adds_eos = true;       // hi and bye around each text
+    CHECK(pair_is(p, pair("bye", "hi"), "", "")); // nothing is left, and nothing crashes
+    p->rules.adds_bos = p->rules.adds_eos = true; // hi and bye around each text
     CHECK(pair_is(p, pair("", "test"), "132", "111"));
     CHECK(pair_is(p, pair("test", "test"), "1332", "0011"));
     CHECK(pair_is(p, pair("bye", "hi"), "1212", "0011"));
@@ -187,7 +203,10 @@ static void test_bos_eos(void)
 // ---- Articles -----------------------------------------------------------------------------------
 
 // The articles, in rows of 8: ids and types of the first and, unless NULL, of the second.
-typedef struct articles { const char *ids[2], *types[2]; } articles;
+typedef struct articles {
+    const char *ids[2], *types[2];
+} articles;
+
 static bool articles_are(bool pair_packing, bool pair_attention, const prep_pair *pairs, int64_t n,
                          articles want)
 {
@@ -227,14 +246,14 @@ static void test_unfinished_rows(void)
     prep_close(p);
     p = open_mock(PREP_FULL, L);
     CHECK(prep_line(p, text("hi bye")) && rows.n == 0);
-    CHECK(prep_line(p, text("hi bye")) && rows.n == 0 && p->used == L);     // full, and waits
+    CHECK(prep_line(p, text("hi bye")) && rows.n == 0 && p->used == L); // full, and waits
     CHECK(prep_line(p, text("hi hi")) && rows.n == 1 && row_is(0, "120120", "113113"));
     CHECK(tokens_are(p->row, p->used, "110", "113"));
     CHECK(prep_end(p) && rows.n == 2 && row_is(1, "110000", "113222"));
     CHECK(rows.category[0][0] == -1 && rows.category[1][5] == -1);
     CHECK(prep_end(p) && rows.n == 2);
-    CHECK(p->metrics.sequences == 2 && p->metrics.padding_tokens == 3 &&
-          p->metrics.completion_tokens == 9 && p->metrics.output_tokens == 12);
+    CHECK(p->metrics.sequences == 2 && p->metrics.padding_tokens == 3
+          && p->metrics.completion_tokens == 9 && p->metrics.output_tokens == 12);
     prep_close(p);
 }
 
@@ -260,7 +279,7 @@ static void test_prompt_only(void)
     CHECK(row_is(1, "230000", "003222"));
     CHECK(run_prompt_only(false, &longer, 1) == 6 && rows.n == 1 && row_is(0, "112000", "001322"));
     CHECK(run_prompt_only(true, &longer, 1) == 0 && rows.n == 2 && row_is(0, "111111", "000000"));
-    CHECK(run_prompt_only(false, mixed, 2) == 6);       // the EOS in the second row is no reason
+    CHECK(run_prompt_only(false, mixed, 2) == 6); // the EOS in the second row is no reason
     CHECK(rows.n == 1 && row_is(0, "123131", "000011"));
     CHECK(run_prompt_only(true, mixed, 2) == 0 && row_is(1, "012313", "100001"));
     CHECK(rows.category[0][0] == 7);
@@ -268,7 +287,7 @@ static void test_prompt_only(void)
 
 // ---- Packing ------------------------------------------------------------------------------------
 
-static int64_t n_dropped;       // tokens, by the last packed()
+static int64_t n_dropped; // tokens, by the last packed()
 
 // Packs articles of these lengths; says the rows as "filled,padding" in one text.
 static const char *packed(const char *packing, const int *lengths, int n)
@@ -280,16 +299,19 @@ static const char *packed(const char *packing, const int *lengths, int n)
     CHECK(strcmp(prep_packing_name(parsed_packing), packing) == 0);
     prep *p = open_mock(PREP_FULL, 5);
     p->rules.packing = parsed_packing;
-    p->rules.keep_prompt_only = true;       // so that a row of padding would be seen
+    p->rules.keep_prompt_only = true; // so that a row of padding would be seen
     memset(article, 0, sizeof article);
-    for (int i = 0; i < 16; i++) article[i].type = C;
+    for (int i = 0; i < 16; i++)
+        article[i].type = C;
     *said = 0;
-    for (int i = 0; i < n; i++) CHECK(prep_pack(p, article, lengths[i]));
+    for (int i = 0; i < n; i++)
+        CHECK(prep_pack(p, article, lengths[i]));
     CHECK(prep_end(p));
     n_dropped = p->metrics.tokens_dropped_from_packing;
     for (int i = 0; i < rows.n; i++) {
         int filled = 0;
-        for (int k = 0; k < 5; k++) filled += rows.type[i][k] != PAD;
+        for (int k = 0; k < 5; k++)
+            filled += rows.type[i][k] != PAD;
         snprintf(said + strlen(said), 16, "(%d,%d)", filled, 5 - filled);
     }
     prep_close(p);
@@ -358,7 +380,8 @@ static void test_balance(void)
     static const int64_t gold[] = { 11, 21, 10, 12 }, after[] = { 14, 14, 13, 13 };
     int64_t give[4], zero[3] = { 0, 5, 0 };
     CHECK(prep_plan_balance(gold, give, 4) == 13);
-    for (int i = 0; i < 4; i++) CHECK(gold[i] - give[i] == after[i]);
+    for (int i = 0; i < 4; i++)
+        CHECK(gold[i] - give[i] == after[i]);
     CHECK(prep_plan_balance(zero, give, 3) == 1 && give[0] == -2 && give[1] == 3 && give[2] == -1);
     zero[1] = 0;
     CHECK(prep_plan_balance(zero, give, 3) == 0 && give[1] == 0);
@@ -386,8 +409,8 @@ static bool text_is(prep_text t, const char *want, size_t size)
 
 static bool completion_is(const char *line, const char *want, size_t size)
 {
-    return parse(line, strlen(line), false) && parsed.n == 1 &&
-           text_is(parsed.at[0].completion, want, size);
+    return parse(line, strlen(line), false) && parsed.n == 1
+        && text_is(parsed.at[0].completion, want, size);
 }
 
 static void test_json_texts(void)
@@ -397,8 +420,8 @@ static void test_json_texts(void)
     CHECK(completion_is("[{\"completion\":\"\\u0000x\"}]", "\0x", 2));
     CHECK(completion_is("{\"completion\":\"\\ud83d\\ude00\\n\\/\"}", "\xF0\x9F\x98\x80\n/", 6));
     CHECK(completion_is("{\"completion\":1,\"completion\":\"last\"}", "last", 4));
-    CHECK(completion_is("{\"completion\":\"a\",\"n\":[NaN,-Infinity,1e5,-0.5E-3,true,null]}",
-                        "a", 1));
+    CHECK(completion_is("{\"completion\":\"a\",\"n\":[NaN,-Infinity,1e5,-0.5E-3,true,null]}", "a",
+                        1));
     CHECK(completion_is("{\"completion\":null,\"prompt\":5}", "", 0));
     CHECK(completion_is("{\"completion\":0.0,\"prompt\":5}", "", 0));
     CHECK(completion_is("{\"completion\":\"a\",\"prompt\":false}", "a", 1));
@@ -457,7 +480,7 @@ static void test_json_categories(void)
     CHECK(refuses("{\"completion\":\"a\",\"category\":\"none\"}", "not in the list") && fatal);
     CHECK(refuses("{\"completion\":\"a\",\"category\":3}", "a number") && fatal);
     CHECK(refuses("{\"completion\":\"a\",\"category\":null}", "null") && fatal);
-    CHECK(completion_is("{\"completion\":\"\",\"category\":\"none\"}", "", 0));     // is skipped
+    CHECK(completion_is("{\"completion\":\"\",\"category\":\"none\"}", "", 0)); // is skipped
     prep_pairs_free(&parsed);
 }
 
@@ -474,8 +497,10 @@ static void test_json_prompt_only(void)
 static void test_utf8(void)
 {
     static const char *const cases[][2] = {
-        { "a\xFFz", "a\xEF\xBF\xBDz" },                 { "\xC3", "\xEF\xBF\xBD" },
-        { "\xE2\x82", "\xEF\xBF\xBD" },                 { "\xF0\x9F\x98x", "\xEF\xBF\xBDx" },
+        { "a\xFFz", "a\xEF\xBF\xBDz" },
+        { "\xC3", "\xEF\xBF\xBD" },
+        { "\xE2\x82", "\xEF\xBF\xBD" },
+        { "\xF0\x9F\x98x", "\xEF\xBF\xBDx" },
         { "\xC0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD" },
         { "\xE0\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" },
         { "\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" },
@@ -495,16 +520,14 @@ static void test_utf8(void)
 
 static void write_file(const char *path, const char *data, size_t size)
 {
-    FILE *f = fopen(path, "wb");
-    CHECK(f && fwrite(data, 1, size, f) == size);
-    if (f) fclose(f);
+    CHECK(write_whole(path, data, size));
 }
 
 static bool next_is(lines *l, const char *want, int64_t number)
 {
     prep_text line;
-    return lines_next(l, &line, &sentence) == 1 && line.size == strlen(want) &&
-           memcmp(line.at, want, line.size) == 0 && l->number == number;
+    return lines_next(l, &line, &sentence) == 1 && line.size == strlen(want)
+        && memcmp(line.at, want, line.size) == 0 && l->number == number;
 }
 
 static void test_lines(void)
@@ -515,8 +538,8 @@ static void test_lines(void)
     lines l;
     write_file(a, "one\r\ntwo\rthree\n\n\xFFlast", 21);
     write_file(b, "", 0);
-    CHECK(add_name(&files, a, &sentence) && add_name(&files, b, &sentence) &&
-          add_name(&files, a, &sentence) && lines_open(&l, &files, &sentence));
+    CHECK(add_name(&files, a, &sentence) && add_name(&files, b, &sentence)
+          && add_name(&files, a, &sentence) && lines_open(&l, &files, &sentence));
     for (int i = 0; i < 2; i++) {
         CHECK(next_is(&l, "one\n", 1) && next_is(&l, "two\n", 2) && next_is(&l, "three\n", 3));
         CHECK(next_is(&l, "\n", 4));
@@ -558,18 +581,19 @@ static bool deal_numbers(int64_t memory, uint64_t seed, int n, int n_files, int 
     names from = { 0 };
     char path[64];
     FILE *f = fopen("build/test_numbers", "wb");
-    for (int i = 0; i < n; i++) fprintf(f, "%d%s", i, i < n - 1 ? "\n" : "");
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%d%s", i, i < n - 1 ? "\n" : "");
     fclose(f);
     for (int i = 0; i < n_files; i++) {
         snprintf(path, sizeof path, "build/test_numbers_%d", i);
         add_name(&d.to, path, &sentence);
     }
     add_name(&from, "build/test_numbers", &sentence);
-    bool ok = memory < 0 ? deal_in_turn(&d, &from, &sentence)
-                         : deal_shuffled(&d, &from, &sentence);
+    bool ok = memory < 0 ? deal_in_turn(&d, &from, &sentence) : deal_shuffled(&d, &from, &sentence);
     for (int i = 0, at = 0; i < n_files; i++) {
         f = fopen(d.to.at[i], "rb");
-        for (size[i] = 0; f && at < n && fscanf(f, "%d", &order[at]) == 1; at++) size[i]++;
+        for (size[i] = 0; f && at < n && fscanf(f, "%d", &order[at]) == 1; at++)
+            size[i]++;
         if (f) fclose(f);
         unlink(d.to.at[i]);
     }
@@ -582,10 +606,12 @@ static bool deal_numbers(int64_t memory, uint64_t seed, int n, int n_files, int 
 static void test_dealing(void)
 {
     enum { N = 1000 };
+
     int order[N], again[N], size[7], seen[N];
     CHECK(deal_numbers(-1, 0, N, 7, order, size) && size[0] == 143 && size[6] == 142);
-    for (int i = 0; i < size[0]; i++) CHECK(order[i] == 7 * i);
-    for (int little = 0; little < 2; little++) {        // in memory, and in buckets of buckets
+    for (int i = 0; i < size[0]; i++)
+        CHECK(order[i] == 7 * i);
+    for (int little = 0; little < 2; little++) { // in memory, and in buckets of buckets
         int64_t memory = little ? 30 : INT64_MAX;
         double sum = 0;
         memset(seen, 0, sizeof seen);
@@ -594,8 +620,9 @@ static void test_dealing(void)
             seen[order[i]]++;
             sum += (i - 499.5) * (order[i] - 499.5);
         }
-        for (int i = 0; i < N; i++) CHECK(seen[i] == 1);
-        CHECK(sum / (1000.0 * 83333) < .15 && sum / (1000.0 * 83333) > -.15);   // correlation
+        for (int i = 0; i < N; i++)
+            CHECK(seen[i] == 1);
+        CHECK(sum / (1000.0 * 83333) < .15 && sum / (1000.0 * 83333) > -.15); // correlation
         CHECK(deal_numbers(memory, 5, N, 7, again, size) && !memcmp(order, again, sizeof order));
         CHECK(deal_numbers(memory, 6, N, 7, again, size) && memcmp(order, again, sizeof order));
     }
@@ -613,8 +640,11 @@ static void test_every_order(void)
             count[64 * order[0] + 16 * order[1] + 4 * order[2] + order[3]]++;
         }
         for (int i = 0; i < 256; i++)
-            if (count[i]) n_orders++, chi += (count[i] - 20.0) * (count[i] - 20.0) / 20;
-        CHECK(n_orders == 24 && chi < 50);              // 23 degrees of freedom: 50 is 0.1 %
+            if (count[i]) {
+                n_orders++;
+                chi += (count[i] - 20.0) * (count[i] - 20.0) / 20;
+            }
+        CHECK(n_orders == 24 && chi < 50); // 23 degrees of freedom: 50 is 0.1 %
     }
 }
 
@@ -662,7 +692,7 @@ static void test_rows(void)
 static void test_rows_change(void)
 {
     int32_t ids[4] = { 1, 2, 3, 4 };
-    CHECK(write_rows(0, 1, false));                     // no rows, no datasets
+    CHECK(write_rows(0, 1, false)); // no rows, no datasets
     samba_rows *r = samba_rows_open(hdf5, SAMBA_ROWS_CHANGE, 4, false, why, sizeof why);
     CHECK(r && samba_rows_count(r) == 0);
     CHECK(samba_rows_append(r, 1, ids, ids, NULL, why, sizeof why));
@@ -685,6 +715,7 @@ static void test_rows_change(void)
 static void test_rows_blocks(void)
 {
     enum { LONG = 131072 };
+
     int32_t *row = calloc(LONG, sizeof *row);
     samba_rows *r = samba_rows_open(hdf5, SAMBA_ROWS_CREATE, LONG, false, why, sizeof why);
     CHECK(row && r && samba_rows_block(LONG) == 2);
@@ -721,15 +752,18 @@ static bool full_disk(rlim_t bytes, int n_rows)
         samba_rows *r = samba_rows_open(hdf5, SAMBA_ROWS_CREATE, 512, false, why, sizeof why);
         bool ok = r != NULL;
         for (int i = 0; ok && i < n_rows; i++) {
-            for (int k = 0; k < 512; k++) ids[k] = rand();
+            for (int k = 0; k < 512; k++)
+                ids[k] = rand();
             ok = samba_rows_append(r, 1, ids, ids, NULL, why, sizeof why);
         }
-        if (ok) ok = samba_rows_close(r, why, sizeof why);
-        else if (r) samba_rows_abandon(r);
+        if (ok)
+            ok = samba_rows_close(r, why, sizeof why);
+        else if (r)
+            samba_rows_abandon(r);
         if (ok || !strstr(why, "full?")) exit(2);
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_FSIZE, &limit);
-        unlink(hdf5);                           // libhdf5 still has this one open
+        unlink(hdf5); // libhdf5 still has this one open
         exit(write_rows(7, 1, false) ? 0 : 3);
     }
     int status = -1;
@@ -741,10 +775,11 @@ static bool full_disk(rlim_t bytes, int n_rows)
 static void test_rows_full_disk(void)
 {
     fflush(NULL);
-    CHECK(full_disk(1000, 10));                 // at the header, at chunks, within the first block
+    CHECK(full_disk(1000, 10)); // at the header, at chunks, within the first block
     CHECK(full_disk(20000, 10));
     CHECK(full_disk(1500000, 1200));
-    for (rlim_t bytes = 500; bytes < 9000; bytes += 1717) CHECK(full_disk(bytes, 8));
+    for (rlim_t bytes = 500; bytes < 9000; bytes += 1717)
+        CHECK(full_disk(bytes, 8));
 }
 
 static bool no_rows(const char *path, samba_rows_mode mode, const char *reason)
@@ -768,17 +803,23 @@ static void write_table(hid_t f, const char *name, hid_t type, hsize_t n_rows, i
 // HDF5 files that others could have made.
 static void test_rows_misfit(void)
 {
-    static const struct { hsize_t rows; int rank; int kind; const char *reason; } cases[] = {
+    static const struct {
+        hsize_t rows;
+        int rank;
+        int kind;
+        const char *reason;
+    } cases[] = {
         { 3, 2, 0, "token_type_ids has shape (3,4), input_ids has (2,4)" },
         { 2, 1, 0, "token_type_ids is no table" },
-        { 2, 2, 1, "token_type_ids is no table" },      // floats
-        { 2, 2, 2, "token_type_ids is no table" },      // 64 bits
+        { 2, 2, 1, "token_type_ids is no table" }, // floats
+        { 2, 2, 2, "token_type_ids is no table" }, // 64 bits
         { 0, 0, 3, "there is no dataset token_type_ids" },
     };
+
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hid_t type[] = { H5T_STD_I32BE, H5T_IEEE_F32LE, H5T_STD_I64LE };
         hid_t f = H5Fcreate(hdf5, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-        write_table(f, "input_ids", H5T_STD_I16LE, 2, 2);       // any integers up to 32 bits
+        write_table(f, "input_ids", H5T_STD_I16LE, 2, 2); // any integers up to 32 bits
         if (cases[i].kind < 3)
             write_table(f, "token_type_ids", type[cases[i].kind], cases[i].rows, cases[i].rank);
         H5Fclose(f);
@@ -813,9 +854,9 @@ static void test_rows_damaged(void)
 static void test_chunks(void)
 {
     static const int64_t cases[][4] = {
-        { 70, 1024, 9, 256 },  { 52, 1024, 13, 256 },  { 42, 1024, 11, 256 }, { 2, 1024, 2, 1024 },
-        { 3, 1024, 2, 1024 },  { 1, 1024, 1, 1024 },   { 256, 1024, 32, 128 }, { 1, 1, 1, 1 },
-        { 256, 7, 256, 7 },    { 10, 2048, 3, 512 },   { 128, 2048, 16, 256 },
+        { 70, 1024, 9, 256 }, { 52, 1024, 13, 256 }, { 42, 1024, 11, 256 },  { 2, 1024, 2, 1024 },
+        { 3, 1024, 2, 1024 }, { 1, 1024, 1, 1024 },  { 256, 1024, 32, 128 }, { 1, 1, 1, 1 },
+        { 256, 7, 256, 7 },   { 10, 2048, 3, 512 },  { 128, 2048, 16, 256 },
     };
     int64_t chunk[2];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -837,8 +878,8 @@ static bool whole_way(void)
     prep_text got;
     int32_t ids[4] = { 0 };
     prep *p = open_mock(PREP_FULL, 4);
-    bool ok = p && prep_parse_line(&rules, line, strlen(line), &pairs, &fatal, why, sizeof why) &&
-              prep_article(p, pairs.at, pairs.n) && prep_end(p) && rows.n == 1;
+    bool ok = p && prep_parse_line(&rules, line, strlen(line), &pairs, &fatal, why, sizeof why)
+        && prep_article(p, pairs.at, pairs.n) && prep_end(p) && rows.n == 1;
     ok = ok && lines_open_one(&l, "tests/lib/test.h", &sentence);
     ok = ok && lines_next(&l, &got, &sentence) == 1;
     lines_close(&l);

@@ -1,6 +1,6 @@
 /* replay.h: 50 values that are not finite, put into a training at 50 places: each run names the op
-   that made it, as the arithmetic says, and its file repeats it in a new session, bit for bit. So it
-   is with runs of other kinds, and where it cannot be, a sentence says so. */
+   that made it, as the arithmetic says, and its file repeats it in a new session, bit for bit. So
+   it is with runs of other kinds, and where it cannot be, a sentence says so. */
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/counting.h"
@@ -14,6 +14,7 @@
 #undef calloc
 #undef realloc
 #undef free
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include <math.h>
@@ -21,37 +22,51 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 enum { B = 4, F = 6, N = B * F, STAGES = 10, STEPS = 3 };
-#define PATH "build/replay_test.replay"
-#define CHECKPOINT "build/replay_test.ckpt"
+
+#define FOLDER "build/replay_test"
+#define PATH FOLDER "/a.replay"
+#define CHECKPOINT FOLDER "/a.ckpt"
 
 /* A stage adds f(t) of an input t of its own, which is 1 unless a value is put there. What f makes
    of it then: */
 static const struct {
     const char *op;
     float bad, made;
-    bool passes;            // f hands on what it is given: the input itself is at fault
+    bool passes; // f hands on what it is given: the input itself is at fault
 } stages[STAGES] = {
-    { "log", -1.0f, NAN, false }, { "sqrt", -4.0f, NAN, false }, { "exp", 1000.0f, INFINITY, false },
-    { "div", 0.0f, INFINITY, false }, { "rsqrt", 0.0f, INFINITY, false },
-    { "scale", 3e38f, INFINITY, false }, { "log", 0.0f, -INFINITY, false },
-    { "mul", 1e30f, INFINITY, false }, { "relu", NAN, NAN, true }, { "sub", NAN, NAN, true },
+    { "log", -1.0f, NAN, false },        { "sqrt", -4.0f, NAN, false },
+    { "exp", 1000.0f, INFINITY, false }, { "div", 0.0f, INFINITY, false },
+    { "rsqrt", 0.0f, INFINITY, false },  { "scale", 3e38f, INFINITY, false },
+    { "log", 0.0f, -INFINITY, false },   { "mul", 1e30f, INFINITY, false },
+    { "relu", NAN, NAN, true },          { "sub", NAN, NAN, true },
 };
 
 static samba_tensor *apply(samba_tensor *t, samba_tensor *one, int32_t i)
 {
     switch (i) {
-    case 0: return samba_log(t);
-    case 1: return samba_sqrt(t);
-    case 2: return samba_exp(t);
-    case 3: return samba_div(one, t);
-    case 4: return samba_rsqrt(t);
-    case 5: return samba_scale(t, 10.0f);
-    case 6: return samba_log(t);
-    case 7: return samba_mul(t, t);
-    case 8: return samba_relu(t);
-    default: return samba_sub(t, one);
+    case 0:
+        return samba_log(t);
+    case 1:
+        return samba_sqrt(t);
+    case 2:
+        return samba_exp(t);
+    case 3:
+        return samba_div(one, t);
+    case 4:
+        return samba_rsqrt(t);
+    case 5:
+        return samba_scale(t, 10.0f);
+    case 6:
+        return samba_log(t);
+    case 7:
+        return samba_mul(t, t);
+    case 8:
+        return samba_relu(t);
+    default:
+        return samba_sub(t, one);
     }
 }
 
@@ -61,7 +76,8 @@ typedef struct net {
     samba_replay *replay;
 } net;
 
-// Stages between layers, with dropout, momentum and statistics, so that what was before a run matters.
+// Stages between layers, with dropout, momentum and statistics, so that what was before a run
+// matters.
 static net open_net(void)
 {
     net n;
@@ -79,8 +95,9 @@ static net open_net(void)
         if (i % 3 == 0) h = samba_dropout(h, name, 0.25f);
     }
     h = samba_batchnorm(h, "norm");
-    samba_program p = { .loss = samba_name(samba_mean(samba_mul(h, h), SAMBA_ALL_AXES, false), "loss"),
-                        .optim = { .kind = SAMBA_ADAMW, .lr = 0.01f } };
+    samba_program p
+        = { .loss = samba_name(samba_mean(samba_mul(h, h), SAMBA_ALL_AXES, false), "loss"),
+            .optim = { .kind = SAMBA_ADAMW, .lr = 0.01f } };
     CHECK(samba_compile(n.s, &p));
     n.replay = samba_replay_open(n.s, PATH);
     CHECK(n.replay != NULL);
@@ -103,7 +120,8 @@ static void feed(net *n, int32_t step)
         ones[i] = 1.0f;
     }
     CHECK(samba_write(samba_tensor_by_name(n->s, "x"), x));
-    for (int32_t i = 0; i < STAGES; i++) CHECK(samba_write(n->t[i], ones));
+    for (int32_t i = 0; i < STAGES; i++)
+        CHECK(samba_write(n->t[i], ones));
 }
 
 static bool same_value(float a, float b)
@@ -121,7 +139,8 @@ static uint64_t state_of(samba_session *s)
     for (int32_t i = 0; i < n; i++) {
         samba_tensor *w = samba_tensor_by_name(s, names[i]);
         CHECK(samba_bytes(w) <= sizeof bytes && samba_copy_out(w, bytes, samba_bytes(w)));
-        for (size_t k = 0; k < samba_bytes(w); k++) hash = (hash ^ bytes[k]) * 1099511628211u;
+        for (size_t k = 0; k < samba_bytes(w); k++)
+            hash = (hash ^ bytes[k]) * 1099511628211u;
     }
     return hash;
 }
@@ -169,7 +188,8 @@ static void test_fifty(void)
             feed(&n, step);
             if (!samba_replay_run(n.replay, 0)) n_bad++;
         }
-        for (int32_t k = 0; k < N; k++) t[k] = k == element ? stages[stage].bad : 1.0f;
+        for (int32_t k = 0; k < N; k++)
+            t[k] = k == element ? stages[stage].bad : 1.0f;
         CHECK(samba_write(n.t[stage], t));
         uint64_t before = state_of(n.s);
         n_bad += samba_replay_run(n.replay, 0);
@@ -213,19 +233,24 @@ static void test_description(void)
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
     samba_tensor *h = samba_log(samba_linear(x, "fc", F));
     samba_program p = { .loss = samba_name(samba_mean(h, SAMBA_ALL_AXES, false), "loss"),
-                        .optim = { .kind = SAMBA_SGD, .lr = 0.01f }, .microbatches = 3 };
+                        .optim = { .kind = SAMBA_SGD, .lr = 0.01f },
+                        .microbatches = 3 };
     CHECK(samba_compile(s, &p));
     float w[F * F], x3[3 * N], zero[F] = { 0 };
-    for (int32_t i = 0; i < F * F; i++) w[i] = 1.0f;
-    for (int32_t i = 0; i < 3 * N; i++) x3[i] = i / N == 2 ? -1.0f : 1.0f;
+    for (int32_t i = 0; i < F * F; i++)
+        w[i] = 1.0f;
+    for (int32_t i = 0; i < 3 * N; i++)
+        x3[i] = i / N == 2 ? -1.0f : 1.0f;
     CHECK(samba_write(samba_tensor_by_name(s, "fc__weight"), w));
     CHECK(samba_write(samba_tensor_by_name(s, "fc__bias"), zero));
     samba_replay *r = samba_replay_open(s, PATH);
     samba_feed feed = { .name = "x", .data = x3, .bytes = sizeof x3 };
-    samba_run_desc d = { .types = { SAMBA_FWD | SAMBA_BCKWD, SAMBA_OPT }, .feeds = &feed, .n_feeds = 1 };
+    samba_run_desc d
+        = { .types = { SAMBA_FWD | SAMBA_BCKWD, SAMBA_OPT }, .feeds = &feed, .n_feeds = 1 };
     CHECK(!samba_replay_run_with(r, &d));
     samba_culprit q;
-    CHECK(samba_nonfinite(s, &q) && strcmp(q.op, "log") == 0 && q.microbatch == 2 && q.element == 0);
+    CHECK(samba_nonfinite(s, &q) && strcmp(q.op, "log") == 0 && q.microbatch == 2
+          && q.element == 0);
     char *message = samba_replay__joined(samba_error(s), "");
     samba_clear_error(s);
     CHECK(replays(state_of(s), message));
@@ -236,8 +261,8 @@ static void test_description(void)
 
 // ---- Runs of other kinds ------------------------------------------------------------------------
 
-// A net that reads x and bad: h = tanh(dropout(fc(x))), log of bad + h, so that which element is the
-// first NaN depends on the mask; then batchnorm.
+// A net that reads x and bad: h = tanh(dropout(fc(x))), log of bad + h, so that which element is
+// the first NaN depends on the mask; then batchnorm.
 typedef struct masked {
     samba_session *s;
     samba_tensor *x, *bad;
@@ -256,19 +281,22 @@ static masked open_masked(samba_desc *desc, samba_program *p)
     h = samba_log(samba_add(m.bad, h));
     h = samba_linear(samba_batchnorm(h, "norm"), "out", 3);
     samba_tensor *loss = samba_name(samba_mean(samba_mul(h, h), SAMBA_ALL_AXES, false), "loss");
-    if (p->inference) p->outputs[0] = h;
-    else p->loss = loss;
+    if (p->inference)
+        p->outputs[0] = h;
+    else
+        p->loss = loss;
     CHECK(samba_compile(m.s, p));
     m.replay = samba_replay_open(m.s, PATH);
     CHECK(m.replay != NULL);
     return m;
 }
 
-// All of bad is `usual`, but element 20. Is that less than what the mask takes from x, the mask says
-// which NaN is the first.
+// All of bad is `usual`, but element 20. Is that less than what the mask takes from x, the mask
+// says which NaN is the first.
 static void feed_masked(masked *m, float usual, float at_20)
 {
     enum { ALL = 3 * N };
+
     float x[ALL], bad[ALL];
     for (int32_t i = 0; i < ALL; i++) {
         x[i] = (float)((i * 7) % 23) / 16 - 0.6f;
@@ -324,8 +352,10 @@ static void test_modes(void)
 static bool step_in_parts(masked *m, const samba_run_desc *parts, int n)
 {
     feed_masked(m, 9, 9);
-    for (int i = 0; i < 3 * n; i++) CHECK(samba_replay_run_with(m->replay, &parts[i % n]));
-    for (int i = 0; i + 1 < n; i++) CHECK(samba_replay_run_with(m->replay, &parts[i]));
+    for (int i = 0; i < 3 * n; i++)
+        CHECK(samba_replay_run_with(m->replay, &parts[i % n]));
+    for (int i = 0; i + 1 < n; i++)
+        CHECK(samba_replay_run_with(m->replay, &parts[i]));
     CHECK(samba_set(m->s, "lr", 3e38));
     CHECK(!samba_replay_run_with(m->replay, &parts[n - 1]));
     return ends_in(m, "adamw");
@@ -333,19 +363,28 @@ static bool step_in_parts(masked *m, const samba_run_desc *parts, int n)
 
 static void test_parts(void)
 {
-    const samba_run_desc two[2] = { { .types = { SAMBA_FWD | SAMBA_BCKWD } },
-                                    { .types = { SAMBA_OPT } } };
+    const samba_run_desc two[2]
+        = { { .types = { SAMBA_FWD | SAMBA_BCKWD } }, { .types = { SAMBA_OPT } } };
     const samba_run_desc sum[3] = { { .types = { SAMBA_ZEROGRAD | SAMBA_FWD | SAMBA_BCKWD } },
                                     { .types = { SAMBA_FWD | SAMBA_BCKWD } },
                                     { .types = { SAMBA_OPT } } };
-    const samba_run_desc alone[3] = { { .types = { SAMBA_FWD } },
-                                      { .types = { SAMBA_BCKWD } },
-                                      { .types = { SAMBA_OPT } } };
+    const samba_run_desc alone[3]
+        = { { .types = { SAMBA_FWD } }, { .types = { SAMBA_BCKWD } }, { .types = { SAMBA_OPT } } };
     const samba_run_desc clipped[3] = { { .types = { SAMBA_FWD | SAMBA_BCKWD } },
-                                        { .types = { SAMBA_GRADNORM } }, { .types = { SAMBA_OPT } } };
-    const struct { const samba_run_desc *parts; int n, microbatches; float clip; } cases[] = {
-        { two, 2, 1, 0 }, { sum, 3, 3, 0 }, { alone, 3, 1, 0 }, { clipped, 3, 1, 0.5f },
+                                        { .types = { SAMBA_GRADNORM } },
+                                        { .types = { SAMBA_OPT } } };
+
+    const struct {
+        const samba_run_desc *parts;
+        int n, microbatches;
+        float clip;
+    } cases[] = {
+        { two, 2, 1, 0 },
+        { sum, 3, 3, 0 },
+        { alone, 3, 1, 0 },
+        { clipped, 3, 1, 0.5f },
     };
+
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         samba_desc desc = { .threads = 1 };
         samba_program p = adamw();
@@ -388,7 +427,8 @@ static void test_running_stats(void)
     m.replay = samba_replay_open(m.s, PATH);
     float x[N];
     samba_culprit q;
-    for (int i = 0; i < N; i++) x[i] = i == 20 ? -1.0f : 1.0f + (float)i;
+    for (int i = 0; i < N; i++)
+        x[i] = i == 20 ? -1.0f : 1.0f + (float)i;
     CHECK(samba_write(m.x, x) && samba_use_running_stats(m.s, true));
     CHECK(!samba_replay_run(m.replay, SAMBA_FWD) && samba_nonfinite(m.s, &q) && q.element == 20);
     CHECK(ends_in(&m, "log"));
@@ -445,6 +485,7 @@ static void test_many_steps_of_the_optimizer(void)
 static void test_what_a_feed_leaves_alone(void)
 {
     enum { MOST = 1 << 10 };
+
     static const char *const around[] = { "fc__weight__exp_avg", "fc__weight__exp_avg_sq" };
     float before[2][MOST], after[MOST], weight[MOST];
     samba_desc desc = { .threads = 1 };
@@ -457,7 +498,8 @@ static void test_what_a_feed_leaves_alone(void)
     CHECK(size <= sizeof weight && samba_copy_out(t, weight, size));
     for (int i = 0; i < 2; i++)
         CHECK(samba_copy_out(samba_tensor_by_name(m.s, around[i]), before[i], size));
-    for (size_t i = 0; i < size / sizeof *weight; i++) weight[i] += 0.125f;
+    for (size_t i = 0; i < size / sizeof *weight; i++)
+        weight[i] += 0.125f;
     samba_feed feed = { .tensor = t, .data = weight, .bytes = size };
     samba_run_desc d = { .feeds = &feed, .n_feeds = 1 };
     feed_masked(&m, 9, -9);
@@ -480,10 +522,17 @@ static const samba_run_desc whole = { .types = { 0 } };
 // A NaN that a weight, a feed of a weight, an input, or a state holds.
 static void test_leaves(void)
 {
-    static const struct { const char *tensor; bool fed; } cases[] = {
-        { "fc__weight", false }, { "fc__weight", true }, { "x", false },
-        { "norm__running_mean", false }, { "norm__weight__exp_avg", false },
+    static const struct {
+        const char *tensor;
+        bool fed;
+    } cases[] = {
+        { "fc__weight", false },
+        { "fc__weight", true },
+        { "x", false },
+        { "norm__running_mean", false },
+        { "norm__weight__exp_avg", false },
     };
+
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         samba_desc desc = { .threads = 1 };
         samba_program p = adamw();
@@ -517,7 +566,8 @@ static void test_programs(void)
     feed_masked(&m, 9, 9);
     CHECK(samba_replay_run(m.replay, SAMBA_FWD));
     feed_masked(&m, 9, -9);
-    CHECK(!samba_replay_run(m.replay, SAMBA_FWD) && !strstr(samba_error(m.s), "at step") && ends_in(&m, "log"));
+    CHECK(!samba_replay_run(m.replay, SAMBA_FWD) && !strstr(samba_error(m.s), "at step")
+          && ends_in(&m, "log"));
 
     memset(&m, 0, sizeof m);
     m.s = samba_open(&(samba_desc){ .quiet = true, .graphamp = SAMBA_MP1 });
@@ -536,8 +586,10 @@ static void test_programs(void)
     m.replay = samba_replay_open(m.s, PATH);
     samba_tensor *x0 = samba_tensor_by_name(m.s, "x0");
     float ones[F * F], x[N];
-    for (int i = 0; i < F * F; i++) ones[i] = 1.0f;
-    for (int i = 0; i < N; i++) x[i] = 1.0f;
+    for (int i = 0; i < F * F; i++)
+        ones[i] = 1.0f;
+    for (int i = 0; i < N; i++)
+        x[i] = 1.0f;
     CHECK(samba_write_f32(samba_tensor_by_name(m.s, "fc__weight"), ones, F * F));
     CHECK(samba_write(x0, x) && samba_write(m.x, x));
     samba_run_desc d = { .graph = "learns" };
@@ -548,15 +600,17 @@ static void test_programs(void)
     CHECK(samba_write(x0, x) && !samba_replay_run_with(m.replay, &d) && ends_in(&m, "log"));
 }
 
-// A training that goes on from a checkpoint counts its steps on, and restores what the checkpoint had.
+// A training that goes on from a checkpoint counts its steps on, and restores what the checkpoint
+// had.
 static void test_restored(void)
 {
-    const char *path = "build/replay_test.saved";
+    const char *path = FOLDER "/a.saved";
     samba_desc desc = { .threads = 1 };
     samba_program p = adamw();
     masked m = open_masked(&desc, &p);
     feed_masked(&m, 9, 9);
-    for (int i = 0; i < 5; i++) CHECK(samba_replay_run(m.replay, 0));
+    for (int i = 0; i < 5; i++)
+        CHECK(samba_replay_run(m.replay, 0));
     CHECK(samba_save(m.s, path));
     samba_replay_close(m.replay);
     samba_close(m.s);
@@ -574,21 +628,20 @@ static void test_restored(void)
 // Closes m, whose error has these words, and of which no file is there.
 static bool ends_without(masked *m, const char *words)
 {
-    FILE *f = fopen(PATH, "rb");
-    bool fine = !f && says(m->s, "There is no replay file: ") && says(m->s, words);
+    bool fine = !file_exists(PATH) && says(m->s, "There is no replay file: ") && says(m->s, words);
     if (!fine) printf("%s\n", samba_error(m->s));
-    if (f) fclose(f);
     samba_replay_close(m->replay);
     samba_clear_error(m->s);
     samba_close(m->s);
-    return fine && !fopen(PATH ".tmp", "rb") && !fopen(PATH ".ckpt.tmp", "rb");
+    return fine && count_temporaries(FOLDER) == 0;
 }
 
 // An op of the program's own that is no function of its inputs: each fifth call makes a NaN.
 static void moody_kernel(const samba_args *a)
 {
     static int calls;
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = a->in[0][i];
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = a->in[0][i];
     if (++calls % 5 == 0) a->out[0][a->begin] = NAN;
 }
 
@@ -596,20 +649,25 @@ static void moody_kernel(const samba_args *a)
 static void restless_kernel(const samba_args *a)
 {
     static int calls;
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = a->in[0][i];
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = a->in[0][i];
     a->out[0][a->begin + calls++ % N] = NAN;
 }
 
 static void own_log_kernel(const samba_args *a)
 {
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = logf(a->in[0][i]);
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = logf(a->in[0][i]);
 }
 
 static void test_not_repeated(void)
 {
     static const samba_op ops[2] = {
         { .name = "moody", .wire = 0x8000, .signature = "*->*", .cost = 1, .kernel = moody_kernel },
-        { .name = "restless", .wire = 0x8002, .signature = "*->*", .cost = 1,
+        { .name = "restless",
+          .wire = 0x8002,
+          .signature = "*->*",
+          .cost = 1,
           .kernel = restless_kernel },
     };
     for (int i = 0; i < 2; i++) {
@@ -623,7 +681,8 @@ static void test_not_repeated(void)
         CHECK(samba_compile(m.s, &p));
         m.replay = samba_replay_open(m.s, PATH);
         int runs = 0;
-        while (runs < 9 && samba_replay_run(m.replay, 0)) runs++;
+        while (runs < 9 && samba_replay_run(m.replay, 0))
+            runs++;
         CHECK(runs < 9 && ends_without(&m, "something was changed"));
     }
 }
@@ -631,8 +690,9 @@ static void test_not_repeated(void)
 // A run with an op of the program's own is repeated where the op is registered.
 static void test_own_op(void)
 {
-    static const samba_op op = { .name = "own_log", .wire = 0x8001, .signature = "*->*", .cost = 9,
-                                 .kernel = own_log_kernel };
+    static const samba_op op = {
+        .name = "own_log", .wire = 0x8001, .signature = "*->*", .cost = 9, .kernel = own_log_kernel
+    };
     samba_replay_found found;
     char why[512] = "";
     masked m;
@@ -644,15 +704,18 @@ static void test_own_op(void)
     p.outputs[0] = samba_apply(m.s, "own_log", &m.x, 1, NULL, 0);
     CHECK(samba_compile(m.s, &p));
     m.replay = samba_replay_open(m.s, PATH);
-    CHECK(!samba_replay_run(m.replay, 0) && says(m.s, "own_log_1 (own_log) makes -inf at element 0"));
+    CHECK(!samba_replay_run(m.replay, 0)
+          && says(m.s, "own_log_1 (own_log) makes -inf at element 0"));
     samba_replay_close(m.replay);
     samba_close(m.s);
     for (int i = 0; i < 2; i++) {
         m.s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
         if (i) CHECK(samba_register_op(m.s, &op));
         CHECK(samba_replay_load(m.s, PATH, CHECKPOINT, &found, why, sizeof why) == (i == 1));
-        if (i) CHECK(samba_replay_again(m.s, &found));
-        else CHECK(strstr(why, "own_log_1 uses op number 32769") && strstr(why, "register it"));
+        if (i)
+            CHECK(samba_replay_again(m.s, &found));
+        else
+            CHECK(strstr(why, "own_log_1 uses op number 32769") && strstr(why, "register it"));
         samba_replay_free(&found);
         samba_clear_error(m.s);
         samba_close(m.s);
@@ -701,7 +764,7 @@ static void test_other_errors(void)
     CHECK(samba_compile(s, &p));
     samba_replay *r = samba_replay_open(s, PATH);
     CHECK(samba_write(label, (int32_t[B]){ 0, 1, F, 2 }) && !samba_replay_run(r, 0));
-    CHECK(says(s, "cross_entropy") && !strstr(samba_error(s), "replay") && !fopen(PATH, "rb"));
+    CHECK(says(s, "cross_entropy") && !strstr(samba_error(s), "replay") && !file_exists(PATH));
     samba_clear_error(s);
     CHECK(samba_write(label, (int32_t[B]){ 0, 1, 2, 3 }) && samba_replay_run(r, 0));
     CHECK(samba_set(s, "lr", 3e38) && !samba_replay_run(r, 0) && says(s, "tools/samba view"));
@@ -722,9 +785,9 @@ static void test_losses(void)
     samba_set_check_finite(m.s, false);
     m.replay = samba_replay_open(m.s, NULL);
     feed_masked(&m, 9, -9);
-    CHECK(samba_replay_run(m.replay, SAMBA_FWD));       // it trains nothing
+    CHECK(samba_replay_run(m.replay, SAMBA_FWD)); // it trains nothing
     CHECK(!samba_replay_run(m.replay, 0) && says(m.s, "the loss loss is NaN"));
-    CHECK(!fopen(PATH, "rb"));
+    CHECK(!file_exists(PATH));
     samba_replay_close(m.replay);
     samba_clear_error(m.s);
     samba_close(m.s);
@@ -745,7 +808,8 @@ static void test_no_memory(void)
         feed_masked(&m, 9, 9);
         CHECK(samba_run(m.s, 0) && samba_run(m.s, 0));
         long before = n_live;
-        n_calls = 0, fail_at = n;
+        n_calls = 0;
+        fail_at = n;
         m.replay = samba_replay_open(m.s, PATH);
         failed = n_calls > n;
         fail_at = -1;
@@ -770,36 +834,29 @@ static bool refuses(const char *path, const char *word)
     samba_replay_found found;
     char why[512] = "";
     samba_session *s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
-    bool fine = !samba_replay_load(s, path, CHECKPOINT, &found, why, sizeof why) && strstr(why, word);
+    bool fine
+        = !samba_replay_load(s, path, CHECKPOINT, &found, why, sizeof why) && strstr(why, word);
     if (!fine) printf("%s: %s\n", path, why);
     samba_replay_free(&found);
     samba_close(s);
     return fine;
 }
 
-static bool write_file(const char *path, const void *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    bool fine = f && fwrite(bytes, 1, n, f) == n;
-    return f && fclose(f) == 0 && fine;
-}
-
 // Every byte of the file counts.
 static void test_damaged(void)
 {
     static unsigned char bytes[1 << 20];
-    FILE *f = fopen(PATH, "rb");
-    size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
-    if (f) fclose(f);
+    size_t n = read_into(PATH, bytes, sizeof bytes);
     CHECK(n > 100 && n < sizeof bytes);
     for (size_t i = 0; i < n; i += 1 + n / 97) {
         bytes[i] ^= 0x20;
-        CHECK(write_file(PATH, bytes, n) && refuses(PATH, i < 4 ? "is no replay file" : "damaged"));
+        CHECK(write_whole(PATH, bytes, n)
+              && refuses(PATH, i < 4 ? "is no replay file" : "damaged"));
         bytes[i] ^= 0x20;
     }
     const size_t cut[] = { 0, 3, 7, 8, 15, 16, 24, n / 2, n - 1 };
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++)
-        CHECK(write_file(PATH, bytes, cut[i]) && refuses(PATH, cut[i] < 4 ? "is no" : "damaged"));
+        CHECK(write_whole(PATH, bytes, cut[i]) && refuses(PATH, cut[i] < 4 ? "is no" : "damaged"));
     CHECK(refuses("build/no/such/file", "No such file") && refuses("build", "cannot be read"));
     CHECK(!samba_replay_open(NULL, PATH) && !samba_replay_run(NULL, 0));
     samba_replay_close(NULL);
@@ -807,6 +864,7 @@ static void test_damaged(void)
 
 int main(void)
 {
+    mkdir(FOLDER, 0777);
     RUN(test_fifty);
     RUN(test_damaged);
     RUN(test_no_memory);

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE                     // posix_openpt
+#define _GNU_SOURCE // posix_openpt
 // report.h: its files say what was noted, its page is whole, and nobody's bits change by it.
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <dirent.h>
 
 enum { B = 4, F = 6, C = 3, STEPS = 7 };
+
 #define FOLDER "build/report"
 
 static char text[1 << 20];
@@ -52,7 +53,8 @@ static void empty_folder(void)
 static int count(const char *what)
 {
     int n = 0;
-    for (const char *at = text; (at = strstr(at, what)) != NULL; at++) n++;
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at++)
+        n++;
     return n;
 }
 
@@ -149,7 +151,8 @@ static void test_gradient_norm(void)
     samba_report_close(r);
     samba_close(n.s);
     n = compiled();
-    for (int i = 1; i <= STEPS - 1; i++) samba_run(n.s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+    for (int i = 1; i <= STEPS - 1; i++)
+        samba_run(n.s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
     static const char *const params[] = { "fc1__weight", "fc1__bias", "fc2__weight", "fc2__bias" };
     for (int i = 0; i < 4; i++) {
         samba_tensor *g = samba_sn_grad(samba_tensor_by_name(n.s, params[i]));
@@ -166,7 +169,8 @@ static void test_gradient_norm(void)
 static uint64_t little(const char *p, int n)
 {
     uint64_t x = 0;
-    for (int i = 0; i < n; i++) x |= (uint64_t)(uint8_t)p[i] << 8 * i;
+    for (int i = 0; i < n; i++)
+        x |= (uint64_t)(uint8_t)p[i] << 8 * i;
     return x;
 }
 
@@ -195,8 +199,12 @@ static void test_events(void)
         CHECK(crc_is(text + at, 8) && at + 16 + size <= text_size);
         if (at + 16 + size > text_size) break;
         const char *event = text + at + 12;
-        CHECK(crc_is(event, size) && event[0] == 9);            // a wall time, then
-        if (!records) CHECK(!memcmp(event + 9, "\x1a\x0d" "brain.Event:2", 15));
+        CHECK(crc_is(event, size) && event[0] == 9); // a wall time, then
+        if (!records)
+            CHECK(!memcmp(event + 9,
+                          "\x1a\x0d"
+                          "brain.Event:2",
+                          15));
         // step, and a summary { value { tag "loss", simple_value } }
         if (records && event[16] == 4 && !memcmp(event + 17, "loss", 4)) {
             losses++;
@@ -222,22 +230,24 @@ static void test_page(void)
     samba_report_forget(r);
     samba_report_prediction(r, 0, 1);
     samba_report_prediction(r, 1, 1);
-    samba_report_prediction(r, 1, C);       // no class: does not count
+    samba_report_prediction(r, 1, C); // no class: does not count
     samba_report_prediction(r, -1, 0);
     samba_report_sample(r, &image, 0, 1, 0.625);
     CHECK(samba_report_close(r));
     CHECK(read_file("report.html"));
     CHECK(strstr(text, "<title>A &lt;small&gt; net</title>") && strstr(text, "</html>"));
     CHECK(strstr(text, "--flag=&quot;a&lt;b&quot;") && strstr(text, "1 of 2 right"));
-    CHECK(count("<svg viewBox=\"0 0 560") == 3);        // loss, lr, gradient norm
+    CHECK(count("<svg viewBox=\"0 0 560") == 3); // loss, lr, gradient norm
     CHECK(count("<figure class=\"small\">") == 4);
     CHECK(count("<td class=\"hit\"") == C && count("<td class=\"miss\"") == C * C - C);
     CHECK(strstr(text, "dog &amp; &lt;bone&gt;&nbsp;62&nbsp;%<br>is cat") != NULL);
     CHECK(!strstr(text, "http://") && !strstr(text, "https://") && !strstr(text, "<script"));
     // A bitmap of 3 x 2: 54 bytes, and rows of 12 with the lower one first, which is all white in
     // two pixels and gray in one.
-    CHECK(strstr(text, "base64,Qk1OAAAAAAAAADYAAAAoAAAAAwAAAAIAAAABABgAAAAAABgAAAAAAAAAAAAAAAAA"
-                       "AAAAAAAA////////gICAAAAAAAAAgICA////AAAA\"") != NULL);
+    CHECK(strstr(text,
+                 "base64,Qk1OAAAAAAAAADYAAAAoAAAAAwAAAAIAAAABABgAAAAAABgAAAAAAAAAAAAAAAAA"
+                 "AAAAAAAA////////gICAAAAAAAAAgICA////AAAA\"")
+          != NULL);
     samba_close(n.s);
 }
 
@@ -253,10 +263,12 @@ static void test_confusion_matrix(void)
     samba_report *r = samba_report_open(m.s, &o);
     for (int l = 0; l < C; l++)
         for (int c = 0; c < C; c++)
-            for (int i = 0; i < n[l][c]; i++) samba_report_prediction(r, l, c);
+            for (int i = 0; i < n[l][c]; i++)
+                samba_report_prediction(r, l, c);
     CHECK(samba_report_close(r) && read_file("report.html"));
     CHECK(strstr(text, "<small>3 of 8 right</small>") != NULL);
-    CHECK(strstr(text, "predicted</th><th>cat</th><th>dog &amp; &lt;bone&gt;</th><th>fish</th></tr>"));
+    CHECK(strstr(text,
+                 "predicted</th><th>cat</th><th>dog &amp; &lt;bone&gt;</th><th>fish</th></tr>"));
     const char *at = strstr(text, "<tbody>");
     for (int i = 0; at && i < C * C; i++) {
         char want[80];
@@ -277,17 +289,19 @@ static void test_long_curve(void)
     net n = compiled();
     samba_report *r = samba_report_open(n.s, NULL);
     double sum = 0;
-    for (int i = 0; i < 100000; i++) samba_report_value(r, "ramp", i);
+    for (int i = 0; i < 100000; i++)
+        samba_report_value(r, "ramp", i);
     samba_report__curve *c = samba_report__curve_of(r, "ramp");
     CHECK(c->n < SAMBA_REPORT__POINTS && c->n >= SAMBA_REPORT__POINTS / 2 - 1);
-    for (int i = 0; i < c->n; i++) sum += c->value[i];
-    double covered = (double)c->n * (double)c->each;    // values 0 ... covered - 1
+    for (int i = 0; i < c->n; i++)
+        sum += c->value[i];
+    double covered = (double)c->n * (double)c->each; // values 0 ... covered - 1
     CHECK(sum / c->n == (covered - 1) / 2);
     CHECK(c->value[0] == (double)(c->each - 1) / 2);
     for (int i = 0; i < 100; i++) {
         char name[8];
         snprintf(name, sizeof name, "%d", i);
-        samba_report_value(r, name, i);     // more than there may be: the rest is left out
+        samba_report_value(r, name, i); // more than there may be: the rest is left out
     }
     CHECK(r->n_curves == SAMBA_REPORT__CURVES);
     CHECK(samba_report_close(r));
@@ -305,9 +319,9 @@ static void test_errors(void)
     CHECK(!samba_report_open(n.s, &o) && samba_error_code(n.s) == SAMBA_EIO);
     CHECK(strstr(samba_error(n.s), FOLDER "/log.csv/none: Not a directory") != NULL);
     samba_clear_error(n.s);
-    o.folder = FOLDER "/a/b//c/";                       // it is made, with those above it
+    o.folder = FOLDER "/a/b//c/"; // it is made, with those above it
     samba_report *r = samba_report_open(n.s, &o);
-    CHECK(r && !samba_report_open(n.s, &o));            // two would write one log
+    CHECK(r && !samba_report_open(n.s, &o)); // two would write one log
     CHECK(strstr(samba_error(n.s), "another training writes to " FOLDER "/a/b//c/") != NULL);
     samba_clear_error(n.s);
     CHECK(samba_report_close(r));
@@ -361,11 +375,12 @@ static void test_resumed_log(void)
     samba_report_sample(r, &(samba_report_image){ &pixel, 1, 1, 1, 0, 1 }, 0, 0, 1);
     CHECK(samba_report_close(r));
     CHECK(read_file("log.csv") && count(",loss,") == STEPS + 2 && count("step,seconds") == 1);
-    CHECK(!strstr(text, ",loss,7\n") && strstr(text, ",loss,0.125\n") && strstr(text, ",loss,nan\n"));
+    CHECK(!strstr(text, ",loss,7\n") && strstr(text, ",loss,0.125\n")
+          && strstr(text, ",loss,nan\n"));
     CHECK(count(",\"a \"\"name\"\", quoted?and ?\",0.5\n") == 1 && !strstr(text, ",lo\n"));
     CHECK(read_file("report.html") && strstr(text, "1 value is not finite, the first at step 9"));
     CHECK(count("<title>step ") >= STEPS + 1 && strstr(text, "<title>step 1: "));
-    o.first = 3;                        // and from an earlier checkpoint
+    o.first = 3; // and from an earlier checkpoint
     r = samba_report_open(n.s, &o);
     CHECK(samba_report_close(r) && read_file("log.csv") && count(",loss,") == 3);
     samba_close(n.s);
@@ -385,7 +400,8 @@ static void test_page_of_error(void)
     samba_fail(n.s, SAMBA_ERANGE, "a <bad> value");
     CHECK(samba_report_close(r) && read_file("report.html"));
     CHECK(strstr(text, "Ended by an error") && strstr(text, "SAMBA_ERANGE a &lt;bad&gt; value"));
-    CHECK(strstr(text, "<dd>7 of 100</dd>") && strstr(text, "<figcaption>test/accuracy <b>0.5</b>"));
+    CHECK(strstr(text, "<dd>7 of 100</dd>")
+          && strstr(text, "<figcaption>test/accuracy <b>0.5</b>"));
     CHECK(count("<figure class=\"small\">") == 4);
     samba_clear_error(n.s);
     samba_close(n.s);
@@ -412,8 +428,8 @@ static void run_on_terminal(int columns, const char *name)
     dup2(saved, STDERR_FILENO);
     close(side);
     ssize_t got = 0;
-    for (text_size = 0; got >= 0 && text_size < 10000; text_size += got > 0 ? (size_t)got : 0)
-        got = read(terminal, text + text_size, 1000);   // fails when all that was written is read
+    for (text_size = 0; got >= 0 && text_size<10000; text_size += got> 0 ? (size_t)got : 0)
+        got = read(terminal, text + text_size, 1000); // fails when all that was written is read
     text[text_size] = 0;
     close(saved);
     close(terminal);

@@ -10,8 +10,8 @@
 #define SAMBA_SAFETENSORS_FREE counting_free
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #include "tools/include/samba/safetensors.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
-#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -24,21 +24,19 @@ static char folder[64], path[128], other[128], why[600];
 
 static void write_file(const char *file, const void *bytes, size_t size)
 {
-    remove(file);                       // quicker than to truncate, which some file systems sync
-    FILE *f = fopen(file, "wb");
-    CHECK(f != NULL);
-    if (!f) return;
-    CHECK(fwrite(bytes, 1, size, f) == size);
-    CHECK(fclose(f) == 0);
+    remove(file); // quicker than to truncate, which some file systems sync
+    CHECK(write_whole(file, bytes, size));
 }
 
 // length, header, then data of size bytes: 0, 1, 2 ...
 static size_t build(unsigned char *out, uint64_t length, const char *header, size_t header_size,
                     size_t data_size)
 {
-    for (int i = 0; i < 8; i++) out[i] = (unsigned char)(length >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        out[i] = (unsigned char)(length >> 8 * i);
     memcpy(out + 8, header, header_size);
-    for (size_t i = 0; i < data_size; i++) out[8 + header_size + i] = (unsigned char)i;
+    for (size_t i = 0; i < data_size; i++)
+        out[8 + header_size + i] = (unsigned char)i;
     return 8 + header_size + data_size;
 }
 
@@ -60,7 +58,11 @@ static bool refuses(const char *file, const char *text)
 
 // ---- Headers that must be refused ---------------------------------------------------------------
 
-typedef struct broken { const char *header; size_t data; const char *reason; } broken;
+typedef struct broken {
+    const char *header;
+    size_t data;
+    const char *reason;
+} broken;
 
 #define F32_AT(name, shape, begin, end) \
     "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
@@ -80,7 +82,9 @@ static const broken headers[] = {
     { "{}\t", 0, "something follows" },
     { "{}x", 0, "something follows" },
     { "{" A4 ",}", 4, "must be a string" },
-    { "{" A4 "," "}", 4, "must be a string" },
+    { "{" A4 ","
+      "}",
+      4, "must be a string" },
     { "{," A4 "}", 4, "must be a string" },
     { "{" A4 A4 "}", 4, "must be , or }" },
     { "{" A4, 4, "must be , or }" },
@@ -95,7 +99,10 @@ static const broken headers[] = {
     { "{\"a\\x\":1}", 0, "unknown escape" },
     { "{\"a\\u12g4\":1}", 0, "four hexadecimal" },
     { "{\"a\\u12", 0, "four hexadecimal" },
-    { "{" "\"a\\u0000b\":" "1}", 0, "\\u0000" },
+    { "{"
+      "\"a\\u0000b\":"
+      "1}",
+      0, "\\u0000" },
     { "{\"a\\ud800\":1}", 0, "surrogate" },
     { "{\"a\\ud800\\n\":1}", 0, "surrogate" },
     { "{\"a\\ud800\\u0041\":1}", 0, "surrogate" },
@@ -180,6 +187,7 @@ static const broken headers[] = {
     { "{" A4 "," F32_AT("b", "[0]", 2, 2) "}", 4, "not overlap" },
     { "{" A4 "," F32_AT("b", "[0]", 5, 5) "}", 4, "ends at byte 5" },
 };
+
 enum { N_HEADERS = sizeof headers / sizeof *headers };
 
 // And such that must be accepted.
@@ -202,6 +210,7 @@ static const broken good[] = {
     { "{\"a\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[0,16]}}", 16, "1" },
     { "{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[2],\"data_offsets\":[0,2]}}", 2, "1" },
 };
+
 enum { N_GOOD = sizeof good / sizeof *good };
 
 static size_t build_entry(unsigned char *bytes, const broken *b)
@@ -250,7 +259,11 @@ static samba_safetensors_entry entry_of(const char *name, samba_safetensors_dtyp
 {
     samba_safetensors_entry e;
     memset(&e, 0, sizeof e);
-    e.name = name, e.dtype = dtype, e.ndim = ndim, e.dim[0] = d0, e.dim[1] = d1;
+    e.name = name;
+    e.dtype = dtype;
+    e.ndim = ndim;
+    e.dim[0] = d0;
+    e.dim[1] = d1;
     return e;
 }
 
@@ -266,11 +279,13 @@ static int write_formula(const char *file)
     };
     const char *const metadata[4] = { "format", "pt", "by", "samba" };
     static float x[1 << 12];
-    for (int i = 0; i < 1 << 12; i++) x[i] = (float)(i * 3701 % 4001 - 2000) / 77.0f;
-    samba_safetensors_writer *w = samba_safetensors_create(file, e, 6, metadata, 2, why,
-                                                           sizeof why);
+    for (int i = 0; i < 1 << 12; i++)
+        x[i] = (float)(i * 3701 % 4001 - 2000) / 77.0f;
+    samba_safetensors_writer *w
+        = samba_safetensors_create(file, e, 6, metadata, 2, why, sizeof why);
     const uint64_t counts[6] = { 33 * 65, 1, 0, 3, 64 * 32, 2047 };
-    for (int i = 0; i < 6; i++) samba_safetensors_put(w, x, counts[i]);
+    for (int i = 0; i < 6; i++)
+        samba_safetensors_put(w, x, counts[i]);
     if (samba_safetensors_finish(w, why, sizeof why)) return 0;
     printf("%s\n", why);
     return 1;
@@ -288,7 +303,8 @@ static int print_tensors(const char *file)
     for (size_t i = 0; fine && i < samba_safetensors_count(f); i++) {
         const samba_safetensors_tensor *t = samba_safetensors_at(f, i);
         samba_safetensors_shape_text(t->ndim, t->dim, shape, sizeof shape);
-        for (const char *c = t->name; *c; c++) putchar((unsigned char)*c > ' ' ? *c : '_');
+        for (const char *c = t->name; *c; c++)
+            putchar((unsigned char)*c > ' ' ? *c : '_');
         printf(" %s %s", samba_safetensors_dtype_name(t->dtype), shape);
         for (uint64_t k = 0; k < t->count && t->dtype <= SAMBA_SAFETENSORS_BF16; k++) {
             float x;
@@ -359,12 +375,12 @@ static void test_names_in_reasons_are_printable(void)
 
 // ---- Damage -------------------------------------------------------------------------------------
 
-static const char small_header[] =
-    "{\"__metadata__\":{\"format\":\"pt\"},"
-    "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
-    "\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[24,28]},"
-    "\"c\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[28,30]},"
-    "\"d\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[30,38]}}  ";
+static const char small_header[]
+    = "{\"__metadata__\":{\"format\":\"pt\"},"
+      "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
+      "\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[24,28]},"
+      "\"c\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[28,30]},"
+      "\"d\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[30,38]}}  ";
 
 // Reads all that can be read of a file that may be damaged: nothing may happen but an error.
 static bool read_all(const char *file)
@@ -394,10 +410,13 @@ static void test_shown_in_little_room(void)
             const char *shown = samba_base_shown(text[t], room, size);
             size_t length = strlen(shown);
             CHECK(shown == room && length < size && room[size] == 'x');
-            if (size > n) CHECK(!strcmp(shown, whole));
-            else if (size < 4) CHECK(length == 0);
-            else CHECK(length >= 3 && !strcmp(shown + length - 3, "...")
-                       && !strncmp(shown, whole, length - 3));
+            if (size > n)
+                CHECK(!strcmp(shown, whole));
+            else if (size < 4)
+                CHECK(length == 0);
+            else
+                CHECK(length >= 3 && !strcmp(shown + length - 3, "...")
+                      && !strncmp(shown, whole, length - 3));
         }
     }
 }
@@ -431,7 +450,7 @@ static void test_every_changed_byte(void)
             bytes[i] = was;
         }
     }
-    CHECK(n_read > data);               // at least the unchanged ones, and letters of names
+    CHECK(n_read > data); // at least the unchanged ones, and letters of names
     CHECK(n_live == 0);
 }
 
@@ -477,7 +496,8 @@ static void test_shards(void)
 static void check_index(const samba_safetensors *f, const char *json, const char *reason)
 {
     char index[128], text[600];
-    const char *name = samba_safetensors__base_name(path), *second = samba_safetensors__base_name(other);
+    const char *name = samba_safetensors__base_name(path),
+               *second = samba_safetensors__base_name(other);
     snprintf(index, sizeof index, "%s/index.json", folder);
     snprintf(text, sizeof text, json, name, second);
     write_file(index, text, strlen(text));
@@ -495,8 +515,10 @@ static void test_index(void)
     write_shard(other, "{" F32_AT("c", "[2]", 0, 8) "}", 8);
     samba_safetensors *f = samba_safetensors_open(both, 2, why, sizeof why);
     CHECK(f != NULL);
-    check_index(f, "{\"metadata\":{\"total_size\":1.6e1},\n \"weight_map\":{\"a\":\"%1$s\","
-                   "\"b\":\"%1$s\",\"c\":\"%2$s\"}}\n", NULL);
+    check_index(f,
+                "{\"metadata\":{\"total_size\":1.6e1},\n \"weight_map\":{\"a\":\"%1$s\","
+                "\"b\":\"%1$s\",\"c\":\"%2$s\"}}\n",
+                NULL);
     check_index(f, "{\"weight_map\":{\"a\":\"%1$s\",\"c\":\"%2$s\"}}", "tensor \"b\" of");
     check_index(f, "{\"weight_map\":{}}", "tensor \"a\" of");
     check_index(f, "{\"weight_map\":{\"a\":\"%1$s\",\"b\":\"%1$s\",\"c\":\"%1$s\"}}", "should be");
@@ -554,7 +576,8 @@ static void test_rounding(void)
         uint32_t bits;
         memcpy(&bits, &middle, 4);
         wrong += samba_safetensors__to_f16(bits) != h + (h & 1);
-        wrong += samba_safetensors__to_f16(bits - 1) != h || samba_safetensors__to_f16(bits + 1) != h + 1;
+        wrong += samba_safetensors__to_f16(bits - 1) != h
+            || samba_safetensors__to_f16(bits + 1) != h + 1;
         wrong += samba_safetensors__to_f16((bits + 1) | 0x80000000u) != (0x8000u | (h + 1));
     }
     for (uint32_t h = 0; h < 0x7F80; h++) {
@@ -564,9 +587,12 @@ static void test_rounding(void)
         wrong += samba_safetensors__to_bf16(h << 16 | 0x8001u) != h + 1;
     }
     CHECK(wrong == 0);
-    CHECK(samba_safetensors__to_f16(0x477FEFFFu) == 0x7BFF && samba_safetensors__to_f16(0x477FF000u) == 0x7C00);
-    CHECK(samba_safetensors__to_f16(0x7F800000u) == 0x7C00 && samba_safetensors__to_f16(0xFF800000u) == 0xFC00);
-    CHECK(samba_safetensors__to_bf16(0x7F800001u) == 0x7FC0 && samba_safetensors__to_f16(0x7F800001u) > 0x7C00);
+    CHECK(samba_safetensors__to_f16(0x477FEFFFu) == 0x7BFF
+          && samba_safetensors__to_f16(0x477FF000u) == 0x7C00);
+    CHECK(samba_safetensors__to_f16(0x7F800000u) == 0x7C00
+          && samba_safetensors__to_f16(0xFF800000u) == 0xFC00);
+    CHECK(samba_safetensors__to_bf16(0x7F800001u) == 0x7FC0
+          && samba_safetensors__to_f16(0x7F800001u) > 0x7C00);
 }
 
 static void test_other_types_are_listed_and_refused(void)
@@ -574,16 +600,20 @@ static void test_other_types_are_listed_and_refused(void)
     char header[200];
     float x[8];
     for (int i = 0; i < SAMBA_SAFETENSORS_N_DTYPES; i++) {
-        unsigned bytes = samba_safetensors__dtype_bits(i);           // of 8 elements
-        snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"%s\",\"shape\":[8],"
-                 "\"data_offsets\":[0,%u]}}", samba_safetensors__dtype_text(i), bytes);
+        unsigned bytes = samba_safetensors__dtype_bits(i); // of 8 elements
+        snprintf(header, sizeof header,
+                 "{\"a\":{\"dtype\":\"%s\",\"shape\":[8],"
+                 "\"data_offsets\":[0,%u]}}",
+                 samba_safetensors__dtype_text(i), bytes);
         write_shard(path, header, bytes);
         samba_safetensors *f = open_one(path);
         const samba_safetensors_tensor *t = samba_safetensors_find(f, "a");
         CHECK(t && (int)t->dtype == i && t->count == 8 && t->bytes == bytes);
         bool fine = samba_safetensors_read_f32(f, t, 0, 8, x, why, sizeof why);
         CHECK(fine == (i <= SAMBA_SAFETENSORS_BF16));
-        CHECK(fine || (strstr(why, samba_safetensors__dtype_text(i)) && strstr(why, "Convert the file")));
+        CHECK(
+            fine
+            || (strstr(why, samba_safetensors__dtype_text(i)) && strstr(why, "Convert the file")));
         samba_safetensors_close(f);
     }
 }
@@ -596,9 +626,10 @@ static void test_round_trip(void)
 {
     static float big[LONG], got[LONG];
     const float three[3] = { 1.5f, -0.0f, 65504.0f }, one = 3.14159274f;
-    const char *odd = "quote\" back\\slash \x01 \xE2\x82\xAC", *const metadata[4] =
-        { "format", "pt", odd, "" };
-    for (int i = 0; i < LONG; i++) big[i] = float_of((uint32_t)i * 2654435761u);
+    const char *odd = "quote\" back\\slash \x01 \xE2\x82\xAC",
+               *const metadata[4] = { "format", "pt", odd, "" };
+    for (int i = 0; i < LONG; i++)
+        big[i] = float_of((uint32_t)i * 2654435761u);
     const samba_safetensors_entry e[5] = {
         entry_of("big", SAMBA_SAFETENSORS_F32, 2, 100, LONG / 100),
         entry_of("scalar", SAMBA_SAFETENSORS_F32, 0, 0, 0),
@@ -606,11 +637,11 @@ static void test_round_trip(void)
         entry_of(odd, SAMBA_SAFETENSORS_BF16, 1, 3, 0),
         entry_of("half", SAMBA_SAFETENSORS_F16, 2, 3, 1),
     };
-    samba_safetensors_writer *w = samba_safetensors_create(path, e, 5, metadata, 2, why,
-                                                           sizeof why);
+    samba_safetensors_writer *w
+        = samba_safetensors_create(path, e, 5, metadata, 2, why, sizeof why);
     CHECK(w != NULL);
     samba_safetensors_allow_nonfinite(w);
-    for (int at = 0, n; at < LONG; at += n) {           // pieces of any size
+    for (int at = 0, n; at < LONG; at += n) { // pieces of any size
         n = 1 + at % 977;
         if (n > LONG - at) n = LONG - at;
         CHECK(samba_safetensors_put(w, big + at, (uint64_t)n));
@@ -640,17 +671,22 @@ static void test_round_trip(void)
 // Values that are not finite, in the type of the file, are refused.
 static void test_what_is_not_finite_is_refused(void)
 {
-    const struct { float value; samba_safetensors_dtype dtype; bool refused; } cases[7] = {
-        { NAN, SAMBA_SAFETENSORS_F32, true }, { -INFINITY, SAMBA_SAFETENSORS_F32, true },
-        { 3.4e38f, SAMBA_SAFETENSORS_F32, false }, { 3.4e38f, SAMBA_SAFETENSORS_BF16, true },
+    const struct {
+        float value;
+        samba_safetensors_dtype dtype;
+        bool refused;
+    } cases[7] = {
+        { NAN, SAMBA_SAFETENSORS_F32, true },       { -INFINITY, SAMBA_SAFETENSORS_F32, true },
+        { 3.4e38f, SAMBA_SAFETENSORS_F32, false },  { 3.4e38f, SAMBA_SAFETENSORS_BF16, true },
         { 3.3e38f, SAMBA_SAFETENSORS_BF16, false }, { 65520, SAMBA_SAFETENSORS_F16, true },
         { 65519, SAMBA_SAFETENSORS_F16, false },
     };
+
     for (int i = 0; i < 7; i++) {
         samba_safetensors_entry e = entry_of("x", cases[i].dtype, 1, 3, 0);
         const float x[3] = { 1, cases[i].value, 2 }, *data = x;
-        bool saved = samba_safetensors_save("build/nonfinite.safetensors", &e, &data, 1, why,
-                                            sizeof why);
+        bool saved
+            = samba_safetensors_save("build/nonfinite.safetensors", &e, &data, 1, why, sizeof why);
         CHECK(saved != cases[i].refused);
         if (!saved) CHECK(strstr(why, "not finite") != NULL);
         remove("build/nonfinite.safetensors");
@@ -661,27 +697,13 @@ static void test_what_is_not_finite_is_refused(void)
 // How many files the folder of these tests has that somebody writes.
 static int n_temporary(void)
 {
-    int n = 0;
-    DIR *list = opendir(folder);
-    const struct dirent *entry;
-    while (list && (entry = readdir(list)) != NULL) n += strncmp(entry->d_name, "samba-", 6) == 0;
-    if (list) closedir(list);
-    return n;
-}
-
-static bool exists(const char *file)
-{
-    FILE *f = fopen(file, "rb");
-    if (f) fclose(f);
-    return f != NULL;
+    return count_files(folder, "samba-", "");
 }
 
 static bool file_is(const char *file, const char *text)
 {
     char bytes[64] = "";
-    FILE *f = fopen(file, "rb");
-    if (f) bytes[fread(bytes, 1, sizeof bytes - 1, f)] = 0;
-    if (f) fclose(f);
+    read_into(file, bytes, sizeof bytes - 1);
     return strcmp(bytes, text) == 0;
 }
 
@@ -689,8 +711,8 @@ static bool file_is(const char *file, const char *text)
 static void refuses_entry(samba_safetensors_entry e, const char *reason)
 {
     samba_safetensors_entry twice[2] = { e, e };
-    samba_safetensors_writer *w = samba_safetensors_create(path, twice, 2, NULL, 0, why,
-                                                           sizeof why);
+    samba_safetensors_writer *w
+        = samba_safetensors_create(path, twice, 2, NULL, 0, why, sizeof why);
     CHECK(!w && strstr(why, reason) && strstr(why, path));
     if (!strstr(why, reason)) printf("%s\n", why);
     CHECK(n_temporary() == 0 && n_live == 0);
@@ -730,7 +752,7 @@ static void test_an_unfinished_file_replaces_nothing(void)
     const float x[3] = { 1, 2, 3 }, *const data = x;
     char mine[140], left[140];
     samba_safetensors_entry e = entry_of("a", SAMBA_SAFETENSORS_F32, 1, 2, 0);
-    snprintf(mine, sizeof mine, "%s.tmp", path);            // a file of somebody else
+    snprintf(mine, sizeof mine, "%s.tmp", path); // a file of somebody else
     snprintf(left, sizeof left, "%s/samba-0123456789abcdef.tmp", folder);
     write_file(mine, "mine", 4);
     CHECK(samba_safetensors_save(path, &e, &data, 1, why, sizeof why));
@@ -740,8 +762,9 @@ static void test_an_unfinished_file_replaces_nothing(void)
     CHECK(!samba_safetensors_finish(w, why, sizeof why));
     CHECK(strstr(why, "tensor 0 of 1 got 1 of its 2 elements") && n_temporary() == 0);
     w = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);
-    samba_safetensors_writer *other_one = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);
-    CHECK(other_one && n_temporary() == 2);                  // each has a file of its own
+    samba_safetensors_writer *other_one
+        = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);
+    CHECK(other_one && n_temporary() == 2); // each has a file of its own
     samba_safetensors_abandon(other_one);
     CHECK(!samba_safetensors_put(w, x, 3) && !samba_safetensors_put(w, x, 1));
     CHECK(!samba_safetensors_finish(w, why, sizeof why) && strstr(why, "more elements"));
@@ -755,7 +778,7 @@ static void test_an_unfinished_file_replaces_nothing(void)
     write_file(left, "left by a killed process", 24);
     CHECK(samba_safetensors_save(path, &e, &data, 1, why, sizeof why) && n_temporary() == 0);
     CHECK(!samba_safetensors_save(folder, &e, &data, 1, why, sizeof why));
-    CHECK(strstr(why, "this is a folder") != NULL && exists(mine) && file_is(mine, "mine"));
+    CHECK(strstr(why, "this is a folder") != NULL && file_exists(mine) && file_is(mine, "mine"));
     remove(mine);
     const float *nothing = NULL;
     CHECK(!samba_safetensors_save(path, &e, &nothing, 1, why, sizeof why));
@@ -801,8 +824,9 @@ static void test_a_full_disk(void)
     CHECK(w != NULL);
     small = old;
     small.rlim_cur = 4096;
-    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);        // with SIGXFSZ ignored: EFBIG
-    for (int i = 0; i < LONG / 2; i++) samba_safetensors_put(w, x, 2);
+    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0); // with SIGXFSZ ignored: EFBIG
+    for (int i = 0; i < LONG / 2; i++)
+        samba_safetensors_put(w, x, 2);
     CHECK(!samba_safetensors_finish(w, why, sizeof why) && strstr(why, "cannot be written"));
     CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
     CHECK(n_live == 0);
@@ -862,8 +886,8 @@ static bool scenario(void)
         && samba_safetensors_read_f32(f, samba_safetensors_find(f, "c"), 0, 2, x, why, sizeof why);
     samba_safetensors_close(f);
     fine = fine && samba_safetensors_save(copy, e, data, 2, why, sizeof why);
-    samba_safetensors_writer *w = fine ? samba_safetensors_create(copy, e, 2, metadata, 1, why,
-                                                                  sizeof why) : NULL;
+    samba_safetensors_writer *w
+        = fine ? samba_safetensors_create(copy, e, 2, metadata, 1, why, sizeof why) : NULL;
     fine = w && samba_safetensors_put(w, x, 2) && samba_safetensors_put(w, x, 2);
     if (w) fine = samba_safetensors_finish(w, why, sizeof why) && fine;
     fine = fine && samba_safetensors_replace(copy, "{}", 2, why, sizeof why);
@@ -885,7 +909,9 @@ static void test_every_failing_allocation(void)
     bool done = false;
     long n = 0;
     for (; n < 1000 && !done; n++) {
-        n_calls = 0, fail_at = n, why[0] = 0;
+        n_calls = 0;
+        fail_at = n;
+        why[0] = 0;
         done = scenario();
         fail_at = -1;
         CHECK(done || strstr(why, "no memory"));
@@ -901,8 +927,9 @@ static void test_every_failing_allocation(void)
 static void test_many_tensors(void)
 {
     enum { MANY = 200000 };
+
     samba_safetensors_entry *e = (samba_safetensors_entry *)calloc(MANY, sizeof *e);
-    char (*names)[16] = (char (*)[16])calloc(MANY, sizeof *names);
+    char(*names)[16] = (char(*)[16])calloc(MANY, sizeof *names);
     float *x = (float *)calloc(MANY, sizeof *x);
     const float **data = (const float **)calloc(MANY, sizeof *data);
     double start = (double)clock() / CLOCKS_PER_SEC;
@@ -925,7 +952,10 @@ static void test_many_tensors(void)
     double seconds = (double)clock() / CLOCKS_PER_SEC - start;
     printf("%d tensors written, opened, found in %.2f s\n", MANY, seconds);
     CHECK(seconds < 60);
-    free(e), free(names), free(x), free(data);
+    free(e);
+    free(names);
+    free(x);
+    free(data);
 }
 
 int main(int argc, char **argv)
@@ -938,7 +968,10 @@ int main(int argc, char **argv)
     snprintf(folder, sizeof folder, "build/safetensors.%ld", (long)getpid());
     snprintf(path, sizeof path, "%s/one.safetensors", folder);
     snprintf(other, sizeof other, "%s/two.safetensors", folder);
-    if (mkdir(folder, 0777)) return printf("no %s\n0 passed, 1 failed\n", folder), 1;
+    if (mkdir(folder, 0777)) {
+        printf("no %s\n0 passed, 1 failed\n", folder);
+        return 1;
+    }
     test_headers();
     RUN(test_length_of_header);
     RUN(test_what_is_no_file);
@@ -961,6 +994,8 @@ int main(int argc, char **argv)
     RUN(test_json);
     RUN(test_every_failing_allocation);
     RUN(test_many_tensors);
-    remove(path), remove(other), rmdir(folder);
+    remove(path);
+    remove(other);
+    rmdir(folder);
     return test_summary();
 }

@@ -2,6 +2,7 @@
 // code here, with broken files, and without memory.
 // run: -lcjson -lutf8proc needs:cjson/cJSON.h needs:utf8proc.h
 #include "tests/lib/counting.h"
+#include "tests/lib/files.h"
 #include "tests/lib/test.h"
 #include <stdint.h>
 #include <sys/stat.h>
@@ -13,12 +14,13 @@
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #include "tools/include/samba/tokenizer.h"
 
-#define DIR "build/test/tokenizer.d"     // the program itself may be build/test/tokenizer
+#define DIR "build/test/tokenizer.d" // the program itself may be build/test/tokenizer
 #define END_TEXT "<|endoftext|>"
+
 enum { BIG = 1 << 22 };
 
-static const char lesson[] =
-    "the cat sat on the mat, the dog's bone; the dog's house, the cats' mats. ";
+static const char lesson[]
+    = "the cat sat on the mat, the dog's bone; the dog's house, the cats' mats. ";
 static char why[400];
 static char text_of[BIG];
 static int32_t ids_of[BIG];
@@ -31,25 +33,6 @@ static uint32_t draw(uint32_t n)
 }
 
 // ---- Files --------------------------------------------------------------------------------------
-static bool put_file(const char *path, const char *text, size_t size)
-{
-    FILE *f = fopen(path, "wb");
-    bool good = f && fwrite(text, 1, size, f) == size;
-    if (f && fclose(f) != 0) good = false;
-    if (!good) printf("cannot write %s\n", path);
-    return good;
-}
-
-static char *get_file(const char *path, size_t *size)       // to be freed; terminated
-{
-    FILE *f = fopen(path, "rb");
-    char *text = (char *)malloc(BIG);
-    *size = f && text ? fread(text, 1, BIG - 1, f) : 0;
-    if (text) text[*size] = 0;
-    if (f) fclose(f);
-    return text;
-}
-
 // A tokenizer of 270 ids, the same each time.
 static samba_tokenizer *small(void)
 {
@@ -60,25 +43,29 @@ static samba_tokenizer *small(void)
 static bool write_tokenizer_json(const char *path, bool pairs, const char *added)
 {
     size_t n, m;
-    char *vocab = get_file(DIR "/vocab.json", &n), *merges = get_file(DIR "/merges.txt", &m);
+    char *vocab = read_whole(DIR "/vocab.json", &n), *merges = read_whole(DIR "/merges.txt", &m);
     char *out = (char *)malloc(BIG), *p = out;
-    p += sprintf(p, "{\"version\": \"1.0\", \"truncation\": null, \"added_tokens\": %s,\n"
-                    "\"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
-                    "\"add_prefix_space\": false, \"use_regex\": true},\n"
-                    "\"decoder\": {\"type\": \"ByteLevel\"},\n"
-                    "\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null,\n"
-                    "\"continuing_subword_prefix\": \"\", \"end_of_word_suffix\": null,\n"
-                    "\"vocab\": %s, \"merges\": [", added, vocab);
+    p += sprintf(p,
+                 "{\"version\": \"1.0\", \"truncation\": null, \"added_tokens\": %s,\n"
+                 "\"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
+                 "\"add_prefix_space\": false, \"use_regex\": true},\n"
+                 "\"decoder\": {\"type\": \"ByteLevel\"},\n"
+                 "\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null,\n"
+                 "\"continuing_subword_prefix\": \"\", \"end_of_word_suffix\": null,\n"
+                 "\"vocab\": %s, \"merges\": [",
+                 added, vocab);
     const char *comma = "";
-    strtok(merges, "\n");                                   // the version
+    strtok(merges, "\n"); // the version
     for (char *line; (line = strtok(NULL, "\n")) != NULL; comma = ", ") {
         char *space = strchr(line, ' ');
         *space = 0;
         p += sprintf(p, pairs ? "%s[\"%s\", \"%s\"]" : "%s\"%s %s\"", comma, line, space + 1);
     }
     p += sprintf(p, "]}}\n");
-    bool good = put_file(path, out, (size_t)(p - out));
-    free(vocab), free(merges), free(out);
+    bool good = write_whole(path, out, (size_t)(p - out));
+    free(vocab);
+    free(merges);
+    free(out);
     return good;
 }
 
@@ -95,8 +82,10 @@ static samba_tokenizer *gpt2(const char *test)
 {
     samba_tokenizer *t = samba_tokenizer_open(shared("gpt2"), why, sizeof why);
     FILE *f = fopen(shared("gpt2/vocab.json"), "rb");
-    if (!f) printf("skipped: %s; it takes %s\n", test, shared("gpt2/vocab.json"));
-    else fclose(f);
+    if (!f)
+        printf("skipped: %s; it takes %s\n", test, shared("gpt2/vocab.json"));
+    else
+        fclose(f);
     if (f) CHECK(t != NULL);
     if (f && !t) printf("%s\n", why);
     return t;
@@ -107,18 +96,24 @@ static samba_tokenizer *gpt2(const char *test)
 // Bytes of a character at p by Unicode's table 3-7, or 0 and in *part what one U+FFFD is for.
 static size_t well_formed(const uint8_t *p, size_t n, size_t *part)
 {
-    static const uint8_t row[][10] = {      // first, last; the ranges of what follows; 0
-        { 0x00, 0x7F }, { 0xC2, 0xDF, 0x80, 0xBF }, { 0xE0, 0xE0, 0xA0, 0xBF, 0x80, 0xBF },
-        { 0xE1, 0xEC, 0x80, 0xBF, 0x80, 0xBF }, { 0xED, 0xED, 0x80, 0x9F, 0x80, 0xBF },
-        { 0xEE, 0xEF, 0x80, 0xBF, 0x80, 0xBF }, { 0xF0, 0xF0, 0x90, 0xBF, 0x80, 0xBF, 0x80, 0xBF },
-        { 0xF1, 0xF3, 0x80, 0xBF, 0x80, 0xBF, 0x80, 0xBF },
-        { 0xF4, 0xF4, 0x80, 0x8F, 0x80, 0xBF, 0x80, 0xBF } };
+    static const uint8_t row[][10] = { // first, last; the ranges of what follows; 0
+                                       { 0x00, 0x7F },
+                                       { 0xC2, 0xDF, 0x80, 0xBF },
+                                       { 0xE0, 0xE0, 0xA0, 0xBF, 0x80, 0xBF },
+                                       { 0xE1, 0xEC, 0x80, 0xBF, 0x80, 0xBF },
+                                       { 0xED, 0xED, 0x80, 0x9F, 0x80, 0xBF },
+                                       { 0xEE, 0xEF, 0x80, 0xBF, 0x80, 0xBF },
+                                       { 0xF0, 0xF0, 0x90, 0xBF, 0x80, 0xBF, 0x80, 0xBF },
+                                       { 0xF1, 0xF3, 0x80, 0xBF, 0x80, 0xBF, 0x80, 0xBF },
+                                       { 0xF4, 0xF4, 0x80, 0x8F, 0x80, 0xBF, 0x80, 0xBF }
+    };
     *part = 1;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         if (p[0] < row[i][0] || p[0] > row[i][1]) continue;
         const uint8_t *range = row[i] + 2;
         size_t k = 1;
-        for (; range[1] && k < n && p[k] >= range[0] && p[k] <= range[1]; k++) range += 2;
+        for (; range[1] && k < n && p[k] >= range[0] && p[k] <= range[1]; k++)
+            range += 2;
         *part = k;
         return range[1] ? 0 : k;
     }
@@ -139,14 +134,18 @@ static size_t replaced(const uint8_t *p, size_t n, uint8_t *out)
 // One word, a merge at a time: the first in the list, the leftmost of its places.
 static size_t plain_word(const samba_tokenizer *t, const uint8_t *word, size_t n, int32_t *ids)
 {
-    for (size_t i = 0; i < n; i++) ids[i] = t->byte_id[word[i]];
+    for (size_t i = 0; i < n; i++)
+        ids[i] = t->byte_id[word[i]];
     for (;;) {
         size_t best = n;
         int32_t rank = INT32_MAX, made = -1;
         for (size_t i = 0; i + 1 < n; i++)
             for (int32_t r = 0; r < (int32_t)t->n_merges && r < rank; r++)
-                if (t->merge[r].left == ids[i] && t->merge[r].right == ids[i + 1])
-                    rank = r, best = i, made = t->merge[r].made;
+                if (t->merge[r].left == ids[i] && t->merge[r].right == ids[i + 1]) {
+                    rank = r;
+                    best = i;
+                    made = t->merge[r].made;
+                }
         if (best == n) return n;
         ids[best] = made;
         memmove(ids + best + 1, ids + best + 2, (n - best - 2) * sizeof *ids);
@@ -160,7 +159,8 @@ static bool encodes_to(samba_tokenizer *t, const char *text, const int32_t *want
     bool same = got == n && memcmp(ids_of, want, (size_t)n * sizeof *want) == 0;
     if (!same) {
         printf("    \"%s\" is", text);
-        for (int64_t i = 0; i < got && i < 40; i++) printf(" %d", (int)ids_of[i]);
+        for (int64_t i = 0; i < got && i < 40; i++)
+            printf(" %d", (int)ids_of[i]);
         printf("\n");
     }
     return same;
@@ -198,8 +198,8 @@ static bool as_in_golden(samba_tokenizer *t, int *lines)
         int64_t got = samba_tokenizer_encode(t, text_of, size, ids_of, BIG);
         bool good = got == n && memcmp(ids_of, want, (size_t)n * sizeof *want) == 0;
         size = replaced((const uint8_t *)text_of, size, fixed);
-        good = good && samba_tokenizer_decode(t, want, n, back, sizeof back) == (int64_t)size &&
-               memcmp(back, fixed, size) == 0;
+        good = good && samba_tokenizer_decode(t, want, n, back, sizeof back) == (int64_t)size
+            && memcmp(back, fixed, size) == 0;
         if (!good) printf("    line %d of tests/golden/tokenizer.txt differs\n", *lines + 1);
         all = all && good;
     }
@@ -239,9 +239,9 @@ static void test_gpt2_files(void)
         snprintf(path, sizeof path, "%s%s", folder, i == 1 ? "/tokenizer.json" : "");
         snprintf(vocab, sizeof vocab, "%s", shared("gpt2/vocab.json"));
         snprintf(merges, sizeof merges, "%s", shared("gpt2/merges.txt"));
-        t = i == 3 ? samba_tokenizer_open(DIR, why, sizeof why)
-          : i == 2 ? samba_tokenizer_open_files(vocab, merges, why, sizeof why)
-                   : samba_tokenizer_open(shared(path), why, sizeof why);
+        t = i == 3   ? samba_tokenizer_open(DIR, why, sizeof why)
+            : i == 2 ? samba_tokenizer_open_files(vocab, merges, why, sizeof why)
+                     : samba_tokenizer_open(shared(path), why, sizeof why);
         CHECK(t && samba_tokenizer_size(t) == 50257 && as_in_golden(t, &lines));
         if (!t) printf("    %s\n", why);
         samba_tokenizer_close(t);
@@ -253,20 +253,57 @@ static void test_gpt2_files(void)
 // Bars show where the pattern cuts.
 static void test_words(void)
 {
-    static const char *const cut[] = {
-        "Hello|,| world|!", "I|'m| he|'s| we|'ll| you|'ve| they|'re| I|'d| can|'t", "'|S|'|M|'|LL",
-        " '|s", "''|s", "'s|'s|s", "'re|e", "'|l", "'", " '", "!'|s", "don|'|x",
-        " ", "  ", "a| ", "a|  ", "a| | b", "a|  | b", "a|\n|b", "a|\n|\n|b", "a| |\n|b", "a|\t| b",
-        "a|\r\n\r\n", "a|1| 22|b| 3", "_|a|_|1", " !|x", "\x1C|a", "a|\x1F",
-        "a|\xC2\x85|b", "a|\xC2\xA0|b", "a|\xE1\x9A\x80|b", "a|\xE2\x80\x80|b", "a|\xE2\x80\xA8|b",
-        "a|\xE2\x80\xA9|b", "a|\xE2\x80\xAF|b", "a|\xE2\x81\x9F|b", "a|\xE3\x80\x80|b",  // spaces
-        "a|\xE3\x80\x80|\xE3\x80\x80|b", "a|\xC2\x85| b", "!\xE2\x80\x8B!", "!\xEF\xBB\xBF!",
-        "a\xC3\xA9\xCE\xB1\xD0\xB0\xD7\x90\xE4\xB8\xAD\xC7\x85\xCA\xB0",               // letters
-        "1\xD9\xA1\xC2\xB2\xC2\xBD\xE2\x85\xAB\xE3\x80\x87", "a|\xC2\xB9|a",       // numbers
-        "e|\xCC\x81!\xF0\x9F\x98\x80\xE2\x82\xAC\xEE\x80\x80\xF4\x8F\xBF\xBF",          // others
-        "!|\xE1\xB2\x89|!", "!|\xF0\xAE\xAF\xB0|!",                          // of 15.1, 16.0
-        "1\xF0\x90\xB5\x80|\xF0\x90\xB5\x8Az", "!\xE1\xB2\x8B!",
-        "!|\xF0\xAE\xB9\x9D|\xF0\xAE\xB9\x9E!" };
+    static const char *const cut[]
+        = { "Hello|,| world|!",
+            "I|'m| he|'s| we|'ll| you|'ve| they|'re| I|'d| can|'t",
+            "'|S|'|M|'|LL",
+            " '|s",
+            "''|s",
+            "'s|'s|s",
+            "'re|e",
+            "'|l",
+            "'",
+            " '",
+            "!'|s",
+            "don|'|x",
+            " ",
+            "  ",
+            "a| ",
+            "a|  ",
+            "a| | b",
+            "a|  | b",
+            "a|\n|b",
+            "a|\n|\n|b",
+            "a| |\n|b",
+            "a|\t| b",
+            "a|\r\n\r\n",
+            "a|1| 22|b| 3",
+            "_|a|_|1",
+            " !|x",
+            "\x1C|a",
+            "a|\x1F",
+            "a|\xC2\x85|b",
+            "a|\xC2\xA0|b",
+            "a|\xE1\x9A\x80|b",
+            "a|\xE2\x80\x80|b",
+            "a|\xE2\x80\xA8|b",
+            "a|\xE2\x80\xA9|b",
+            "a|\xE2\x80\xAF|b",
+            "a|\xE2\x81\x9F|b",
+            "a|\xE3\x80\x80|b", // spaces
+            "a|\xE3\x80\x80|\xE3\x80\x80|b",
+            "a|\xC2\x85| b",
+            "!\xE2\x80\x8B!",
+            "!\xEF\xBB\xBF!",
+            "a\xC3\xA9\xCE\xB1\xD0\xB0\xD7\x90\xE4\xB8\xAD\xC7\x85\xCA\xB0", // letters
+            "1\xD9\xA1\xC2\xB2\xC2\xBD\xE2\x85\xAB\xE3\x80\x87",
+            "a|\xC2\xB9|a",                                                        // numbers
+            "e|\xCC\x81!\xF0\x9F\x98\x80\xE2\x82\xAC\xEE\x80\x80\xF4\x8F\xBF\xBF", // others
+            "!|\xE1\xB2\x89|!",
+            "!|\xF0\xAE\xAF\xB0|!", // of 15.1, 16.0
+            "1\xF0\x90\xB5\x80|\xF0\x90\xB5\x8Az",
+            "!\xE1\xB2\x8B!",
+            "!|\xF0\xAE\xB9\x9D|\xF0\xAE\xB9\x9E!" };
     for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
         uint8_t text[100], marked[200];
         size_t n = 0, m = 0;
@@ -275,7 +312,8 @@ static void test_words(void)
         for (const uint8_t *p = text, *end = text + n; p < end;) {
             const uint8_t *stop = samba_tokenizer__word(p, end);
             if (m) marked[m++] = '|';
-            while (p < stop) marked[m++] = *p++;
+            while (p < stop)
+                marked[m++] = *p++;
         }
         marked[m] = 0;
         if (strcmp((char *)marked, cut[i]) == 0) continue;
@@ -287,8 +325,10 @@ static void test_words(void)
 // ---- Encoding and decoding ----------------------------------------------------------------------
 static void test_roundtrip(void)
 {
-    static const char *const piece[] = { "\xC3\xA9", "\xE4\xB8\xAD", "\xF0\x9F\x98\x80", " ", "'s",
-                                         "\n", END_TEXT, "\xC2\xA0", "the", "1", "\xCC\x81", "" };
+    static const char *const piece[] = { "\xC3\xA9", "\xE4\xB8\xAD", "\xF0\x9F\x98\x80",
+                                         " ",        "'s",           "\n",
+                                         END_TEXT,   "\xC2\xA0",     "the",
+                                         "1",        "\xCC\x81",     "" };
     uint8_t data[300], fixed[900];
     char back[900];
     samba_tokenizer *t = small();
@@ -344,13 +384,15 @@ static void test_words_by_plain_code(void)
     static char babble[20000];
     int32_t want[300];
     random_state = 2;
-    for (size_t i = 0; i < sizeof babble; i++) babble[i] = "aaabbc "[draw(7)];
+    for (size_t i = 0; i < sizeof babble; i++)
+        babble[i] = "aaabbc "[draw(7)];
     samba_tokenizer *t = samba_tokenizer_train(babble, sizeof babble, 400, why, sizeof why);
     CHECK(t && t->n_merges > 100);
     for (int round = 0; round < 3000 && t && !test_bad; round++) {
         char word[300];
         uint32_t n = 1 + draw(round % 3 ? 80 : 290), letters = 1 + draw(3);
-        for (uint32_t i = 0; i < n; i++) word[i] = "abc"[draw(letters)];
+        for (uint32_t i = 0; i < n; i++)
+            word[i] = "abc"[draw(letters)];
         int64_t m = (int64_t)plain_word(t, (const uint8_t *)word, n, want);
         for (int again = 0; again < 2; again++) {
             CHECK(samba_tokenizer_encode(t, word, n, ids_of, BIG) == m);
@@ -364,6 +406,7 @@ static void test_words_by_plain_code(void)
 static void test_long_word(void)
 {
     enum { N = 3000000 };
+
     samba_tokenizer *t = samba_tokenizer_train("aaaaaaaaaaaaaaaa", 16, 300, why, sizeof why);
     memset(text_of, 'a', N);
     int64_t n = samba_tokenizer_encode(t, text_of, N, ids_of, BIG);
@@ -390,8 +433,8 @@ static void test_special(void)
     CHECK(samba_tokenizer_decode(t, longer, 3, text_of, BIG) == 35);
     CHECK(memcmp(text_of, END_TEXT "!" END_TEXT "\xE2\x82\xAC uro\n", 35) == 0);
     CHECK(samba_tokenizer_id(t, END_TEXT "!") == 270);
-    CHECK(samba_tokenizer_add_special(t, END_TEXT, why, sizeof why));          // already
-    CHECK(samba_tokenizer_add_special(t, "the", why, sizeof why));             // a token, until now
+    CHECK(samba_tokenizer_add_special(t, END_TEXT, why, sizeof why)); // already
+    CHECK(samba_tokenizer_add_special(t, "the", why, sizeof why));    // a token, until now
     CHECK(samba_tokenizer_size(t) == 272 && t->trie[0].n_tokens == 4);
     const int32_t within[] = { 258, 258, t->byte_id['m'] };
     CHECK(encodes_to(t, "thethem", within, 3));
@@ -407,6 +450,7 @@ static void test_special(void)
 static void test_many_special(void)
 {
     enum { MANY = 20000, SIZE = 200000 };
+
     samba_tokenizer *t = small();
     char token[2000];
     for (int i = 0; i < MANY; i++) {
@@ -416,7 +460,8 @@ static void test_many_special(void)
     clock_t start = clock();
     memset(text_of, '<', SIZE);
     CHECK(samba_tokenizer_encode(t, text_of, SIZE, ids_of, BIG) == SIZE);
-    for (int i = 0; i < SIZE; i++) text_of[i] = "<a0000"[i % 6];
+    for (int i = 0; i < SIZE; i++)
+        text_of[i] = "<a0000"[i % 6];
     CHECK(samba_tokenizer_encode(t, text_of, SIZE, ids_of, BIG) == SIZE);
     CHECK((double)(clock() - start) / CLOCKS_PER_SEC < 2);
     const int32_t found[] = { 270 + 19999, t->byte_id['<'], 270 };
@@ -437,12 +482,11 @@ static void test_many_special(void)
 // What added_tokens of a tokenizer.json can say; the ids are those of Hugging Face's tokenizers.
 static void test_added_tokens(void)
 {
-    static const char added[] =
-        "[{\"id\": 269, \"content\": \"<|endoftext|>\", \"special\": true},"
-        "{\"id\": 270, \"content\": \"<L>\", \"lstrip\": true},"
-        "{\"id\": 271, \"content\": \"<R>\", \"rstrip\": true},"
-        "{\"id\": 272, \"content\": \"ab\", \"normalized\": true},"
-        "{\"id\": 273, \"content\": \"bc\", \"normalized\": false}]";
+    static const char added[] = "[{\"id\": 269, \"content\": \"<|endoftext|>\", \"special\": true},"
+                                "{\"id\": 270, \"content\": \"<L>\", \"lstrip\": true},"
+                                "{\"id\": 271, \"content\": \"<R>\", \"rstrip\": true},"
+                                "{\"id\": 272, \"content\": \"ab\", \"normalized\": true},"
+                                "{\"id\": 273, \"content\": \"bc\", \"normalized\": false}]";
     CHECK(write_tokenizer_json(DIR "/added.json", true, added));
     samba_tokenizer *t = samba_tokenizer_open(DIR "/added.json", why, sizeof why);
     if (!t) test_fail(why, __FILE__, __LINE__);
@@ -453,7 +497,7 @@ static void test_added_tokens(void)
     CHECK(t->byte_id[' '] == 220);
     CHECK(encodes_to(t, "x \xC2\xA0\n<L> x", left, 4));
     CHECK(encodes_to(t, "x <R> \xE2\x80\x83\tx", right, 4));
-    CHECK(encodes_to(t, "abcabab", order, 4));                 // bc is sought before ab
+    CHECK(encodes_to(t, "abcabab", order, 4)); // bc is sought before ab
     CHECK(encodes_to(t, "<R>  <L>", all, 2));
     CHECK(!samba_tokenizer_save(t, DIR, why, sizeof why) && strstr(why, "cannot express"));
     samba_tokenizer_close(t);
@@ -465,35 +509,36 @@ static bool same_tokenizer(samba_tokenizer *a, samba_tokenizer *b)
     bool same = a && b && a->n_tokens == b->n_tokens && a->n_merges == b->n_merges;
     for (int32_t i = 0; same && i < (int32_t)a->n_tokens; i++) {
         const samba_tokenizer__token *k = &a->token[i], *m = &b->token[i];
-        same = k->size == m->size && memcmp(a->bytes + k->at, b->bytes + m->at, k->size) == 0 &&
-               ((k->flags ^ m->flags) & SAMBA_TOKENIZER__SPECIAL) == 0;
+        same = k->size == m->size && memcmp(a->bytes + k->at, b->bytes + m->at, k->size) == 0
+            && ((k->flags ^ m->flags) & SAMBA_TOKENIZER__SPECIAL) == 0;
     }
     return same && memcmp(a->merge, b->merge, a->n_merges * sizeof *a->merge) == 0;
 }
 
 static void test_training(void)
 {
-    static const char *const learned[] = { "at", "he", "the", " the", "'s", "cat", "do", "mat",
-                                           "on", " cat", " do", " mat", " dog", END_TEXT };
+    static const char *const learned[] = { "at",  "he", "the",  " the", "'s",   "cat",  "do",
+                                           "mat", "on", " cat", " do",  " mat", " dog", END_TEXT };
     samba_tokenizer *t = small(), *again = small();
     CHECK(samba_tokenizer_size(t) == 270 && same_tokenizer(t, again));
-    for (int i = 0; i < 14; i++) CHECK(samba_tokenizer_id(t, learned[i]) == 256 + i);
+    for (int i = 0; i < 14; i++)
+        CHECK(samba_tokenizer_id(t, learned[i]) == 256 + i);
     CHECK(samba_tokenizer_id(t, "!") == 0 && samba_tokenizer_id(t, "~") == 93);
     samba_tokenizer_close(again);
     samba_tokenizer_close(t);
 
     t = samba_tokenizer_train("xx" END_TEXT "xx" END_TEXT "xx", 32, 1000, why, sizeof why);
-    CHECK(samba_tokenizer_size(t) == 258);              // nothing is learned from the separator
+    CHECK(samba_tokenizer_size(t) == 258); // nothing is learned from the separator
     CHECK(samba_tokenizer_id(t, "xx") == 256 && samba_tokenizer_id(t, END_TEXT) == 257);
     samba_tokenizer_close(t);
     t = samba_tokenizer_train("ab ab cd cd cd", 14, 258, why, sizeof why);
-    CHECK(samba_tokenizer_id(t, "cd") == 256);          // 3 times
+    CHECK(samba_tokenizer_id(t, "cd") == 256); // 3 times
     samba_tokenizer_close(t);
     t = samba_tokenizer_train("zz yy", 5, 258, why, sizeof why);
-    CHECK(samba_tokenizer_id(t, "yy") == 256);          // once each: smaller ids first
+    CHECK(samba_tokenizer_id(t, "yy") == 256); // once each: smaller ids first
     samba_tokenizer_close(t);
     t = samba_tokenizer_train("\xFF\xFF", 2, 1000, why, sizeof why);
-    CHECK(samba_tokenizer_id(t, "\xEF\xBF\xBD") == 257);    // learned as U+FFFD
+    CHECK(samba_tokenizer_id(t, "\xEF\xBF\xBD") == 257); // learned as U+FFFD
     samba_tokenizer_close(t);
     t = samba_tokenizer_train(NULL, 0, 257, why, sizeof why);
     CHECK(samba_tokenizer_size(t) == 257);
@@ -506,20 +551,21 @@ static void test_training(void)
 
 static void test_save(void)
 {
-    size_t n, m, k;
+    size_t n, m;
     samba_tokenizer *t = small(), *back;
     CHECK(samba_tokenizer_add_special(t, "\xE2\x82\xAC \"q\" \\ \x01\n", why, sizeof why));
-    CHECK(put_file(DIR "/vocab.json.tmp", "mine", 4));
+    CHECK(write_whole(DIR "/vocab.json.tmp", "mine", 4));
     CHECK(samba_tokenizer_save(t, DIR, why, sizeof why));
     back = samba_tokenizer_open(DIR "/", why, sizeof why);
     if (!back) test_fail(why, __FILE__, __LINE__);
     CHECK(same_tokenizer(t, back));
-    char *first = get_file(DIR "/vocab.json", &n);
+    char *first = read_whole(DIR "/vocab.json", &n);
     CHECK(back && samba_tokenizer_save(back, DIR, why, sizeof why));
-    char *second = get_file(DIR "/vocab.json", &m);
+    char *second = read_whole(DIR "/vocab.json", &m);
     CHECK(n == m && n > 1000 && memcmp(first, second, n) == 0);
-    free(first), free(second);
-    first = get_file(DIR "/vocab.json.tmp", &n);        // somebody else's
+    free(first);
+    free(second);
+    first = read_whole(DIR "/vocab.json.tmp", &n); // somebody else's
     CHECK(first && n == 4 && memcmp(first, "mine", 4) == 0);
     free(first);
     samba_tokenizer_close(back);
@@ -528,11 +574,12 @@ static void test_save(void)
     CHECK(!samba_tokenizer_save(t, "", why, sizeof why) && strstr(why, "no folder"));
     CHECK(!samba_tokenizer_save(NULL, DIR, why, sizeof why) && strstr(why, "NULL"));
 
-    mkdir(DIR "/taken", 0777), mkdir(DIR "/taken/merges.txt", 0777);
+    mkdir(DIR "/taken", 0777);
+    mkdir(DIR "/taken/merges.txt", 0777);
     CHECK(!samba_tokenizer_save(t, DIR "/taken", why, sizeof why) && strstr(why, "merges.txt"));
-    CHECK(!fopen(DIR "/taken/vocab.json", "rb"));       // both or none
+    CHECK(!fopen(DIR "/taken/vocab.json", "rb")); // both or none
     mkdir(DIR "/json", 0777);
-    CHECK(put_file(DIR "/json/tokenizer.json", "{}", 2));
+    CHECK(write_whole(DIR "/json/tokenizer.json", "{}", 2));
     CHECK(!samba_tokenizer_save(t, DIR "/json", why, sizeof why) && strstr(why, "in the way"));
     CHECK(samba_tokenizer_add_special(t, "\xC3\xA9t\xC3\xA9", why, sizeof why));
     CHECK(!samba_tokenizer_save(t, DIR, why, sizeof why) && strstr(why, "other bytes"));
@@ -553,7 +600,7 @@ static void test_ids_in_any_order(void)
     CHECK(samba_tokenizer_save(t, DIR, why, sizeof why));
     int32_t n = samba_tokenizer_encode(t, lesson, strlen(lesson), ids_of, BIG);
     samba_tokenizer_close(t);
-    char *vocab = get_file(DIR "/vocab.json", &size);
+    char *vocab = read_whole(DIR "/vocab.json", &size);
     char *first = strstr(vocab, "\"!\": 0,"), *last = strstr(vocab, "\"at\": 256");
     CHECK(first && last);
     if (!first || !last) return;
@@ -562,8 +609,9 @@ static void test_ids_in_any_order(void)
     first += strlen("\"!\": 0,");
     p += sprintf(p, "%.*s\"at\": 0", (int)(last - first), first);
     p += sprintf(p, "%s", last + strlen("\"at\": 256"));
-    CHECK(put_file(DIR "/swapped.json", swapped, (size_t)(p - swapped)));
-    free(vocab), free(swapped);
+    CHECK(write_whole(DIR "/swapped.json", swapped, (size_t)(p - swapped)));
+    free(vocab);
+    free(swapped);
     other = samba_tokenizer_open_files(DIR "/swapped.json", DIR "/merges.txt", why, sizeof why);
     if (!other) test_fail(why, __FILE__, __LINE__);
     int n_zeros = 0;
@@ -585,14 +633,15 @@ static void test_other_forms(void)
     size_t n;
     samba_tokenizer *t = small(), *other;
     CHECK(samba_tokenizer_save(t, DIR, why, sizeof why));
-    char *merges = get_file(DIR "/merges.txt", &n), *crlf = (char *)malloc(2 * n + 10), *p = crlf;
-    for (char *q = strchr(merges, '\n') + 1; *q; q++) {         // without the version, too
+    char *merges = read_whole(DIR "/merges.txt", &n), *crlf = (char *)malloc(2 * n + 10), *p = crlf;
+    for (char *q = strchr(merges, '\n') + 1; *q; q++) { // without the version, too
         if (*q == '\n') *p++ = '\r';
         *p++ = *q;
     }
     p += sprintf(p, "\r\n\n");
-    CHECK(put_file(DIR "/crlf.txt", crlf, (size_t)(p - crlf)));
-    free(merges), free(crlf);
+    CHECK(write_whole(DIR "/crlf.txt", crlf, (size_t)(p - crlf)));
+    free(merges);
+    free(crlf);
     other = samba_tokenizer_open_files(DIR "/vocab.json", DIR "/crlf.txt", why, sizeof why);
     CHECK(same_tokenizer(t, other));
     samba_tokenizer_close(other);
@@ -605,11 +654,11 @@ static void test_other_forms(void)
     }
     CHECK(samba_tokenizer_add_special(t, "<x>", why, sizeof why));
     const char *two = "{\"<x>\": 270, \"<|endoftext|>\": 269}", *bad = "{\"<x>\": 271}";
-    CHECK(put_file(DIR "/added_tokens.json", two, strlen(two)));
+    CHECK(write_whole(DIR "/added_tokens.json", two, strlen(two)));
     other = samba_tokenizer_open(DIR, why, sizeof why);
     CHECK(same_tokenizer(t, other));
     samba_tokenizer_close(other);
-    CHECK(put_file(DIR "/added_tokens.json", bad, strlen(bad)));
+    CHECK(write_whole(DIR "/added_tokens.json", bad, strlen(bad)));
     CHECK(!samba_tokenizer_open(DIR, why, sizeof why) && strstr(why, "\"<x>\" is 271"));
     CHECK(strstr(why, "added_tokens.json") != NULL);
     remove(DIR "/added_tokens.json");
@@ -621,11 +670,11 @@ static void test_other_forms(void)
 
 // The ids are those of Hugging Face's transformers 5.23; tests/tools/tokenizer.sh asks it again.
 typedef struct folder_case {
-    const char *file[3], *json[3];          // files beside the vocabulary, and their text
+    const char *file[3], *json[3]; // files beside the vocabulary, and their text
     const char *text;
-    int n;                                  // ids that follow
+    int n; // ids that follow
     int32_t ids[8];
-    const char *says;                       // of a refusal; NULL: none
+    const char *says; // of a refusal; NULL: none
 } folder_case;
 
 #define CONFIG "tokenizer_config.json"
@@ -635,74 +684,173 @@ typedef struct folder_case {
 // of the 270 tokens of small(), 258 is "the", 259 " the" and 269 <|endoftext|>
 static const folder_case folder_cases[] = {
     { { CONFIG }, { "{" GPT2_CLASS "}" }, "the the<|endoftext|>", 3, { 258, 259, 269 }, NULL },
-    { { CONFIG }, { "{" GPT2_CLASS ", \"pad_token\": \"[PAD]\"}" }, "the[PAD]", 2, { 258, 270 },
+    { { CONFIG },
+      { "{" GPT2_CLASS ", \"pad_token\": \"[PAD]\"}" },
+      "the[PAD]",
+      2,
+      { 258, 270 },
       NULL },
-    { { CONFIG }, { "{" GPT2_CLASS ", \"mask_token\": \"<m>\", \"pad_token\": \"<p>\"}" },
-      "<m><p><|endoftext|>", 3, { 271, 270, 269 }, NULL },      // not in the order of the file
+    { { CONFIG },
+      { "{" GPT2_CLASS ", \"mask_token\": \"<m>\", \"pad_token\": \"<p>\"}" },
+      "<m><p><|endoftext|>",
+      3,
+      { 271, 270, 269 },
+      NULL }, // not in the order of the file
     { { CONFIG }, { "{" GPT2_CLASS ", \"mask_token\": \"the\"}" }, " the", 2, { 220, 258 }, NULL },
-    { { CONFIG }, { "{\"added_tokens_decoder\": {\"271\": {\"content\": \"<b>\"}, \"270\": "
-                    "{\"content\": \"<a>\", \"lstrip\": true}}}" }, "the <a> <b>", 4,
-      { 258, 270, 220, 271 }, NULL },
-    { { MAP, ADDED }, { "{\"pad_token\": \"<p>\"}", "{\"<p>\": 271, \"<q>\": 270}" },
-      "<p><q>", 2, { 271, 270 }, NULL },
-    { { CONFIG, MAP }, { "{\"pad_token\": \"<p>\"}", "{\"pad_token\": {\"content\": \"<p>\", "
-                         "\"rstrip\": true}}" }, "<p>  the", 2, { 270, 258 }, NULL },
-    { { MAP, "config.json" }, { "{\"eos_token\": \"</s>\"}", "{\"model_type\": \"opt\"}" },
-      "</s><|endoftext|>", 2, { 270, 269 }, NULL },
-    { { CONFIG }, { "{" GPT2_CLASS ", \"extra_special_tokens\": {\"image_token\": \"<i>\"}, "
-                    "\"additional_special_tokens\": [\"<j>\"]}" }, "<i><j>", 2, { 271, 270 },
+    { { CONFIG },
+      { "{\"added_tokens_decoder\": {\"271\": {\"content\": \"<b>\"}, \"270\": "
+        "{\"content\": \"<a>\", \"lstrip\": true}}}" },
+      "the <a> <b>",
+      4,
+      { 258, 270, 220, 271 },
       NULL },
-    { { CONFIG }, { "{\"tokenizer_class\": \"Qwen2Tokenizer\"}" }, "", 0, { 0 },
+    { { MAP, ADDED },
+      { "{\"pad_token\": \"<p>\"}", "{\"<p>\": 271, \"<q>\": 270}" },
+      "<p><q>",
+      2,
+      { 271, 270 },
+      NULL },
+    { { CONFIG, MAP },
+      { "{\"pad_token\": \"<p>\"}",
+        "{\"pad_token\": {\"content\": \"<p>\", "
+        "\"rstrip\": true}}" },
+      "<p>  the",
+      2,
+      { 270, 258 },
+      NULL },
+    { { MAP, "config.json" },
+      { "{\"eos_token\": \"</s>\"}", "{\"model_type\": \"opt\"}" },
+      "</s><|endoftext|>",
+      2,
+      { 270, 269 },
+      NULL },
+    { { CONFIG },
+      { "{" GPT2_CLASS ", \"extra_special_tokens\": {\"image_token\": \"<i>\"}, "
+        "\"additional_special_tokens\": [\"<j>\"]}" },
+      "<i><j>",
+      2,
+      { 271, 270 },
+      NULL },
+    { { CONFIG },
+      { "{\"tokenizer_class\": \"Qwen2Tokenizer\"}" },
+      "",
+      0,
+      { 0 },
       CONFIG ": tokenizer_class is Qwen2Tokenizer" },
-    { { CONFIG }, { "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}" }, "", 0, { 0 },
-      "tokenizer_class is PreTrainedTokenizerFast" },           // what does it split by?
+    { { CONFIG },
+      { "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}" },
+      "",
+      0,
+      { 0 },
+      "tokenizer_class is PreTrainedTokenizerFast" }, // what does it split by?
     { { CONFIG }, { "{\"tokenizer_class\": 3}" }, "", 0, { 0 }, "tokenizer_class is no text" },
-    { { "config.json" }, { "{\"model_type\": \"roberta\"}" }, "", 0, { 0 },
+    { { "config.json" },
+      { "{\"model_type\": \"roberta\"}" },
+      "",
+      0,
+      { 0 },
       "config.json: model_type is roberta" },
-    { { "config.json" }, { "{\"tokenizer_class\": \"BartTokenizer\"}" }, "", 0, { 0 },
+    { { "config.json" },
+      { "{\"tokenizer_class\": \"BartTokenizer\"}" },
+      "",
+      0,
+      { 0 },
       "config.json: tokenizer_class is BartTokenizer" },
     { { CONFIG }, { "{\"add_prefix_space\": true}" }, "", 0, { 0 }, "add_prefix_space is true" },
     { { CONFIG }, { "{\"do_lower_case\": true}" }, "", 0, { 0 }, "do_lower_case is true" },
     { { CONFIG }, { "{\"split_special_tokens\": true}" }, "", 0, { 0 }, "split_special_tokens is" },
-    { { CONFIG }, { "{\"auto_map\": {\"AutoTokenizer\": \"x.T\"}}" }, "", 0, { 0 },
+    { { CONFIG },
+      { "{\"auto_map\": {\"AutoTokenizer\": \"x.T\"}}" },
+      "",
+      0,
+      { 0 },
       "auto_map is an object" },
     { { CONFIG }, { "{\"pad_token\": 3}" }, "", 0, { 0 }, "pad_token is neither a text" },
     { { CONFIG }, { "{\"image_token\": \"<i>\"}" }, "", 0, { 0 }, "no other key makes \"<i>\"" },
-    { { CONFIG }, { "{\"additional_special_tokens\": \"<i>\"}" }, "", 0, { 0 },
+    { { CONFIG },
+      { "{\"additional_special_tokens\": \"<i>\"}" },
+      "",
+      0,
+      { 0 },
       "no list of tokens" },
-    { { CONFIG, MAP }, { "{\"pad_token\": \"<p>\"}", "{\"pad_token\": \"<q>\"}" }, "", 0, { 0 },
+    { { CONFIG, MAP },
+      { "{\"pad_token\": \"<p>\"}", "{\"pad_token\": \"<q>\"}" },
+      "",
+      0,
+      { 0 },
       "pad_token is <q>, but <p> in " CONFIG },
-    { { CONFIG, MAP }, { "{\"added_tokens_decoder\": {}}", "{\"pad_token\": \"<q>\"}" }, "", 0,
-      { 0 }, "pad_token is <q>, but nothing in " CONFIG },
-    { { CONFIG, MAP }, { "{\"additional_special_tokens\": [\"<p>\"]}",
-                         "{\"additional_special_tokens\": [\"<q>\"]}" }, "", 0, { 0 },
+    { { CONFIG, MAP },
+      { "{\"added_tokens_decoder\": {}}", "{\"pad_token\": \"<q>\"}" },
+      "",
+      0,
+      { 0 },
+      "pad_token is <q>, but nothing in " CONFIG },
+    { { CONFIG, MAP },
+      { "{\"additional_special_tokens\": [\"<p>\"]}",
+        "{\"additional_special_tokens\": [\"<q>\"]}" },
+      "",
+      0,
+      { 0 },
       "lists special tokens, too, and lacks \"<q>\"" },
-    { { CONFIG }, { "{\"eos_token\": \"<p>\", \"pad_token\": {\"content\": \"<p>\", "
-                    "\"lstrip\": true}}" }, "", 0, { 0 }, "is not what another key says" },
-    { { CONFIG }, { "{\"added_tokens_decoder\": {\"272\": {\"content\": \"<p>\"}}}" }, "", 0,
-      { 0 }, "\"272\" is no id from 0 to 270" },
-    { { CONFIG }, { "{\"added_tokens_decoder\": {\"x\": {\"content\": \"<p>\"}}}" }, "", 0,
-      { 0 }, "\"x\" is no id" },
-    { { CONFIG }, { "{\"added_tokens_decoder\": {\"270\": {\"content\": \"the\"}}}" }, "", 0,
-      { 0 }, "\"the\" has the id 270, but 258" },
-    { { CONFIG }, { "{\"added_tokens_decoder\": {\"270\": {\"content\": \"<a>\", "
-                    "\"single_word\": true}}}" }, "", 0, { 0 }, "single_word" },
+    { { CONFIG },
+      { "{\"eos_token\": \"<p>\", \"pad_token\": {\"content\": \"<p>\", "
+        "\"lstrip\": true}}" },
+      "",
+      0,
+      { 0 },
+      "is not what another key says" },
+    { { CONFIG },
+      { "{\"added_tokens_decoder\": {\"272\": {\"content\": \"<p>\"}}}" },
+      "",
+      0,
+      { 0 },
+      "\"272\" is no id from 0 to 270" },
+    { { CONFIG },
+      { "{\"added_tokens_decoder\": {\"x\": {\"content\": \"<p>\"}}}" },
+      "",
+      0,
+      { 0 },
+      "\"x\" is no id" },
+    { { CONFIG },
+      { "{\"added_tokens_decoder\": {\"270\": {\"content\": \"the\"}}}" },
+      "",
+      0,
+      { 0 },
+      "\"the\" has the id 270, but 258" },
+    { { CONFIG },
+      { "{\"added_tokens_decoder\": {\"270\": {\"content\": \"<a>\", "
+        "\"single_word\": true}}}" },
+      "",
+      0,
+      { 0 },
+      "single_word" },
     { { CONFIG }, { "{\"added_tokens_decoder\": [1]}" }, "", 0, { 0 }, "is no object" },
-    { { CONFIG, ADDED }, { "{\"added_tokens_decoder\": {}}", "{\"<p>\": 270}" }, "", 0, { 0 },
+    { { CONFIG, ADDED },
+      { "{\"added_tokens_decoder\": {}}", "{\"<p>\": 270}" },
+      "",
+      0,
+      { 0 },
       "\"<p>\" is not in added_tokens_decoder" },
     { { CONFIG }, { "[]" }, "", 0, { 0 }, CONFIG ": holds no JSON object" },
-    { { MAP }, { "{\"pad_token\": \"<p>\", \"pad_token\": \"<q>\"}" }, "", 0, { 0 },
+    { { MAP },
+      { "{\"pad_token\": \"<p>\", \"pad_token\": \"<q>\"}" },
+      "",
+      0,
+      { 0 },
       "the key \"pad_token\" twice" },
 };
 
 #define SAID DIR "/said"
+
 static void write_said(const folder_case *c, bool write)
 {
     char path[200];
     for (int i = 0; i < 3 && c->file[i]; i++) {
         snprintf(path, sizeof path, SAID "/%s", c->file[i]);
-        if (write) CHECK(put_file(path, c->json[i], strlen(c->json[i])));
-        else remove(path);
+        if (write)
+            CHECK(write_whole(path, c->json[i], strlen(c->json[i])));
+        else
+            remove(path);
     }
 }
 
@@ -737,18 +885,39 @@ static void test_folders(void)
 // The same beside a tokenizer.json, whose added_tokens come first.
 static void test_folder_with_json(void)
 {
-    static const folder_case pad = {
-        { CONFIG }, { "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"pad_token\": "
-                      "\"<p>\"}" }, "", 0, { 0 }, NULL };
+    static const folder_case pad
+        = { { CONFIG },
+            { "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"pad_token\": "
+              "\"<p>\"}" },
+            "",
+            0,
+            { 0 },
+            NULL };
     static const folder_case refused[] = {
-        { { CONFIG }, { "{\"add_prefix_space\": true}" }, "", 0, { 0 },
+        { { CONFIG },
+          { "{\"add_prefix_space\": true}" },
+          "",
+          0,
+          { 0 },
           "add_prefix_space is true" },
-        { { CONFIG }, { "{\"added_tokens_decoder\": {\"269\": {\"content\": "
-                        "\"<|endoftext|>\", \"rstrip\": true}}}" }, "", 0, { 0 },
+        { { CONFIG },
+          { "{\"added_tokens_decoder\": {\"269\": {\"content\": "
+            "\"<|endoftext|>\", \"rstrip\": true}}}" },
+          "",
+          0,
+          { 0 },
           "is not what tokenizer.json says" },
-        { { CONFIG }, { "{\"added_tokens_decoder\": {}}" }, "", 0, { 0 },
+        { { CONFIG },
+          { "{\"added_tokens_decoder\": {}}" },
+          "",
+          0,
+          { 0 },
           "lacks some of added_tokens" },
-        { { "config.json" }, { "{\"model_type\": \"llama\"}" }, "", 0, { 0 },
+        { { "config.json" },
+          { "{\"model_type\": \"llama\"}" },
+          "",
+          0,
+          { 0 },
           "model_type is llama" },
     };
     const int32_t ids[] = { 258, 270, 269 };
@@ -758,7 +927,7 @@ static void test_folder_with_json(void)
     samba_tokenizer *t = samba_tokenizer_open(SAID, why, sizeof why);
     CHECK(encodes_to(t, "the<p><|endoftext|>", ids, 3));
     samba_tokenizer_close(t);
-    t = samba_tokenizer_open(SAID "/tokenizer.json", why, sizeof why);      // the file alone
+    t = samba_tokenizer_open(SAID "/tokenizer.json", why, sizeof why); // the file alone
     CHECK(samba_tokenizer_size(t) == 270);
     samba_tokenizer_close(t);
     write_said(&pad, false);
@@ -775,8 +944,8 @@ static void test_folder_with_json(void)
 
 // One change to a good file, and what the reason must say. size: of a new text with NUL in it
 typedef struct broken {
-    char file;                              // v: vocab.json, m: merges.txt, t: tokenizer.json
-    const char *find, *put;                 // find NULL: put is the whole file
+    char file;              // v: vocab.json, m: merges.txt, t: tokenizer.json
+    const char *find, *put; // find NULL: put is the whole file
     const char *says;
     size_t size;
 } broken;
@@ -889,17 +1058,20 @@ static void test_broken(void)
     CHECK(write_tokenizer_json(DIR "/good.json", true, added));
     for (size_t i = 0; i < sizeof breakages / sizeof breakages[0]; i++) {
         const broken *b = &breakages[i];
-        const char *good = b->file == 'v' ? DIR "/vocab.json" : b->file == 'm' ? DIR "/merges.txt"
-                                                                               : DIR "/good.json";
+        const char *good = b->file == 'v' ? DIR "/vocab.json"
+            : b->file == 'm'              ? DIR "/merges.txt"
+                                          : DIR "/good.json";
         size_t size;
-        char *text = get_file(good, &size), *bad = changed(text, &size, b);
-        bool ready = bad && put_file(DIR "/bad", bad, size);
-        free(text), free(bad);
+        char *text = read_whole(good, &size), *bad = changed(text, &size, b);
+        bool ready = bad && write_whole(DIR "/bad", bad, size);
+        free(text);
+        free(bad);
         memset(why, 0, sizeof why);
-        t = b->file == 't' ? samba_tokenizer_open(DIR "/bad", why, sizeof why)
-          : samba_tokenizer_open_files(b->file == 'v' ? DIR "/bad" : DIR "/vocab.json",
-                                       b->file == 'm' ? DIR "/bad" : DIR "/merges.txt",
-                                       why, sizeof why);
+        t = b->file == 't'
+            ? samba_tokenizer_open(DIR "/bad", why, sizeof why)
+            : samba_tokenizer_open_files(b->file == 'v' ? DIR "/bad" : DIR "/vocab.json",
+                                         b->file == 'm' ? DIR "/bad" : DIR "/merges.txt", why,
+                                         sizeof why);
         if (!ready || t || !strstr(why, b->says) || !strstr(why, DIR "/")) {
             printf("    breakage %d (%s): %s: %s\n", (int)i, b->put, t ? "taken" : "says", why);
             CHECK(!"refused for the right reason");
@@ -915,16 +1087,17 @@ static void test_truncated(void)
     const char *files[] = { DIR "/vocab.json", DIR "/merges.txt", DIR "/good.json" };
     for (int f = 0; f < 3; f++) {
         size_t size;
-        char *text = get_file(files[f], &size);
-        while (size && text[size - 1] == '\n') size--;
+        char *text = read_whole(files[f], &size);
+        while (size && text[size - 1] == '\n')
+            size--;
         for (size_t n = 0; n < size; n += f == 1 ? 1 : 13) {
-            CHECK(put_file(DIR "/bad", text, n));
+            CHECK(write_whole(DIR "/bad", text, n));
             memset(why, 0, sizeof why);
-            samba_tokenizer *t =
-                f == 2 ? samba_tokenizer_open(DIR "/bad", why, sizeof why)
-                       : samba_tokenizer_open_files(f == 0 ? DIR "/bad" : DIR "/vocab.json",
-                                                    f == 1 ? DIR "/bad" : DIR "/merges.txt",
-                                                    why, sizeof why);
+            samba_tokenizer *t = f == 2
+                ? samba_tokenizer_open(DIR "/bad", why, sizeof why)
+                : samba_tokenizer_open_files(f == 0 ? DIR "/bad" : DIR "/vocab.json",
+                                             f == 1 ? DIR "/bad" : DIR "/merges.txt", why,
+                                             sizeof why);
             CHECK(f == 1 || !t);
             CHECK(t || why[0]);
             samba_tokenizer_close(t);
@@ -940,7 +1113,7 @@ static void test_mutated(void)
     static const char bytes[] = "\"\\:,{}[]0129-eu \n\xC4\x80\xFF";
     size_t size;
     int taken = 0, refused = 0;
-    char *good = get_file(DIR "/good.json", &size), *text = (char *)malloc(size + 100);
+    char *good = read_whole(DIR "/good.json", &size), *text = (char *)malloc(size + 100);
     random_state = 3;
     for (int round = 0; round < 3000; round++) {
         size_t n = size;
@@ -948,20 +1121,30 @@ static void test_mutated(void)
         for (uint32_t k = 1 + draw(3); k > 0; k--) {
             uint32_t at = draw((uint32_t)n - 20), length = 1 + draw(6), how = draw(3);
             if (how == 0) text[at] = bytes[draw(sizeof bytes - 1)];
-            if (how == 1) memmove(text + at, text + at + length, n - at - length), n -= length;
-            if (how == 2) memmove(text + at + length, text + at, n - at), n += length;
+            if (how == 1) {
+                memmove(text + at, text + at + length, n - at - length);
+                n -= length;
+            }
+            if (how == 2) {
+                memmove(text + at + length, text + at, n - at);
+                n += length;
+            }
         }
-        CHECK(put_file(DIR "/bad", text, n));
+        CHECK(write_whole(DIR "/bad", text, n));
         why[0] = 0;
         samba_tokenizer *t = samba_tokenizer_open(DIR "/bad", why, sizeof why);
         if (t) taken++;
-        if (!t) refused++, CHECK(why[0]);
+        if (!t) {
+            refused++;
+            CHECK(why[0]);
+        }
         int64_t m = t ? samba_tokenizer_encode(t, lesson, strlen(lesson), ids_of, BIG) : 0;
         CHECK(!t || samba_tokenizer_decode(t, ids_of, m, text_of, BIG) == (int64_t)strlen(lesson));
         samba_tokenizer_close(t);
     }
     CHECK(taken > 50 && refused > 1000);
-    free(good), free(text);
+    free(good);
+    free(text);
     CHECK(n_live == 0);
 }
 
@@ -976,12 +1159,12 @@ static void test_missing_files(void)
     CHECK(strstr(why, "without tokenizer.json, and without vocab.json and merges.txt") != NULL);
     mkdir(DIR "/half", 0777);
     remove(DIR "/half/vocab.json");
-    CHECK(put_file(DIR "/half/merges.txt", "a b", 3));
+    CHECK(write_whole(DIR "/half/merges.txt", "a b", 3));
     CHECK(!samba_tokenizer_open(DIR "/half", why, sizeof why) && strstr(why, "neither vocab.json"));
     size_t size;
-    char *vocab = get_file(DIR "/vocab.json", &size);
+    char *vocab = read_whole(DIR "/vocab.json", &size);
     remove(DIR "/half/merges.txt");
-    CHECK(put_file(DIR "/half/vocab.json", vocab, size));
+    CHECK(write_whole(DIR "/half/vocab.json", vocab, size));
     free(vocab);
     CHECK(!samba_tokenizer_open(DIR "/half", why, sizeof why));
     CHECK(strstr(why, "half/merges.txt: cannot be opened") != NULL);
@@ -995,7 +1178,7 @@ static void test_missing_files(void)
 }
 
 // ---- Every allocation fails once ----------------------------------------------------------------
-static bool all_of_it(int what)             // false: something failed, cleanly
+static bool all_of_it(int what) // false: something failed, cleanly
 {
     static const char text[] = "the cat \xFF <|endoftext|> and the mat";
     samba_tokenizer *t = NULL;
@@ -1003,18 +1186,29 @@ static bool all_of_it(int what)             // false: something failed, cleanly
     int64_t n;
     why[0] = 0;
     switch (what) {
-    case 0: t = samba_tokenizer_open_files(DIR "/vocab.json", DIR "/merges.txt", why, sizeof why);
+    case 0:
+        t = samba_tokenizer_open_files(DIR "/vocab.json", DIR "/merges.txt", why, sizeof why);
         break;
-    case 1: t = samba_tokenizer_open(DIR "/good.json", why, sizeof why); break;
-    case 2: t = small(); break;
-    case 3: t = samba_tokenizer_open(DIR, why, sizeof why); break;
-    case 4: t = samba_tokenizer_open(SAID, why, sizeof why); break;
+    case 1:
+        t = samba_tokenizer_open(DIR "/good.json", why, sizeof why);
+        break;
+    case 2:
+        t = small();
+        break;
+    case 3:
+        t = samba_tokenizer_open(DIR, why, sizeof why);
+        break;
+    case 4:
+        t = samba_tokenizer_open(SAID, why, sizeof why);
+        break;
     }
     if (!t && !strstr(why, "out of memory")) test_fail(why, __FILE__, __LINE__);
     if (!t) return false;
     if (!samba_tokenizer_add_special(t, "<|a new one|>", why, sizeof why)) good = false;
-    if ((n = samba_tokenizer_encode(t, text, sizeof text, ids_of, BIG)) < 0) good = false;
-    else CHECK(n > 8);
+    if ((n = samba_tokenizer_encode(t, text, sizeof text, ids_of, BIG)) < 0)
+        good = false;
+    else
+        CHECK(n > 8);
     if (samba_tokenizer_encode(t, text_of, 500, ids_of, BIG) < 0) good = false;
     if (what == 2 && !samba_tokenizer_save(t, DIR "/half", why, sizeof why)) good = false;
     samba_tokenizer_close(t);
@@ -1047,7 +1241,9 @@ static void test_out_of_memory(void)
 
 int main(void)
 {
-    mkdir("build", 0777), mkdir("build/test", 0777), mkdir(DIR, 0777);
+    mkdir("build", 0777);
+    mkdir("build/test", 0777);
+    mkdir(DIR, 0777);
     remove(DIR "/added_tokens.json");
     RUN(test_golden);
     RUN(test_gpt2_files);

@@ -9,7 +9,8 @@ static const command commands[] = {
     { "device-config", device_config_main, "what samba.h compiles for a microcontroller" },
     { "export-c", export_c_main, "a checkpoint to C for a microcontroller" },
     { "device-import", device_import_main, "what a microcontroller has learned to a checkpoint" },
-    { "device-report", device_report_main, "what a PEF takes of RAM and flash on a microcontroller" },
+    { "device-report", device_report_main,
+      "what a PEF takes of RAM and flash on a microcontroller" },
 };
 
 int main(int argc, char **argv)

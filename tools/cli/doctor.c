@@ -11,8 +11,10 @@ int main(void)
 
     printf("samba.h      %s\n", SAMBA_VERSION);
     printf("kernels      %s, of", samba__sets[best].name);
-    for (size_t i = 0; i < n; i++) printf(" %s", samba__sets[i].name);
+    for (size_t i = 0; i < n; i++)
+        printf(" %s", samba__sets[i].name);
     printf(" that this compiler writes\n");
-    printf("arithmetic   %s\n", wrong ? wrong : "rounds to nearest, keeps subnormals, fma is exact");
+    printf("arithmetic   %s\n",
+           wrong ? wrong : "rounds to nearest, keeps subnormals, fma is exact");
     return wrong != NULL;
 }

@@ -27,7 +27,7 @@ row processors "$count${memory:+, $memory}"
 
 # ---- What samba.h makes of it ----
 code=0
-if have "$CC"; then
+if have "${CC%% *}"; then           # it may be two words, such as ccache gcc
     row compiler "$($CC --version 2>/dev/null | head -n 1)"
     program=$(mktemp) || exit 1
     trap 'rm -f "$program" "$program.log"' EXIT

@@ -25,17 +25,18 @@ typedef struct request {
 
 static int usage(FILE *to)
 {
-    fprintf(to,
-            "usage: tools/samba import-onnx MODEL.onnx PROGRAM.pef [flags]\n"
-            "         compiles a model for inference; prints its inputs and outputs\n"
-            "  --shape NAME=4,3,224,224   of an input whose dimensions the model leaves open\n"
-            "  --value NAME=2,3           of an input that decides shapes: it becomes a constant\n"
-            "  --constants MIB            memory for what the model computes of constants alone, if\n"
-            "                             256 and 16 times its own size are too little\n"
-            "       tools/samba export-onnx MODEL.ckpt MODEL.onnx [--graph NAME]\n"
-            "         writes the forward pass of a checkpoint (or of a PEF with values)\n"
-            "       tools/samba onnx-ops\n"
-            "         lists the ops that can be imported, with the first op set of each\n");
+    fprintf(
+        to,
+        "usage: tools/samba import-onnx MODEL.onnx PROGRAM.pef [flags]\n"
+        "         compiles a model for inference; prints its inputs and outputs\n"
+        "  --shape NAME=4,3,224,224   of an input whose dimensions the model leaves open\n"
+        "  --value NAME=2,3           of an input that decides shapes: it becomes a constant\n"
+        "  --constants MIB            memory for what the model computes of constants alone, if\n"
+        "                             256 and 16 times its own size are too little\n"
+        "       tools/samba export-onnx MODEL.ckpt MODEL.onnx [--graph NAME]\n"
+        "         writes the forward pass of a checkpoint (or of a PEF with values)\n"
+        "       tools/samba onnx-ops\n"
+        "         lists the ops that can be imported, with the first op set of each\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -57,14 +58,17 @@ static bool is_given(const request *r, const char *name)
 static onnx_array *read_numbers(const char *text, bool floats)
 {
     int64_t n = 1;
-    for (const char *p = text; *p; p++) n += *p == ',';
+    for (const char *p = text; *p; p++)
+        n += *p == ',';
     onnx_array *a = ox_new_array(floats ? OX_FLOAT : OX_INT64, 1, &n);
     const char *at = text;
     for (int64_t i = 0; a && i < n; i++) {
         char *end;
         errno = 0;
-        if (floats) a->f[i] = strtof(at, &end);
-        else a->i[i] = strtoll(at, &end, 10);
+        if (floats)
+            a->f[i] = strtof(at, &end);
+        else
+            a->i[i] = strtoll(at, &end, 10);
         bool fine = end != at && (!*end || *end == ',') && !errno;
         if (!fine) {
             onnx_array_free(a);
@@ -87,21 +91,30 @@ static bool read_pair(request *r, char *text, bool value)
     *equals = 0;
     onnx_array *a = read_numbers(equals + 1, false);
     bool fine = a && (value || (a->i && a->count <= SAMBA_MAX_DIMS));
-    for (int64_t i = 0; fine && !value && i < a->count; i++) fine = a->i[i] >= 0;
+    for (int64_t i = 0; fine && !value && i < a->count; i++)
+        fine = a->i[i] >= 0;
     if (!fine)
-        fprintf(stderr, value ? "--value %s=%s: give numbers with commas between them\n"
-                : "--shape %s=%s: give up to 8 whole numbers with commas between them\n",
+        fprintf(stderr,
+                value ? "--value %s=%s: give numbers with commas between them\n"
+                      : "--shape %s=%s: give up to 8 whole numbers with commas between them\n",
                 shown(text), shown(equals + 1));
-    else if (is_given(r, text))
-        fprintf(stderr, "%s %s is given twice\n", flag, shown(text)), fine = false;
-    else if (r->n == MAX_KNOWN) fprintf(stderr, "more than %d inputs\n", MAX_KNOWN), fine = false;
+    else if (is_given(r, text)) {
+        fprintf(stderr, "%s %s is given twice\n", flag, shown(text));
+        fine = false;
+    } else if (r->n == MAX_KNOWN) {
+        fprintf(stderr, "more than %d inputs\n", MAX_KNOWN);
+        fine = false;
+    }
     if (fine && !value) {
         onnx_array *shape = ox_new_array(OX_FLOAT, (int32_t)a->count, a->i);
         fine = shape || fprintf(stderr, "--shape %s: too large\n", shown(text)) < 0;
         onnx_array_free(a);
         a = shape;
     }
-    if (!fine) return onnx_array_free(a), false;
+    if (!fine) {
+        onnx_array_free(a);
+        return false;
+    }
     r->name[r->n] = text;
     r->array[r->n] = a;
     r->fixed[r->n++] = value;
@@ -120,9 +133,12 @@ static void print_port(const char *title, const onnx_port *port, bool read)
         return;
     }
     printf(" (");
-    for (int32_t d = 0; d < t->shape.ndim; d++) printf("%s%d", d ? "," : "", t->shape.dim[d]);
-    if (read) printf("), %s in the PEF\n", shown(t->name));
-    else printf("), not in the PEF: nothing reads it\n");
+    for (int32_t d = 0; d < t->shape.ndim; d++)
+        printf("%s%d", d ? "," : "", t->shape.dim[d]);
+    if (read)
+        printf("), %s in the PEF\n", shown(t->name));
+    else
+        printf("), not in the PEF: nothing reads it\n");
 }
 
 // Inputs that no output depends on are not in the program.
@@ -132,10 +148,12 @@ static void print_ports(const onnx_graph *g)
         const samba_tensor *t = g->in[i].tensor;
         print_port("input", &g->in[i], t && t->symbol >= 0);
     }
-    for (int32_t i = 0; i < g->n_out; i++) print_port("output", &g->out[i], true);
+    for (int32_t i = 0; i < g->n_out; i++)
+        print_port("output", &g->out[i], true);
 }
 
-// Says what was imported, and writes the checkpoint. What the model has that is not finite stays so.
+// Says what was imported, and writes the checkpoint. What the model has that is not finite stays
+// so.
 static bool save_model(samba_session *s, const request *r, const onnx_graph *g)
 {
     size_t size = strlen(r->to) + sizeof ".ckpt";
@@ -146,8 +164,7 @@ static bool save_model(samba_session *s, const request *r, const onnx_graph *g)
     print_ports(g);
     bool saved = samba_save_with(s, checkpoint, &(samba_save_opts){ .allow_nonfinite = true });
     if (saved)
-        printf("%s: the program; %s: the same with the weights\n", shown(r->to),
-               shown(checkpoint));
+        printf("%s: the program; %s: the same with the weights\n", shown(r->to), shown(checkpoint));
     free(checkpoint);
     return saved;
 }
@@ -165,8 +182,8 @@ static int import_model(const request *r)
         known[i].array = r->array[i];
         known[i].fixed = r->fixed[i];
     }
-    onnx_options options = { .known = known, .n_known = r->n,
-                             .max_constant_bytes = r->constant_mib << 20 };
+    onnx_options options
+        = { .known = known, .n_known = r->n, .max_constant_bytes = r->constant_mib << 20 };
     samba_program p = { .pef = r->to, .inference = true };
     bool fine = onnx_register_ops(s) && onnx_trace(s, r->from, &options, &g);
     if (!fine && *g.wants)
@@ -193,7 +210,7 @@ static int export_model(const request *r)
 // The words behind the command. An exit code, if there is nothing more to do; -1: go on.
 static int read_words(request *r, int argc, char **argv)
 {
-    bool names = false;                 // behind --: whatever they begin with
+    bool names = false; // behind --: whatever they begin with
     for (int i = 2; i < argc; i++) {
         bool shape = !strcmp(argv[i], "--shape"), value = !strcmp(argv[i], "--value");
         bool flag = argv[i][0] == '-' && !names;
@@ -212,7 +229,8 @@ static int read_words(request *r, int argc, char **argv)
             r->from = argv[i];
         } else if (!flag && !r->to) {
             r->to = argv[i];
-        } else return usage(stderr);
+        } else
+            return usage(stderr);
     }
     return -1;
 }
@@ -236,7 +254,8 @@ int main(int argc, char **argv)
 
     int code = read_words(&r, argc, argv);
     if (code < 0) code = run_words(argc > 1 ? argv[1] : "", &r);
-    for (int i = 0; i < r.n; i++) onnx_array_free(r.array[i]);
+    for (int i = 0; i < r.n; i++)
+        onnx_array_free(r.array[i]);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "samba: not all of the output could be written\n");
         if (code == 0) code = 1;

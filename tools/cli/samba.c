@@ -3,8 +3,9 @@
 #include "util/command.h"
 
 static const command commands[] = {
-    { "prepare-data", prepare_data_main, "text and prompts to HDF5; --pipeline: shuffled, split, "
-                                         "balanced" },
+    { "prepare-data", prepare_data_main,
+      "text and prompts to HDF5; --pipeline: shuffled, split, "
+      "balanced" },
     { "decode-data", decode_data_main, "HDF5 back to text" },
     { "train-tokenizer", train_tokenizer_main, "learn a vocabulary from text files" },
     { "check-data", check_data_main, "is a prepared folder whole, and fit for a training" },

@@ -3,7 +3,8 @@
 # what this purpose needs is installed. Says what is missing and why, installs it (as root, or
 # through sudo if that asks nothing), and is silent when nothing is missing. Elsewhere than on
 # Debian and its kin it prints the list. With "look" before the purpose nothing is installed: what
-# is missing is printed as "must|may PACKAGE: why"; tools/samba doctor asks so.
+# is missing is printed as "must|may PACKAGE: why"; tools/samba doctor asks so. Nor is it under
+# SAMBA_INSTALL=no, which the tests set: what was to be installed is, and the build says the rest.
 set -u
 look=''
 if [ "${1:-}" = look ]; then
@@ -28,11 +29,12 @@ wanted=$purpose full=''             # what only `make full` uses: over a gigabyt
 has_command() { command -v "$1" >/dev/null 2>&1; }
 has_header() {      # a name as in #include <name>
     [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] && return
-    printf '#include <%s>\n' "$1" | "${CC:-cc}" -E -x c - >/dev/null 2>&1
+    printf '#include <%s>\n' "$1" | ${CC:-cc} -E -x c - >/dev/null 2>&1
 }
 has_file() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
 has_onnx_data() { [ -e "${ONNX_DATA:-/usr/share/libonnx-testdata/data}" ]; }
-has_compilers() { has_command "${CC:-cc}" && { [ "$purpose" != test ] || has_command gcc; }; }
+cc=${CC:-cc}                        # may be two words, such as ccache gcc
+has_compilers() { has_command "${cc%% *}" && { [ "$purpose" != test ] || has_command gcc; }; }
 has_data() { [ "$data" != $debian_data ] || [ -e $data/train-images-idx3-ubyte.gz ]; }
 has_clang_runtime() {       # ASan of clang, in the folder that clang says
     has_command clang || return
@@ -249,6 +251,7 @@ fi
 [ -n "$packages" ] || exit 0
 echo "missing, for make $wanted:"
 printf '%s' "$list"
+[ "${SAMBA_INSTALL:-}" != no ] || exit 0
 
 sudo='' able=yes
 if ! has_command apt-get; then able=no

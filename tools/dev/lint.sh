@@ -27,7 +27,8 @@ if ! [ -f "$header" ]; then
     exit 1
 fi
 
-# The header without comments and strings, line for line: what the rules about code look at.
+# A file, else the header, without comments and strings, line for line: what the rules about code
+# look at.
 code() {
     awk '{
         line = $0; out = ""
@@ -38,19 +39,20 @@ code() {
                 line = substr(line, at + 2); inside = 0
                 continue
             }
-            if (!match(line, /\/\*|"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047/)) break
+            if (!match(line, /\/\/|\/\*|"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047/)) break
+            if (substr(line, RSTART, 2) == "//") { line = substr(line, 1, RSTART - 1); break }
             inside = substr(line, RSTART, 2) == "/*"
             out = out substr(line, 1, RSTART - 1) (inside ? "" : "\"\"")
             line = substr(line, RSTART + (inside ? 2 : RLENGTH))
         }
         sub(/[ \t]+$/, "", line)
         print out line
-    }' "$header"
+    }' "${1:-$header}"
 }
 # What statements and functions may be; one line for each finding: rule, line, text. Macros have
 # their own rule. A statement ends with ; or a brace, and the ; of a for does not end it.
 statements() {
-    code | awk '
+    code "$1" | awk '
         function finding(rule, at, what) {
             gsub(/^ +/, "", what)
             print rule "\tline " at ": " substr(what, 1, 90)
@@ -101,6 +103,8 @@ statements() {
             if (s !~ /;$/) return
             s = bare(s)
             if (s ~ /^,/ || !commas(s)) return
+            # The names that a type with braces is given; a pointer to a function.
+            if (s ~ /^[*A-Za-z_0-9, ]+;$/ || s ~ /^[A-Za-z_0-9 ]+\(\*/) return
             if (s !~ /^return / &&
                 s ~ /^([A-Za-z_0-9]+ +)*[A-Za-z_][A-Za-z_0-9]*( +|[ *]+\*)[*A-Za-z_]/) return
             finding("comma", at, s)
@@ -118,9 +122,9 @@ statements() {
                 if (text == "" && c == " ") continue
                 if (text == "") begin = NR
                 text = text c
-                if (c == "(") depth++
-                if (c == ")") depth--
-                if (c == "{" || c == "}" || (c == ";" && depth == 0)) {
+                if (c == "(" || (c == "{" && depth)) depth++
+                else if (c == ")" || (c == "}" && depth)) depth--
+                else if (c == "{" || c == "}" || (c == ";" && depth == 0)) {
                     statement(text, begin); text = ""; depth = 0
                 }
             }
@@ -178,10 +182,12 @@ check 'nothing unfinished' "$(
 
 # Other versions break some lines elsewhere.
 if command -v clang-format >/dev/null && clang-format --version | grep -q 'version 14\.'; then
-    check 'samba.h is as .clang-format says (tools/dev/format.sh)' "$(
-        tools/dev/format.sh check "$header" | head -n 40)"
+    formatted=''
+    [ "$header" = samba.h ] || formatted=$header
+    check 'C is as .clang-format says (tools/dev/format.sh)' "$(
+        tools/dev/format.sh check $formatted | head -n 40)"
 else
-    echo 'skipped: the format of samba.h; it takes clang-format 14'
+    echo 'skipped: the format of C; it takes clang-format 14'
 fi
 
 # ---- Chapters ----
@@ -227,7 +233,7 @@ check 'the chapters that chapters.sh cuts are the header' "$(
     rm -r "$cut")"
 
 # ---- Functions ----
-statements=$(statements)
+statements=$(statements "$header")
 # found RULE: what the rule finds.
 found() {
     printf '%s\n' "$statements" | awk -F '\t' -v rule="$1" '$1 == rule { print $2 }'
@@ -244,6 +250,10 @@ check 'no more than 16 lines of a function without a blank one' "$(
 check 'no condition a ? b : c within another one' "$(found nested)"
 check 'no function takes more than 3 bools' "$(found bools)"
 check 'one statement a line: no commas between expressions' "$(found comma)"
+check 'nor in other C' "$(
+    tools/dev/format.sh list | grep -vxF samba.h | while read -r file; do
+        statements "$file" | sed -n "s|^comma	line |$file:|p"
+    done)"
 check 'no macro above 12 lines but tables' "$(
     awk '
         /^#define .*\\$/ && !inside { inside = 1; start = NR; rows = 0; name = $2 }
@@ -399,6 +409,12 @@ check 'files that texts name are there' "$(
         while IFS=: read -r file line path; do
             [ -e "$path" ] || [ -e "tools/include/$path" ] || echo "$file:$line: $path"
         done)"
+
+check 'what make help lists is a .PHONY target' "$(
+    phony=" $(sed -n '/^\.PHONY:/,/[^\\]$/p' Makefile | tr -d '\\\n' | sed 's/^[^:]*://') "
+    sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile | while read -r target; do
+        case $phony in *" $target "*) ;; *) echo "$target" ;; esac
+    done)"
 
 # ---- Examples and scripts ----
 check 'the second line of an example is how to build it' "$(

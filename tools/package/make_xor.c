@@ -28,7 +28,8 @@ static bool print_as_c(const char *path)
     printf("// A PEF with the values of its parameters, made by tools/package/make_xor.c.\n");
     printf("static const uint8_t xor_model[] __attribute__((aligned(64))) = {");
     int byte;
-    for (long n = 0; (byte = fgetc(file)) != EOF; n++) printf("%s%d,", n % 20 ? "" : "\n", byte);
+    for (long n = 0; (byte = fgetc(file)) != EOF; n++)
+        printf("%s%d,", n % 20 ? "" : "\n", byte);
     printf("\n};\n");
     return !ferror(file) & !fclose(file);
 }

@@ -17,7 +17,7 @@ static bool train(samba_runtime *net)
     const float *loss = (const float *)samba_runtime_data(net, "loss");
     for (int step = 1; step <= 300; step++) {
         if (!samba_runtime_run(net, 0)) return false;
-        int ten_thousandths = (int)(*loss * 10000);     // small C libraries do not print floats
+        int ten_thousandths = (int)(*loss * 10000); // small C libraries do not print floats
         if (step % 100 == 0)
             printf("loss %d.%04d\n", ten_thousandths / 10000, ten_thousandths % 10000);
     }

@@ -8,19 +8,20 @@
 #include <string.h>
 
 enum { PIXELS = 28 * 28, HIDDEN = 512, CLASSES = 10, BATCH = 64 };
-enum { TRAIN, TEST, PAD, SETS };            // PAD: what is drawn, and test images that are shown
+
+enum { TRAIN, TEST, PAD, SETS }; // PAD: what is drawn, and test images that are shown
 
 #define EXPORT(name) __attribute__((export_name(#name)))
 
 typedef struct images {
-    unsigned char *pixel, *label;           // n images of PIXELS, and their classes
+    unsigned char *pixel, *label; // n images of PIXELS, and their classes
     int32_t n;
 } images;
 
 static samba_session *session;
 static samba_tensor *image, *label, *logits, *loss;
 static images sets[SETS];
-static int32_t *order, pass_of_order;       // of the training images in this pass; -1: none yet
+static int32_t *order, pass_of_order; // of the training images in this pass; -1: none yet
 static float batch[BATCH * PIXELS];
 static int32_t classes[BATCH];
 
@@ -44,10 +45,10 @@ EXPORT(web_open) bool web_open(void)
     samba_close(session);
     session = samba_open(NULL);
     pass_of_order = -1;
-    image  = samba_input(session, "image", SAMBA_F32, SAMBA_SHAPE(BATCH, PIXELS));
-    label  = samba_input(session, "label", SAMBA_I32, SAMBA_SHAPE(BATCH));
+    image = samba_input(session, "image", SAMBA_F32, SAMBA_SHAPE(BATCH, PIXELS));
+    label = samba_input(session, "label", SAMBA_I32, SAMBA_SHAPE(BATCH));
     logits = res_ffn(image);
-    loss   = samba_cross_entropy(logits, label);
+    loss = samba_cross_entropy(logits, label);
     samba_program p = { .name = "res_ffn", .outputs = { logits }, .loss = loss };
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f };
     return samba_compile(session, &p);
@@ -92,7 +93,8 @@ static void fill_row(int32_t r, const images *s, int32_t i)
 {
     const unsigned char *pixel = s->pixel + (size_t)i * PIXELS;
     float *x = batch + (size_t)r * PIXELS;
-    for (int32_t k = 0; k < PIXELS; k++) x[k] = ((float)pixel[k] / 255.0f - 0.2860f) / 0.3530f;
+    for (int32_t k = 0; k < PIXELS; k++)
+        x[k] = ((float)pixel[k] / 255.0f - 0.2860f) / 0.3530f;
     classes[r] = s->label[i];
 }
 
@@ -104,11 +106,11 @@ static bool shuffle(int32_t pass, int32_t n)
     if (!longer) return samba_fail(session, SAMBA_ENOMEM, "no memory for the order of %d", n);
     order = longer;
     pass_of_order = pass;
-    for (int32_t i = 0; i < n; i++) order[i] = i;
+    for (int32_t i = 0; i < n; i++)
+        order[i] = i;
     for (int32_t i = n - 1; i > 0; i--) {
         uint32_t k = (uint32_t)(n - 1 - i);
-        if (k % 4 == 0)
-            samba_random(0, "shuffle", (uint64_t)(uint32_t)pass << 32 | k / 4, words);
+        if (k % 4 == 0) samba_random(0, "shuffle", (uint64_t)(uint32_t)pass << 32 | k / 4, words);
         int32_t j = (int32_t)((uint64_t)words[k % 4] * ((uint32_t)i + 1u) >> 32), other = order[i];
         order[i] = order[j];
         order[j] = other;
@@ -158,7 +160,8 @@ EXPORT(web_step) int32_t web_step(double rate)
     int32_t n = sets[TRAIN].n, step = web_steps(), per_pass = web_steps_of_pass();
     int32_t pass = step / per_pass, first = step % per_pass * BATCH;
     if (pass != pass_of_order && !shuffle(pass, n)) return -1;
-    for (int32_t r = 0; r < BATCH; r++) fill_row(r, &sets[TRAIN], order[(first + r) % n]);
+    for (int32_t r = 0; r < BATCH; r++)
+        fill_row(r, &sets[TRAIN], order[(first + r) % n]);
     samba_set(session, "lr", rate);
     return run(SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT, true) ? count_right(BATCH) : -1;
 }
@@ -178,7 +181,8 @@ EXPORT(web_momentum) bool web_momentum(double momentum)
 EXPORT(web_test) int32_t web_test(int32_t first)
 {
     int32_t n = sets[TEST].n - first < BATCH ? sets[TEST].n - first : BATCH;
-    for (int32_t r = 0; r < BATCH; r++) fill_row(r, &sets[TEST], first + (r < n ? r : 0));
+    for (int32_t r = 0; r < BATCH; r++)
+        fill_row(r, &sets[TEST], first + (r < n ? r : 0));
     return run(SAMBA_FWD, false) ? count_right(n) : -1;
 }
 
@@ -186,7 +190,8 @@ EXPORT(web_test) int32_t web_test(int32_t first)
 EXPORT(web_predict) const float *web_predict(void)
 {
     int32_t n = sets[PAD].n;
-    for (int32_t r = 0; r < BATCH; r++) fill_row(r, &sets[PAD], r < n ? r : 0);
+    for (int32_t r = 0; r < BATCH; r++)
+        fill_row(r, &sets[PAD], r < n ? r : 0);
     memset(classes, 0, sizeof classes);
     return run(SAMBA_FWD, false) ? samba_read(logits) : NULL;
 }

@@ -15,7 +15,7 @@
 
 enum { BATCH = 64, PROMPT = 0, COMPLETION = 1, MAX_ROWS = 1000000, MAX_VOCAB = 1000000 };
 
-static char why[500];                           // the reason, when a file cannot be used
+static char why[500]; // the reason, when a file cannot be used
 
 typedef struct options {
     const char *folder;
@@ -25,12 +25,14 @@ typedef struct options {
 
 // ---- The model: z = w x + b; the loss is -log sigmoid(z) or -log sigmoid(-z) --------------------
 
-typedef struct model { samba_tensor *bag, *label, *z, *loss; } model;
+typedef struct model {
+    samba_tensor *bag, *label, *z, *loss;
+} model;
 
 static samba_program trace(samba_session *s, const options *o, model *m)
 {
     samba_init zero = { SAMBA_INIT_CONSTANT, 0, 0 };
-    m->bag   = samba_input(s, "bag", SAMBA_F32, SAMBA_SHAPE(BATCH, o->vocab));
+    m->bag = samba_input(s, "bag", SAMBA_F32, SAMBA_SHAPE(BATCH, o->vocab));
     m->label = samba_input(s, "label", SAMBA_F32, SAMBA_SHAPE(BATCH, 1));
     samba_tensor *w = samba_param(s, "weight", SAMBA_SHAPE(1, o->vocab), zero);
     samba_tensor *b = samba_param(s, "bias", SAMBA_SHAPE(1), zero);
@@ -46,8 +48,8 @@ static samba_program trace(samba_session *s, const options *o, model *m)
 
 typedef struct dataset {
     int64_t n;
-    int32_t length;                             // tokens of a row
-    int32_t *ids, *types;                       // (n,length)
+    int32_t length;       // tokens of a row
+    int32_t *ids, *types; // (n,length)
 } dataset;
 
 static bool append_rows(samba_session *s, dataset *d, const char *path)
@@ -64,8 +66,9 @@ static bool append_rows(samba_session *s, dataset *d, const char *path)
         fine = grown || samba_fail(s, SAMBA_ENOMEM, "no memory for %s", path);
         if (grown) *p = grown;
     }
-    if (fine && more > 0 && !samba_rows_read(r, 0, more, d->ids + (size_t)d->n * row,
-                                             d->types + (size_t)d->n * row, NULL, why, sizeof why))
+    if (fine && more > 0
+        && !samba_rows_read(r, 0, more, d->ids + (size_t)d->n * row, d->types + (size_t)d->n * row,
+                            NULL, why, sizeof why))
         fine = samba_fail(s, SAMBA_EIO, "%s", why);
     samba_rows_abandon(r);
     d->n += fine ? more : 0;
@@ -118,10 +121,11 @@ static bool check_classes(samba_session *s, const dataset *d, int32_t class[2])
 
 // ---- Training and testing -----------------------------------------------------------------------
 
-typedef struct batch { float *bag, label[BATCH]; } batch;       // bag (BATCH,vocab)
+typedef struct batch {
+    float *bag, label[BATCH];
+} batch; // bag (BATCH,vocab)
 
-static void set_row(const options *o, const dataset *d, int64_t row, int32_t yes, int at,
-                    batch *b)
+static void set_row(const options *o, const dataset *d, int64_t row, int32_t yes, int at, batch *b)
 {
     float *bag = b->bag + (size_t)at * (size_t)o->vocab;
     memset(bag, 0, (size_t)o->vocab * sizeof *bag);
@@ -138,27 +142,29 @@ static bool write_batch(const model *m, const batch *b)
 static void shuffle(int64_t *order, int64_t n, uint64_t *state)
 {
     for (int64_t i = n - 1; i > 0; i--) {
-        *state = *state * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
+        *state = *state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX generator
         int64_t j = (int64_t)((*state >> 33) % ((uint64_t)i + 1)), t = order[i];
         order[i] = order[j];
         order[j] = t;
     }
 }
 
-static void train(samba_session *s, const options *o, const model *m, const dataset *d,
-                  int32_t yes, batch *b)
+static void train(samba_session *s, const options *o, const model *m, const dataset *d, int32_t yes,
+                  batch *b)
 {
     int64_t *order = (int64_t *)malloc((size_t)d->n * sizeof *order), steps = d->n / BATCH;
     uint64_t state = 256;
     if (!order) samba_fail(s, SAMBA_ENOMEM, "no memory for the order of %d rows", (int)d->n);
-    for (int64_t i = 0; order && i < d->n; i++) order[i] = i;
+    for (int64_t i = 0; order && i < d->n; i++)
+        order[i] = i;
     for (int epoch = 0; epoch < o->epochs && samba_ok(s); epoch++) {
         double loss = 0;
         shuffle(order, d->n, &state);
         for (int64_t k = 0; k < steps && samba_ok(s); k++) {
-            for (int i = 0; i < BATCH; i++) set_row(o, d, order[k * BATCH + i], yes, i, b);
+            for (int i = 0; i < BATCH; i++)
+                set_row(o, d, order[k * BATCH + i], yes, i, b);
             double done = ((double)epoch + (double)k / (double)steps) / o->epochs;
-            samba_set(s, "lr", 0.01 * (1 - done));              // falls to 0
+            samba_set(s, "lr", 0.01 * (1 - done)); // falls to 0
             write_batch(m, b);
             samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
             loss += (double)samba_read(m->loss)[0] / (double)steps;
@@ -174,19 +180,23 @@ static double accuracy(samba_session *s, const options *o, const model *m, const
     int64_t right = 0;
     for (int64_t at = 0; at < d->n && samba_ok(s); at += BATCH) {
         int n = d->n - at < BATCH ? (int)(d->n - at) : BATCH;
-        for (int i = 0; i < n; i++) set_row(o, d, at + i, yes, i, b);   // others keep old rows
+        for (int i = 0; i < n; i++)
+            set_row(o, d, at + i, yes, i, b); // others keep old rows
         write_batch(m, b);
         samba_run(s, SAMBA_FWD);
         const float *z = samba_read(m->z);
-        for (int i = 0; i < n && samba_ok(s); i++) right += (z[i] > 0) == (b->label[i] > 0);
+        for (int i = 0; i < n && samba_ok(s); i++)
+            right += (z[i] > 0) == (b->label[i] > 0);
     }
     return (double)right / (double)d->n;
 }
 
 int main(int argc, char **argv)
 {
-    options o = { .folder = argc > 1 ? argv[1] : "", .vocab = argc > 2 ? atoi(argv[2]) : 0,
-                  .l2 = argc > 3 ? atof(argv[3]) : 2e-4, .epochs = argc > 4 ? atoi(argv[4]) : 12,
+    options o = { .folder = argc > 1 ? argv[1] : "",
+                  .vocab = argc > 2 ? atoi(argv[2]) : 0,
+                  .l2 = argc > 3 ? atof(argv[3]) : 2e-4,
+                  .epochs = argc > 4 ? atoi(argv[4]) : 12,
                   .threads = argc > 5 ? atoi(argv[5]) : 0 };
     if (o.vocab < 1 || o.vocab > MAX_VOCAB || o.epochs < 1 || o.threads < 0 || !(o.l2 >= 0)) {
         fprintf(stderr, "usage: %s DATA VOCAB_SIZE [L2 [EPOCHS [THREADS]]]\n", argv[0]);
@@ -199,9 +209,9 @@ int main(int argc, char **argv)
     samba_session *s = samba_open(&(samba_desc){ .threads = o.threads });
     samba_program program = trace(s, &o, &m);
     if (!b.bag) samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
-    if (samba_ok(s) && read_dataset(s, &o, "train", &rows) && read_dataset(s, &o, "dev", &tests) &&
-        check_classes(s, &rows, class) && check_classes(s, &tests, class) &&
-        samba_compile(s, &program)) {
+    if (samba_ok(s) && read_dataset(s, &o, "train", &rows) && read_dataset(s, &o, "dev", &tests)
+        && check_classes(s, &rows, class) && check_classes(s, &tests, class)
+        && samba_compile(s, &program)) {
         train(s, &o, &m, &rows, class[0], &b);
         double right = accuracy(s, &o, &m, &tests, class[0], &b);
         if (samba_ok(s)) printf("Final eval accuracy: %.4f\n", right);

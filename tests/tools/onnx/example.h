@@ -4,7 +4,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #define SAMBA_DRIVER_IMPLEMENTATION
-#include "tools/include/samba/driver.h"               // before its functions are replaced, at the end
+#include "tools/include/samba/driver.h" // before its functions are replaced, at the end
 #define SAMBA_ONNX_EXPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_export.h"
 #include <errno.h>
@@ -24,9 +24,12 @@ static void example_fill(samba_tensor *t, void *data)
     if (strstr(t->name, "label")) last = 10;
     for (int64_t i = 0; i < samba_count(&t->shape); i++) {
         state = state * 1664525u + 1013904223u;
-        if (t->dtype == SAMBA_F32) ((float *)data)[i] = (float)(state >> 8) / 8388608.0f - 1.0f;
-        else if (t->dtype == SAMBA_I32) ((int32_t *)data)[i] = (int32_t)(i % last);
-        else ((uint8_t *)data)[i] = 1;
+        if (t->dtype == SAMBA_F32)
+            ((float *)data)[i] = (float)(state >> 8) / 8388608.0f - 1.0f;
+        else if (t->dtype == SAMBA_I32)
+            ((int32_t *)data)[i] = (int32_t)(i % last);
+        else
+            ((uint8_t *)data)[i] = 1;
     }
 }
 
@@ -39,12 +42,15 @@ static bool example_write(samba_tensor *t, const char *kind, size_t n)
     void *data = malloc(size);
     Onnx__TensorProto p;
     onnx__tensor_proto__init(&p);
-    for (int32_t d = 0; d < t->shape.ndim; d++) dim[d] = t->shape.dim[d];
+    for (int32_t d = 0; d < t->shape.ndim; d++)
+        dim[d] = t->shape.dim[d];
     bool fine = data && samba_copy_out(t, data, size);
     p.has_data_type = p.has_raw_data = true;
     p.data_type = ex_type(t->dtype);
-    p.n_dims = (size_t)t->shape.ndim, p.dims = dim;
-    p.raw_data.len = size, p.raw_data.data = data;
+    p.n_dims = (size_t)t->shape.ndim;
+    p.dims = dim;
+    p.raw_data.len = size;
+    p.raw_data.data = data;
     size_t packed = onnx__tensor_proto__get_packed_size(&p);
     uint8_t *bytes = malloc(packed);
     if (fine && bytes) onnx__tensor_proto__pack(&p, bytes);
@@ -94,7 +100,8 @@ static bool example_export(samba_session *s, const samba_program *program)
     char path[500], model[500], why[400] = "";
     const char *graph = getenv("ONNX_GRAPH");
     samba_program p = *program;
-    p.pef = NULL, p.compile_only = false;
+    p.pef = NULL;
+    p.compile_only = false;
     if (graph && !*graph) graph = NULL;
     example_path(path, sizeof path, "test_data_set_0");
     mkdir(getenv("ONNX_CASE"), 0777);
@@ -118,5 +125,6 @@ static bool example_export(samba_session *s, const samba_program *program)
     printf("%s: %lu bytes\n", fine ? "exported" : samba_error(s), (unsigned long)size);
     exit(fine ? 0 : 1);
 }
+
 #define samba_compile example_export
 #define samba_app_driver(s, args, program) example_export(s, program)

@@ -24,7 +24,8 @@ static inline void put(wire *w, const void *bytes, size_t n)
 
 static inline void put_varint(wire *w, uint64_t v)
 {
-    for (; v >= 128; v >>= 7) put(w, &(uint8_t){ (uint8_t)(v | 128) }, 1);
+    for (; v >= 128; v >>= 7)
+        put(w, &(uint8_t){ (uint8_t)(v | 128) }, 1);
     put(w, &(uint8_t){ (uint8_t)v }, 1);
 }
 
@@ -92,7 +93,8 @@ static inline void put_ints_attribute(wire *node, const char *name, int n, const
 {
     wire a = { 0 };
     put_text(&a, 1, name);
-    for (int i = 0; i < n; i++) put_int(&a, 8, values[i]);
+    for (int i = 0; i < n; i++)
+        put_int(&a, 8, values[i]);
     put_int(&a, 20, 7);
     put_message(node, 5, a);
 }
@@ -143,27 +145,64 @@ static inline wire value_info(const char *name, int type, const char *dims)
     put_text(&info, 1, name);
     for (const char *p = dims ? dims : ""; *p; p += strcspn(p, " "), p += *p == ' ') {
         wire dim = { 0 };
-        if ((*p >= '0' && *p <= '9') || *p == '-') put_int(&dim, 1, atoll(p));
-        else if (*p != '?') put_bytes(&dim, 2, p, strcspn(p, " "));
+        if ((*p >= '0' && *p <= '9') || *p == '-')
+            put_int(&dim, 1, atoll(p));
+        else if (*p != '?')
+            put_bytes(&dim, 2, p, strcspn(p, " "));
         put_message(&shape, 1, dim);
     }
     put_int(&tensor, 1, type);
-    if (dims) put_message(&tensor, 2, shape);
-    else free(shape.at);
+    if (dims)
+        put_message(&tensor, 2, shape);
+    else
+        free(shape.at);
     put_message(&kind, 1, tensor);
     put_message(&info, 2, kind);
     return info;
 }
 
-// A TensorProto with raw data; ndim 0: a scalar.
-static inline wire tensor_of(const char *name, int type, int ndim, int64_t dim, const void *data,
-                             size_t size)
+// How many elements a tensor of these dimensions has: "2 3"; "": one, a scalar.
+static inline size_t elements_of(const char *dims)
+{
+    size_t n = 1;
+    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ')
+        n *= (size_t)atoll(p);
+    return n;
+}
+
+// A TensorProto with raw data. dims: as of elements_of.
+static inline wire shaped_tensor(const char *name, int type, const char *dims, const void *data,
+                                 size_t size)
 {
     wire t = { 0 };
-    if (ndim) put_int(&t, 1, dim);
+    for (const char *p = dims; *p; p += strcspn(p, " "), p += *p == ' ')
+        put_int(&t, 1, atoll(p));
     put_int(&t, 2, type);
     put_text(&t, 8, name);
     put_bytes(&t, 9, data, size);
+    return t;
+}
+
+// The same with one dimension; ndim 0: a scalar.
+static inline wire tensor_of(const char *name, int type, int ndim, int64_t dim, const void *data,
+                             size_t size)
+{
+    char dims[24] = "";
+    if (ndim) snprintf(dims, sizeof dims, "%lld", (long long)dim);
+    return shaped_tensor(name, type, dims, data, size);
+}
+
+// Two floats that stand in a file of their own.
+static inline wire tensor_in_file(const char *name, const char *location)
+{
+    wire t = { 0 }, entry = { 0 };
+    put_int(&t, 1, 2);
+    put_int(&t, 2, 1);
+    put_text(&t, 8, name);
+    put_text(&entry, 1, "location");
+    put_text(&entry, 2, location);
+    put_message(&t, 13, entry);
+    put_int(&t, 14, 1);
     return t;
 }
 

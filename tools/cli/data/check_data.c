@@ -12,13 +12,14 @@
 
 typedef struct check {
     const char *folder;
-    int64_t length, batch_size, workers, vocab_size;    // of the training; -1: not said
+    int64_t length, batch_size, workers, vocab_size; // of the training; -1: not said
     const char *model_type;
     bool eval;
     int problems;
 } check;
 
 static void problem(check *c, const char *format, ...) LIKE_PRINTF(2, 3);
+
 static void problem(check *c, const char *format, ...)
 {
     char text[2 * PATH_SIZE];
@@ -58,7 +59,8 @@ static bool check_hash(check *c, cJSON *list, const char *name, fault *why)
     const cJSON *time = cJSON_GetObjectItemCaseSensitive(known, "modified_time");
     const cJSON *hash = cJSON_GetObjectItemCaseSensitive(known, "sha256");
     bool same = false, ok = true;
-    if (!known) problem(c, "%s: this file was not there when the data was prepared", name);
+    if (!known)
+        problem(c, "%s: this file was not there when the data was prepared", name);
     else if (cJSON_IsNumber(size) && cJSON_IsNumber(time)) {
         double d = time->valuedouble - modified(path);
         same = size->valuedouble == (double)file_size(path) && d > -1e-5 && d < 1e-5;
@@ -85,9 +87,11 @@ static bool check_hashes(check *c, fault *why)
     free(text);
     bool ok = cJSON_IsObject(list) || fail(why, "%s: this is no JSON object", path);
     ok = ok && walk_folder(&files, c->folder, "", why);
-    for (int i = 0; ok && i < files.n; i++) ok = check_hash(c, list, files.at[i], why);
-    if (ok) cJSON_ArrayForEach(left, list)
-        if (!strstr(left->string, "logs")) problem(c, "%s: this file is missing", left->string);
+    for (int i = 0; ok && i < files.n; i++)
+        ok = check_hash(c, list, files.at[i], why);
+    if (ok)
+        cJSON_ArrayForEach(left, list) if (!strstr(left->string, "logs"))
+            problem(c, "%s: this file is missing", left->string);
     free_names(&files);
     cJSON_Delete(list);
     return ok;
@@ -141,25 +145,35 @@ static void check_fit(check *c, char *text)
     int64_t dev_batch = yaml_whole(c, text, "max_batch_size_dev");
     const char *type = yaml_value(text, "tokenizer_model_type");
     if (c->length >= 0)
-        compare(c, length == c->length, "max_seq_length specified during training (%lld) must "
-                "match max_seq_length used during generative data prep (%lld)", c->length, length);
+        compare(c, length == c->length,
+                "max_seq_length specified during training (%lld) must "
+                "match max_seq_length used during generative data prep (%lld)",
+                c->length, length);
     if (c->workers >= 0)
-        compare(c, files >= c->workers, "The number of workers (%lld) is greater than the "
-                "specified number of files (%lld)", c->workers, files);
+        compare(c, files >= c->workers,
+                "The number of workers (%lld) is greater than the "
+                "specified number of files (%lld)",
+                c->workers, files);
     if (c->vocab_size >= 0)
-        compare(c, vocab <= c->vocab_size, "Runtime vocab size (%lld) must be equal to or greater "
-                "than dataset vocab size (%lld)", c->vocab_size, vocab);
+        compare(c, vocab <= c->vocab_size,
+                "Runtime vocab size (%lld) must be equal to or greater "
+                "than dataset vocab size (%lld)",
+                c->vocab_size, vocab);
     if (c->batch_size >= 0)
-        compare(c, c->batch_size <= batch, "batch size specified during training (%lld) exceeds "
-                "the maximum allowed batch size (%lld) based on training dataset", c->batch_size,
-                batch);
+        compare(c, c->batch_size <= batch,
+                "batch size specified during training (%lld) exceeds "
+                "the maximum allowed batch size (%lld) based on training dataset",
+                c->batch_size, batch);
     if (c->eval)
-        compare(c, dev_files > 0 && dev_batch > 0, "Evaluation during training is turned on but "
+        compare(c, dev_files > 0 && dev_batch > 0,
+                "Evaluation during training is turned on but "
                 "there are no evaluation files in this dataset (%lld files, batch size %lld)",
                 dev_files, dev_batch);
     if (c->model_type && (!type || strcmp(type, c->model_type) != 0))
-        problem(c, "metadata.yaml: Model type of model during runtime does not match model type "
-                   "used during training (%s)", type ? type : "none");
+        problem(c,
+                "metadata.yaml: Model type of model during runtime does not match model type "
+                "used during training (%s)",
+                type ? type : "none");
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------
@@ -199,8 +213,10 @@ static void check_rows(check *c, const char *kind, int64_t i, int64_t n, int32_t
     fault why;
     samba_rows *rows = NULL;
     if (!make_path(path, &why, "%s/%s_%lld_of_%lld.hdf5", c->folder, kind, (long long)i,
-                   (long long)n)) snprintf(reason, sizeof reason, "%.500s", why.text);
-    else rows = samba_rows_open(path, SAMBA_ROWS_READ, length, false, reason, sizeof reason);
+                   (long long)n))
+        snprintf(reason, sizeof reason, "%.500s", why.text);
+    else
+        rows = samba_rows_open(path, SAMBA_ROWS_READ, length, false, reason, sizeof reason);
     int64_t count = rows ? samba_rows_count(rows) : 0;
     if (!rows || !check_tokens(rows, length, count, reason, sizeof reason))
         problem(c, "%s", reason);
@@ -215,9 +231,10 @@ static void check_kind(check *c, char *text, const char *kind, const char *n_key
     int64_t length = yaml_whole(c, text, "max_seq_length"), least = INT64_MAX;
     bool sane = length >= 1 && length <= 1 << 24 && n <= 1000000;
     if (!sane) problem(c, "metadata.yaml: max_seq_length or %s is out of range", n_key);
-    for (int64_t i = 1; sane && i <= n; i++) check_rows(c, kind, i, n, (int32_t)length, &least);
-    if (sane && n > 0) compare(c, least == batch, "the smallest file has %lld rows, not %lld", least,
-                       batch);
+    for (int64_t i = 1; sane && i <= n; i++)
+        check_rows(c, kind, i, n, (int32_t)length, &least);
+    if (sane && n > 0)
+        compare(c, least == batch, "the smallest file has %lld rows, not %lld", least, batch);
 }
 
 // ---- Files of another run -----------------------------------------------------------------------
@@ -240,11 +257,11 @@ static bool check_stray(check *c, char *text, fault *why)
     int before = c->problems;
     int64_t n_train = yaml_whole(c, text, "number_of_training_files");
     int64_t n_dev = yaml_whole(c, text, "number_of_dev_files");
-    c->problems = before;                       // check_kind has told
+    c->problems = before; // check_kind has told
     bool ok = list_folder(&there, c->folder, why);
     for (int i = 0; ok && i < there.n; i++)
-        if (ends_with(there.at[i], ".hdf5") && !is_counted(there.at[i], "train", n_train) &&
-            !is_counted(there.at[i], "dev", n_dev))
+        if (ends_with(there.at[i], ".hdf5") && !is_counted(there.at[i], "train", n_train)
+            && !is_counted(there.at[i], "dev", n_dev))
             problem(c, "%s: metadata.yaml does not count this file; it is of another run",
                     there.at[i]);
     free_names(&there);
@@ -257,15 +274,20 @@ static bool read_number(const char *name, const char *text, int64_t *value, faul
 {
     char *end;
     *value = strtoll(text, &end, 10);
-    return (*text && !*end && *value >= 0) ||
-           fail(why, "%s %s: expected a whole number, 0 or more", name, text);
+    return (*text && !*end && *value >= 0)
+        || fail(why, "%s %s: expected a whole number, 0 or more", name, text);
 }
 
 static bool read_word(check *c, int argc, char **argv, int *at, fault *why)
 {
-    const struct { const char *name; int64_t *value; } number[] = {
-        { "--max_seq_length", &c->length }, { "--batch_size", &c->batch_size },
-        { "--number_of_workers", &c->workers }, { "--vocab_size", &c->vocab_size } };
+    const struct {
+        const char *name;
+        int64_t *value;
+    } number[] = { { "--max_seq_length", &c->length },
+                   { "--batch_size", &c->batch_size },
+                   { "--number_of_workers", &c->workers },
+                   { "--vocab_size", &c->vocab_size } };
+
     const char *word = argv[(*at)++];
     if (strcmp(word, "--eval") == 0) return c->eval = true;
     if (strncmp(word, "--", 2) != 0) {
@@ -317,7 +339,9 @@ int check_data_main(int argc, char **argv)
     if (ok && !c.folder) ok = fail(&why, "which folder?");
     if (!ok) return report_fault("check-data", &why, 2);
     if (!run_check(&c, &why)) return report_fault("check-data", &why, 1);
-    if (c.problems) printf("%s: %d %s\n", shown(c.folder), c.problems, plural(c.problems, "problem"));
-    else printf("%s is whole%s\n", shown(c.folder), c.length >= 0 ? ", and fits" : "");
+    if (c.problems)
+        printf("%s: %d %s\n", shown(c.folder), c.problems, plural(c.problems, "problem"));
+    else
+        printf("%s is whole%s\n", shown(c.folder), c.length >= 0 ? ", and fits" : "");
     return c.problems > 0;
 }

@@ -10,9 +10,9 @@
 typedef struct decoder {
     vocabulary vocabulary;
     FILE *out;
-    bool cleans_up;                 // the spaces before punctuation
+    bool cleans_up; // the spaces before punctuation
     prep_bytes repaired;
-    int32_t *part;                  // tokens of one type that wait to be printed
+    int32_t *part; // tokens of one type that wait to be printed
     int64_t n_part;
     char *text;
     int64_t text_cap;
@@ -20,15 +20,16 @@ typedef struct decoder {
 
 static void print_rule(FILE *out)
 {
-    fprintf(out, "================================================================================"
-                 "\n");
+    fprintf(out,
+            "================================================================================"
+            "\n");
 }
 
 // What transformers calls clean_up_tokenization, in its order. In place; returns the new size.
 static size_t clean_up(char *text, size_t size)
 {
     static const char *const pair[][2] = {
-        { " .", "." }, { " ?", "?" }, { " !", "!" }, { " ,", "," }, { " ' ", "'" },
+        { " .", "." },     { " ?", "?" },   { " !", "!" },   { " ,", "," },     { " ' ", "'" },
         { " n't", "n't" }, { " 'm", "'m" }, { " 's", "'s" }, { " 've", "'ve" }, { " 're", "'re" },
     };
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
@@ -38,7 +39,8 @@ static size_t clean_up(char *text, size_t size)
                 memcpy(text + to, pair[i][1], m);
                 to += m;
                 at += n;
-            } else text[to++] = text[at++];
+            } else
+                text[to++] = text[at++];
         }
         size = to;
     }
@@ -48,8 +50,8 @@ static size_t clean_up(char *text, size_t size)
 // Prints the tokens that wait, under a title.
 static bool print_part(decoder *d, int32_t type, fault *why)
 {
-    int64_t n = samba_tokenizer_decode(d->vocabulary.tokenizer, d->part, d->n_part, d->text,
-                                       d->text_cap);
+    int64_t n
+        = samba_tokenizer_decode(d->vocabulary.tokenizer, d->part, d->n_part, d->text, d->text_cap);
     if (n > d->text_cap) {
         char *bigger = realloc(d->text, (size_t)n);
         if (!bigger) return fail(why, "no memory for the text of a row");
@@ -86,8 +88,9 @@ static bool decode_row(decoder *d, const int32_t *ids, const int32_t *types, int
             if (type == PREP_PROMPT && !print_part(d, type, why)) return false;
             d->part[d->n_part++] = ids[i];
             if (!print_part(d, PREP_COMPLETION, why)) return false;
-            fprintf(d->out, "------------------------------ATTENTION SEPARATOR"
-                            "------------------------------\n");
+            fprintf(d->out,
+                    "------------------------------ATTENTION SEPARATOR"
+                    "------------------------------\n");
             type = i + 1 < length ? types[i + 1] : type;
             if (type == PREP_SEP) type = PREP_COMPLETION;
             continue;
@@ -134,8 +137,8 @@ typedef struct decode_options {
 
 static bool read_words(decode_options *o, int argc, char **argv, fault *why)
 {
-    static const char *const flags[] = { "--hdf5_file_path", "--output_decoded_file_path",
-                                         "--pretrained_tokenizer" };
+    static const char *const flags[]
+        = { "--hdf5_file_path", "--output_decoded_file_path", "--pretrained_tokenizer" };
     const char **value[] = { &o->hdf5, &o->output, &o->tokenizer };
     for (int i = 0; i < argc; i++) {
         int which = -1;
@@ -149,10 +152,14 @@ static bool read_words(decode_options *o, int argc, char **argv, fault *why)
         if (which < 0 && strncmp(argv[i], "--", 2) == 0)
             return fail(why, "there is no flag %.*s", (int)size, argv[i]);
         if (which < 0 && o->hdf5) return fail(why, "one HDF5 file at a time: \"%s\"", argv[i]);
-        if (which < 0) o->hdf5 = argv[i];
-        else if (argv[i][size]) *value[which] = argv[i] + size + 1;
-        else if (i + 1 == argc) return fail(why, "%s needs a value", argv[i]);
-        else *value[which] = argv[++i];
+        if (which < 0)
+            o->hdf5 = argv[i];
+        else if (argv[i][size])
+            *value[which] = argv[i] + size + 1;
+        else if (i + 1 == argc)
+            return fail(why, "%s needs a value", argv[i]);
+        else
+            *value[which] = argv[++i];
     }
     return o->hdf5 || fail(why, "which HDF5 file?");
 }
@@ -165,8 +172,7 @@ static bool decode(const decode_options *o, decoder *d, fault *why)
         return false;
     samba_rows *rows = samba_rows_open(o->hdf5, SAMBA_ROWS_READ, 0, false, reason, sizeof reason);
     if (!rows) return fail(why, "%s", reason);
-    bool ok = vocabulary_open(&d->vocabulary, o->tokenizer ? o->tokenizer : folder, NULL,
-                              why);
+    bool ok = vocabulary_open(&d->vocabulary, o->tokenizer ? o->tokenizer : folder, NULL, why);
     d->cleans_up = !o->keep_spaces && d->vocabulary.cleans_up;
     samba_base_output out;
     if (ok && o->output && samba_base_same_file(o->output, o->hdf5))

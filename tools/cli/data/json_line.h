@@ -17,7 +17,11 @@ extern "C" {
 #endif
 
 /* Bytes that grow. A zero follows them. */
-typedef struct prep_bytes { char *at; size_t size, cap; } prep_bytes;
+typedef struct prep_bytes {
+    char *at;
+    size_t size, cap;
+} prep_bytes;
+
 bool prep_bytes_add(prep_bytes *b, const void *data, size_t size);
 void prep_bytes_free(prep_bytes *b);
 
@@ -26,27 +30,33 @@ void prep_bytes_free(prep_bytes *b);
 bool prep_utf8_valid(const char *text, size_t size);
 bool prep_utf8_repair(const char *text, size_t size, prep_bytes *out);
 
-typedef struct prep_categories { char **name; int32_t n; } prep_categories;
+typedef struct prep_categories {
+    char **name;
+    int32_t n;
+} prep_categories;
 
 typedef struct prep_json_rules {
-    const char *prompt, *completion;    /* the keywords */
-    const prep_categories *categories;  /* NULL: "category" is a key like any other */
-    bool keep_prompt_only;              /* a pair without completion is not skipped */
+    const char *prompt, *completion;   /* the keywords */
+    const prep_categories *categories; /* NULL: "category" is a key like any other */
+    bool keep_prompt_only;             /* a pair without completion is not skipped */
 } prep_json_rules;
 
 /* The pairs of the line that was parsed last; their texts live in text. */
-typedef struct prep_offsets { size_t prompt, completion; } prep_offsets;
+typedef struct prep_offsets {
+    size_t prompt, completion;
+} prep_offsets;
+
 typedef struct prep_pairs {
     prep_pair *at;
-    prep_offsets *offset;               /* of the texts, in text */
+    prep_offsets *offset; /* of the texts, in text */
     int64_t n, cap;
     prep_bytes text;
 } prep_pairs;
 
 /* False: the line is not what a .jsonl file may hold, and why says what and where. *fatal: it is
  * not the format, but a category that is not listed, or memory. line[size] must be readable. */
-bool prep_parse_line(const prep_json_rules *rules, const char *line, size_t size,
-                     prep_pairs *pairs, bool *fatal, char *why, size_t why_size);
+bool prep_parse_line(const prep_json_rules *rules, const char *line, size_t size, prep_pairs *pairs,
+                     bool *fatal, char *why, size_t why_size);
 void prep_pairs_free(prep_pairs *pairs);
 
 #ifdef __cplusplus
@@ -69,7 +79,8 @@ bool prep_bytes_add(prep_bytes *b, const void *data, size_t size)
     if (b->size + size + 1 > b->cap) {
         size_t cap = b->cap ? b->cap : 256;
         char *bigger;
-        while (cap < b->size + size + 1) cap *= 2;
+        while (cap < b->size + size + 1)
+            cap *= 2;
         bigger = (char *)realloc(b->at, cap);
         if (!bigger) return false;
         b->at = bigger;
@@ -92,7 +103,8 @@ bool prep_utf8_valid(const char *text, size_t size)
     const unsigned char *p = (const unsigned char *)text;
     bool bad = false;
     size_t i = 0;
-    while (i < size && !bad) i += p[i] < 0x80 ? 1 : samba_base_step(p + i, size - i, &bad);
+    while (i < size && !bad)
+        i += p[i] < 0x80 ? 1 : samba_base_step(p + i, size - i, &bad);
     return !bad;
 }
 
@@ -115,10 +127,11 @@ bool prep_utf8_repair(const char *text, size_t size, prep_bytes *out)
 
 /* What matters of a value: its text, whether Python takes it for false, what to call it. */
 typedef enum prep__kind { PREP__ABSENT, PREP__EMPTY, PREP__TEXT, PREP__OTHER } prep__kind;
+
 typedef struct prep__value {
     prep__kind kind;
-    size_t at, size;                    /* in the text of the pairs */
-    bool lone;                          /* half of a surrogate pair, which no tokenizer takes */
+    size_t at, size; /* in the text of the pairs */
+    bool lone;       /* half of a surrogate pair, which no tokenizer takes */
     const char *name;
 } prep__value;
 
@@ -131,7 +144,7 @@ typedef struct prep__json {
     bool no_memory;
 } prep__json;
 
-enum { PREP__DEPTH = 990 };             /* about where Python gives up, too */
+enum { PREP__DEPTH = 990 }; /* about where Python gives up, too */
 
 static bool prep__parse(prep__json *j, prep__value *v);
 
@@ -150,7 +163,10 @@ static void prep__space(prep__json *j)
         j->p++;
 }
 
-static bool prep__at(const prep__json *j, char c) { return j->p < j->end && *j->p == c; }
+static bool prep__at(const prep__json *j, char c)
+{
+    return j->p < j->end && *j->p == c;
+}
 
 static bool prep__word(prep__json *j, const char *word)
 {
@@ -197,8 +213,9 @@ static bool prep__hex4(const prep__json *j, const char *p, uint32_t *code)
     for (int i = 0; i < 4; i++) {
         char c = p[i];
         uint32_t digit = c >= '0' && c <= '9' ? (uint32_t)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a') + 10
-                         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A') + 10 : 16;
+            : c >= 'a' && c <= 'f'            ? (uint32_t)(c - 'a') + 10
+            : c >= 'A' && c <= 'F'            ? (uint32_t)(c - 'A') + 10
+                                              : 16;
         if (digit > 15) return false;
         *code = *code << 4 | digit;
     }
@@ -212,8 +229,8 @@ static bool prep__unicode_escape(prep__json *j, prep__value *v)
     if (!prep__hex4(j, j->p, &code))
         return prep__problem(j, j->p, "\\u needs four hexadecimal digits");
     j->p += 4;
-    if (code >= 0xD800 && code < 0xDC00 && j->end - j->p >= 6 && j->p[0] == '\\' &&
-        j->p[1] == 'u' && prep__hex4(j, j->p + 2, &low) && low >= 0xDC00 && low < 0xE000) {
+    if (code >= 0xD800 && code < 0xDC00 && j->end - j->p >= 6 && j->p[0] == '\\' && j->p[1] == 'u'
+        && prep__hex4(j, j->p + 2, &low) && low >= 0xDC00 && low < 0xE000) {
         j->p += 6;
         code = 0x10000 + ((code - 0xD800) << 10 | (low - 0xDC00));
     }
@@ -244,8 +261,9 @@ static bool prep__string(prep__json *j, prep__value *v)
         if (j->p >= j->end) return prep__problem(j, open, "the text that begins here never ends");
         if (*j->p == '"') break;
         if (*j->p != '\\')
-            return prep__problem(j, j->p, "a control character within a text must be written as "
-                                          "an escape such as \\n or \\t");
+            return prep__problem(j, j->p,
+                                 "a control character within a text must be written as "
+                                 "an escape such as \\n or \\t");
         if (!prep__escape(j, v)) return false;
     }
     j->p++;
@@ -258,7 +276,8 @@ static bool prep__string(prep__json *j, prep__value *v)
 static bool prep__digits(prep__json *j)
 {
     const char *from = j->p;
-    while (j->p < j->end && *j->p >= '0' && *j->p <= '9') j->p++;
+    while (j->p < j->end && *j->p >= '0' && *j->p <= '9')
+        j->p++;
     return j->p > from;
 }
 
@@ -266,7 +285,8 @@ static bool prep__number(prep__json *j, prep__value *v)
 {
     const char *from = j->p, *back;
     if (prep__at(j, '-')) j->p++;
-    if (prep__at(j, '0')) j->p++;
+    if (prep__at(j, '0'))
+        j->p++;
     else if (!prep__digits(j)) {
         j->p = from;
         return prep__problem(j, from, "expected a value");
@@ -292,13 +312,19 @@ static bool prep__list(prep__json *j, int64_t *n, bool (*element)(prep__json *, 
     *n = 0;
     j->p++;
     prep__space(j);
-    if (prep__at(j, ']')) return j->p++, true;
+    if (prep__at(j, ']')) {
+        j->p++;
+        return true;
+    }
     for (;;) {
         prep__space(j);
         if (!(element ? element(j, to) : prep__parse(j, &ignored))) return false;
         ++*n;
         prep__space(j);
-        if (prep__at(j, ']')) return j->p++, true;
+        if (prep__at(j, ']')) {
+            j->p++;
+            return true;
+        }
         if (!prep__at(j, ',')) return prep__problem(j, j->p, "expected , or ]");
         j->p++;
     }
@@ -313,7 +339,10 @@ static bool prep__object(prep__json *j, int64_t *n,
     *n = 0;
     j->p++;
     prep__space(j);
-    if (prep__at(j, '}')) return j->p++, true;
+    if (prep__at(j, '}')) {
+        j->p++;
+        return true;
+    }
     for (;;) {
         prep__space(j);
         if (!prep__at(j, '"')) return prep__problem(j, j->p, "expected a key in double quotes");
@@ -326,7 +355,10 @@ static bool prep__object(prep__json *j, int64_t *n,
         if (member) member(to, j, key, value);
         ++*n;
         prep__space(j);
-        if (prep__at(j, '}')) return j->p++, true;
+        if (prep__at(j, '}')) {
+            j->p++;
+            return true;
+        }
         if (!prep__at(j, ',')) return prep__problem(j, j->p, "expected , or }");
         j->p++;
     }
@@ -368,7 +400,7 @@ static bool prep__parse(prep__json *j, prep__value *v)
 typedef struct prep__line {
     const prep_json_rules *rules;
     prep_pairs *pairs;
-    prep__value prompt, completion, category;       /* of the pair at hand */
+    prep__value prompt, completion, category; /* of the pair at hand */
     bool fatal;
     char *why;
     size_t why_size;
@@ -399,8 +431,10 @@ static bool prep__is_text(prep__line *l, const char *key, prep__value v)
     if (v.kind == PREP__OTHER)
         return prep__says(l, "the value of \"%s\" is %s, not a text", key, v.name);
     if (v.lone)
-        return prep__says(l, "the text of \"%s\" has a lone surrogate (\\ud800 to \\udfff%s), "
-                          "which stands for no character", key, "");
+        return prep__says(l,
+                          "the text of \"%s\" has a lone surrogate (\\ud800 to \\udfff%s), "
+                          "which stands for no character",
+                          key, "");
     return true;
 }
 
@@ -411,16 +445,18 @@ static bool prep__category_id(prep__line *l, const prep__json *j, int32_t *id)
     *id = PREP_NO_CATEGORY;
     if (!c || l->category.kind == PREP__ABSENT) return true;
     l->fatal = true;
-    if (l->category.kind == PREP__OTHER ||
-        (l->category.kind == PREP__EMPTY && strcmp(l->category.name, "a text") != 0))
+    if (l->category.kind == PREP__OTHER
+        || (l->category.kind == PREP__EMPTY && strcmp(l->category.name, "a text") != 0))
         return prep__says(l, "the value of \"category\" is %s%s, not a text", l->category.name, "");
     for (int32_t i = c->n - 1; i >= 0 && *id < 0; i--)
         if (prep__is(j, l->category, c->name[i])) *id = i;
     l->fatal = *id < 0;
     char shown[104];
-    return *id >= 0 || prep__says(l, "the category \"%s\" is not in the list of "
-                                  "--categories_path%s",
-                                  samba_base_shown(name, shown, sizeof shown), "");
+    return *id >= 0
+        || prep__says(l,
+                      "the category \"%s\" is not in the list of "
+                      "--categories_path%s",
+                      samba_base_shown(name, shown, sizeof shown), "");
 }
 
 static bool prep__grow_pairs(prep_pairs *pairs)
@@ -455,9 +491,9 @@ static bool prep__add_pair(prep__line *l, prep__json *j)
     if (l->completion.kind == PREP__EMPTY && !l->rules->keep_prompt_only) return true;
     pair->prompt.size = l->prompt.size;
     pair->completion.size = l->completion.size;
-    return prep__is_text(l, l->rules->completion, l->completion) &&
-           prep__is_text(l, l->rules->prompt, l->prompt) &&
-           prep__category_id(l, j, &pair->category);
+    return prep__is_text(l, l->rules->completion, l->completion)
+        && prep__is_text(l, l->rules->prompt, l->prompt)
+        && prep__category_id(l, j, &pair->category);
 }
 
 /* Parses the object of one pair. */
@@ -471,8 +507,10 @@ static bool prep__pair(prep__json *j, void *to)
     l->prompt = l->completion = l->category = none;
     if (!prep__at(j, '{')) {
         if (!prep__parse(j, &v)) return false;
-        return prep__says(l, "expected an object {\"%s\": ...} or a list of them, found something "
-                          "else%s", l->rules->completion, "");
+        return prep__says(l,
+                          "expected an object {\"%s\": ...} or a list of them, found something "
+                          "else%s",
+                          l->rules->completion, "");
     }
     return prep__object(j, &n, prep__member, l) && prep__add_pair(l, j);
 }
@@ -490,19 +528,22 @@ static bool prep__whole_line(prep__json *j, prep__line *l)
     int64_t n;
     bool ok;
     if (prep__word(j, "\xEF\xBB\xBF"))
-        return prep__problem(j, j->start, "the file begins with a byte order mark; save it as "
-                                          "UTF-8 without one");
+        return prep__problem(j, j->start,
+                             "the file begins with a byte order mark; save it as "
+                             "UTF-8 without one");
     prep__space(j);
     if (j->p >= j->end) return prep__problem(j, j->start, "the line is empty");
     ok = prep__at(j, '[') ? prep__list(j, &n, prep__pair, l) : prep__pair(j, l);
     if (!ok) return false;
     prep__space(j);
-    return j->p == j->end || prep__problem(j, j->p, "something follows the value; a line holds "
-                                                    "one object or one list");
+    return j->p == j->end
+        || prep__problem(j, j->p,
+                         "something follows the value; a line holds "
+                         "one object or one list");
 }
 
-bool prep_parse_line(const prep_json_rules *rules, const char *line, size_t size,
-                     prep_pairs *pairs, bool *fatal, char *why, size_t why_size)
+bool prep_parse_line(const prep_json_rules *rules, const char *line, size_t size, prep_pairs *pairs,
+                     bool *fatal, char *why, size_t why_size)
 {
     prep__json j;
     prep__line l;
@@ -522,7 +563,7 @@ bool prep_parse_line(const prep_json_rules *rules, const char *line, size_t size
     ok = prep__keep(&j, "", 0) && prep__whole_line(&j, &l);
     if (!ok && j.problem) prep__tell(&l, &j);
     *fatal = l.fatal;
-    for (i = 0; ok && i < pairs->n; i++) {      /* now that the text no longer moves */
+    for (i = 0; ok && i < pairs->n; i++) { /* now that the text no longer moves */
         pairs->at[i].prompt.at = pairs->text.at + pairs->offset[i].prompt;
         pairs->at[i].completion.at = pairs->text.at + pairs->offset[i].completion;
     }

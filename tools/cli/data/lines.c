@@ -13,7 +13,8 @@ bool lines_open(lines *l, const names *files, fault *why)
     *l = (lines){ 0 };
     l->block = malloc(BLOCK);
     bool ok = l->block || fail(why, "no memory to read lines");
-    for (int i = 0; ok && i < files->n; i++) ok = add_name(&l->files, files->at[i], why);
+    for (int i = 0; ok && i < files->n; i++)
+        ok = add_name(&l->files, files->at[i], why);
     if (!ok) lines_close(l);
     return ok;
 }
@@ -100,9 +101,11 @@ int lines_next(lines *l, prep_text *line, fault *why)
         int more = fill_block(l, why);
         bool ended = false, ok = true;
         if (more < 0) return -1;
-        if (more) ok = take_from_block(l, &ended);
-        else if (!l->line.size) end_file(l);
-        else {                              // a last line without its end
+        if (more)
+            ok = take_from_block(l, &ended);
+        else if (!l->line.size)
+            end_file(l);
+        else { // a last line without its end
             ended = true;
             if (l->at < l->files.n - 1) ok = prep_bytes_add(&l->line, "\n", 1);
         }
@@ -134,7 +137,8 @@ static bool deal_some(dealing *d, const names *from, int first, int n, fault *wh
     int got = 1;
     if (!lines_open(&in, from, why)) return false;
     bool ok = true;
-    for (int i = 0; i < n && ok; i++) ok = (file[i] = open_file(d->to.at[first + i], "wb", why));
+    for (int i = 0; i < n && ok; i++)
+        ok = (file[i] = open_file(d->to.at[first + i], "wb", why));
     for (int64_t k = 0; ok && (got = lines_next(&in, &line, why)) > 0; k++) {
         int64_t to = k % d->to.n - first;
         if (to >= 0 && to < n) fwrite(line.at, 1, line.size, file[to]);
@@ -157,18 +161,20 @@ bool deal_in_turn(dealing *d, const names *from, fault *why)
 
 uint64_t roll(dice *d, uint64_t n)
 {
-    uint64_t limit = UINT64_MAX - UINT64_MAX % n, z;    // above it, small numbers are likelier
-    do {
-        z = d->state += 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        z ^= z >> 31;
-    } while (z >= limit);
+    uint64_t limit = UINT64_MAX - UINT64_MAX % n, z; // above it, small numbers are likelier
+    do
+        z = samba_base__draw(&d->state);
+    while (z >= limit);
     return z % n;
 }
 
 // Where shuffled lines go: to one file after the other.
-typedef struct sink { dealing *d; FILE *file; int at; int64_t room; } sink;
+typedef struct sink {
+    dealing *d;
+    FILE *file;
+    int at;
+    int64_t room;
+} sink;
 
 static bool sink_close(sink *s, fault *why)
 {
@@ -196,7 +202,9 @@ static bool sink_line(sink *s, const char *line, size_t size, fault *why)
     return true;
 }
 
-typedef struct span { size_t at, size; } span;
+typedef struct span {
+    size_t at, size;
+} span;
 
 // Reads all, and hands it on in any order.
 static bool shuffle_in_memory(sink *s, lines *in, fault *why)
@@ -215,17 +223,18 @@ static bool shuffle_in_memory(sink *s, lines *in, fault *why)
             ok = bigger;
         }
         if (ok) line[n++] = (span){ text.size, next.size };
-        ok = (ok && prep_bytes_add(&text, next.at, next.size)) ||
-             fail(why, "no memory to shuffle; try --shuffle large_file");
+        ok = (ok && prep_bytes_add(&text, next.at, next.size))
+            || fail(why, "no memory to shuffle; try --shuffle large_file");
     }
     ok = ok && got == 0;
-    for (size_t i = n; ok && i > 1; i--) {      // Fisher-Yates
+    for (size_t i = n; ok && i > 1; i--) { // Fisher-Yates
         size_t j = (size_t)roll(&s->d->dice, i);
         span last = line[i - 1];
         line[i - 1] = line[j];
         line[j] = last;
     }
-    for (size_t i = 0; ok && i < n; i++) ok = sink_line(s, text.at + line[i].at, line[i].size, why);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = sink_line(s, text.at + line[i].at, line[i].size, why);
     free(line);
     prep_bytes_free(&text);
     return ok;
@@ -240,7 +249,8 @@ static bool fill_buckets(dealing *d, lines *in, const names *bucket, int64_t *mo
     int got = 1;
     bool ok = true;
     *most = 0;
-    for (int i = 0; i < BUCKETS && ok; i++) ok = (file[i] = open_file(bucket->at[i], "wb", why));
+    for (int i = 0; i < BUCKETS && ok; i++)
+        ok = (file[i] = open_file(bucket->at[i], "wb", why));
     while (ok && (got = lines_next(in, &line, why)) > 0) {
         int to = (int)roll(&d->dice, BUCKETS);
         fwrite(line.at, 1, line.size, file[to]);
@@ -258,19 +268,20 @@ static bool shuffle(sink *s, const names *from, const char *name, fault *why)
     char path[PATH_SIZE];
     int64_t size = 0, most = 2;
     lines in;
-    for (int i = 0; i < from->n; i++) size += file_size(from->at[i]);
+    for (int i = 0; i < from->n; i++)
+        size += file_size(from->at[i]);
     if (!lines_open(&in, from, why)) return false;
     bool small = size <= s->d->memory, ok = true;
     if (small) ok = shuffle_in_memory(s, &in, why);
     for (int i = 0; !small && ok && i < BUCKETS; i++)
-        ok = make_path(path, why, "%s/%s_%02d", s->d->folder, name, i) &&
-             add_name(&bucket, path, why);
+        ok = make_path(path, why, "%s/%s_%02d", s->d->folder, name, i)
+            && add_name(&bucket, path, why);
     if (!small) ok = ok && fill_buckets(s->d, &in, &bucket, &most, why);
     lines_close(&in);
     for (int i = 0; i < bucket.n; i++) {
         names one = { &bucket.at[i], 1 };
         int64_t memory = s->d->memory;
-        if (most <= 1) s->d->memory = INT64_MAX;        // nothing is left to divide
+        if (most <= 1) s->d->memory = INT64_MAX; // nothing is left to divide
         ok = ok && shuffle(s, &one, strrchr(bucket.at[i], '/') + 1, why);
         s->d->memory = memory;
         unlink(bucket.at[i]);
@@ -284,6 +295,6 @@ bool deal_shuffled(dealing *d, const names *from, fault *why)
     sink s = { .d = d, .at = -1 };
     bool ok = shuffle(&s, from, "bucket", why);
     if (!sink_close(&s, ok ? why : &(fault){ "" })) return false;
-    return ok && (s.at == d->to.n - 1 ||
-                  fail(why, "the input has shrunk while it was being shuffled"));
+    return ok
+        && (s.at == d->to.n - 1 || fail(why, "the input has shrunk while it was being shuffled"));
 }

@@ -26,25 +26,38 @@ extern "C" {
 /* The type of a token: what the loss does with it. PREP_SEP ends an article; attention may stop
  * there. */
 enum { PREP_PROMPT = 0, PREP_COMPLETION = 1, PREP_PADDING = 2, PREP_SEP = 3 };
+
 enum { PREP_NO_CATEGORY = -1 };
 
-typedef struct prep_token { int32_t id, type, category; } prep_token;
+typedef struct prep_token {
+    int32_t id, type, category;
+} prep_token;
 
 /* Style: FULL fills every row and splits articles; SINGLE gives each article a row; GREEDY puts as
  * many whole articles into a row as fit. Overflow: what becomes of an article longer than a row. */
 typedef enum prep_style { PREP_FULL, PREP_SINGLE, PREP_GREEDY } prep_style;
-typedef enum prep_overflow {
-    PREP_DROP, PREP_TRUNCATE_LEFT, PREP_TRUNCATE_RIGHT
-} prep_overflow;
-typedef struct prep_packing { prep_style style; prep_overflow overflow; } prep_packing;
+
+typedef enum prep_overflow { PREP_DROP, PREP_TRUNCATE_LEFT, PREP_TRUNCATE_RIGHT } prep_overflow;
+
+typedef struct prep_packing {
+    prep_style style;
+    prep_overflow overflow;
+} prep_packing;
 
 /* "full", or {single,greedy}::{drop,truncate_left,truncate_right}. */
 bool prep_packing_parse(const char *text, prep_packing *packing, char *why, size_t why_size);
 const char *prep_packing_name(prep_packing packing);
 
 /* Text with its length: it may hold zero bytes. */
-typedef struct prep_text { const char *at; size_t size; } prep_text;
-typedef struct prep_pair { prep_text prompt, completion; int32_t category; } prep_pair;
+typedef struct prep_text {
+    const char *at;
+    size_t size;
+} prep_text;
+
+typedef struct prep_pair {
+    prep_text prompt, completion;
+    int32_t category;
+} prep_pair;
 
 /* The count of tokens of text; writes at most cap of them into ids. Negative: it cannot. */
 typedef int64_t prep_encode(void *tokenizer, const char *text, size_t size, int32_t *ids,
@@ -54,14 +67,14 @@ typedef bool prep_take_row(void *taker, const prep_token *row, int32_t length);
 
 typedef struct prep_rules {
     prep_packing packing;
-    int32_t length;                     /* tokens of a row */
-    int32_t eos, pad, bos;              /* ids; bos -1: there is none */
-    bool adds_bos, adds_eos;            /* the tokenizer begins and ends every text with them */
-    bool no_space;                      /* leave the spaces between prompt and completion alone */
-    bool keep_prompt_only;              /* keep rows, and pairs, without a completion */
-    bool pair_packing;                  /* every pair is an article of its own */
-    bool pair_attention;                /* every pair ends with PREP_SEP */
-    prep_text prefix, postfix;          /* glued around a prompt */
+    int32_t length;            /* tokens of a row */
+    int32_t eos, pad, bos;     /* ids; bos -1: there is none */
+    bool adds_bos, adds_eos;   /* the tokenizer begins and ends every text with them */
+    bool no_space;             /* leave the spaces between prompt and completion alone */
+    bool keep_prompt_only;     /* keep rows, and pairs, without a completion */
+    bool pair_packing;         /* every pair is an article of its own */
+    bool pair_attention;       /* every pair ends with PREP_SEP */
+    prep_text prefix, postfix; /* glued around a prompt */
     prep_encode *encode;
     void *tokenizer;
     prep_take_row *take_row;
@@ -77,21 +90,21 @@ typedef struct prep_metrics {
 typedef struct prep {
     prep_rules rules;
     prep_metrics metrics;
-    prep_token *row;                    /* the row that is not full, and what it holds so far */
+    prep_token *row; /* the row that is not full, and what it holds so far */
     int32_t used;
     prep_token *article;
     int64_t n_article, article_cap;
-    int32_t *ids;                       /* of the text that was encoded last */
+    int32_t *ids; /* of the text that was encoded last */
     int64_t ids_cap;
-    char *text;                         /* a prompt with prefix and postfix, and the like */
+    char *text; /* a prompt with prefix and postfix, and the like */
     size_t text_cap;
-    char why[256];                      /* why a function said false */
+    char why[256]; /* why a function said false */
 } prep;
 
 prep *prep_open(const prep_rules *rules, char *why, size_t why_size);
 void prep_close(prep *p);
 bool prep_article(prep *p, const prep_pair *pairs, int64_t n);
-bool prep_line(prep *p, prep_text line);        /* plain text: all of it is completion, as it is */
+bool prep_line(prep *p, prep_text line); /* plain text: all of it is completion, as it is */
 bool prep_end(prep *p);
 void prep_add_metrics(prep_metrics *sum, const prep_metrics *more);
 
@@ -106,6 +119,7 @@ typedef struct prep_splits {
     int64_t n_train, n_dev, n_test, n;
     double dev_ratio, test_ratio;
 } prep_splits;
+
 bool prep_count_splits(prep_splits *s, int64_t input_size, char *why, size_t why_size);
 
 /* Balancing: give[i] > 0 rows leave the end of file i, give[i] < 0 rows are appended to it, so
@@ -126,15 +140,19 @@ int64_t prep_plan_balance(const int64_t *count, int64_t *give, int64_t n);
 
 /* ---- Names of the packing modes ---- */
 
-static const struct { const char *name; prep_packing packing; } prep__packings[] = {
-    { "full",                   { PREP_FULL,   PREP_DROP           } },
-    { "single::drop",           { PREP_SINGLE, PREP_DROP           } },
-    { "single::truncate_left",  { PREP_SINGLE, PREP_TRUNCATE_LEFT  } },
+static const struct {
+    const char *name;
+    prep_packing packing;
+} prep__packings[] = {
+    { "full", { PREP_FULL, PREP_DROP } },
+    { "single::drop", { PREP_SINGLE, PREP_DROP } },
+    { "single::truncate_left", { PREP_SINGLE, PREP_TRUNCATE_LEFT } },
     { "single::truncate_right", { PREP_SINGLE, PREP_TRUNCATE_RIGHT } },
-    { "greedy::drop",           { PREP_GREEDY, PREP_DROP           } },
-    { "greedy::truncate_left",  { PREP_GREEDY, PREP_TRUNCATE_LEFT  } },
+    { "greedy::drop", { PREP_GREEDY, PREP_DROP } },
+    { "greedy::truncate_left", { PREP_GREEDY, PREP_TRUNCATE_LEFT } },
     { "greedy::truncate_right", { PREP_GREEDY, PREP_TRUNCATE_RIGHT } },
 };
+
 enum { PREP__N_PACKINGS = sizeof prep__packings / sizeof *prep__packings };
 
 bool prep_packing_parse(const char *text, prep_packing *packing, char *why, size_t why_size)
@@ -144,9 +162,11 @@ bool prep_packing_parse(const char *text, prep_packing *packing, char *why, size
         *packing = prep__packings[i].packing;
         return true;
     }
-    snprintf(why, why_size, "\"%s\" is no packing; say full, or single or greedy with what to do "
+    snprintf(why, why_size,
+             "\"%s\" is no packing; say full, or single or greedy with what to do "
              "with an article that is too long: ::drop, ::truncate_left or ::truncate_right "
-             "(greedy::drop, say)", text);
+             "(greedy::drop, say)",
+             text);
     return false;
 }
 
@@ -166,8 +186,10 @@ prep *prep_open(const prep_rules *rules, char *why, size_t why_size)
 {
     prep *p;
     if (rules->length < 1) {
-        snprintf(why, why_size, "rows of %d tokens are not possible; max_seq_length must be at "
-                 "least 1", (int)rules->length);
+        snprintf(why, why_size,
+                 "rows of %d tokens are not possible; max_seq_length must be at "
+                 "least 1",
+                 (int)rules->length);
         return NULL;
     }
     p = (prep *)calloc(1, sizeof *p);
@@ -204,7 +226,8 @@ static bool prep__reserve_tokens(prep *p, int64_t more)
     int64_t cap = p->article_cap ? p->article_cap : 1024;
     prep_token *article;
     if (p->n_article + more <= p->article_cap) return true;
-    while (cap < p->n_article + more) cap *= 2;
+    while (cap < p->n_article + more)
+        cap *= 2;
     article = (prep_token *)realloc(p->article, (size_t)cap * sizeof *article);
     if (!article) return prep__fail(p, "no memory for the tokens of a line");
     p->article = article;
@@ -284,19 +307,23 @@ bool prep_pair_tokens(prep *p, prep_pair pair, bool spaced)
     int64_t before = p->n_article;
     bool has_prompt, has_completion = completion.size > 0;
     if (spaced) {
-        while (prompt.size && prompt.at[prompt.size - 1] == ' ') prompt.size--;
-        while (completion.size && *completion.at == ' ') completion.at++, completion.size--;
+        while (prompt.size && prompt.at[prompt.size - 1] == ' ')
+            prompt.size--;
+        while (completion.size && *completion.at == ' ') {
+            completion.at++;
+            completion.size--;
+        }
     }
     has_prompt = prompt.size > 0;
-    if (has_prompt && !(prep__glue(p, p->rules.prefix, prompt, p->rules.postfix, &text) &&
-                        prep__add_text(p, text, PREP_PROMPT, pair.category, false)))
+    if (has_prompt
+        && !(prep__glue(p, p->rules.prefix, prompt, p->rules.postfix, &text)
+             && prep__add_text(p, text, PREP_PROMPT, pair.category, false)))
         return false;
-    if (has_completion &&
-        !(prep__glue(p, spaced ? space : none, completion, none, &text) &&
-          prep__add_text(p, text, PREP_COMPLETION, pair.category, has_prompt)))
+    if (has_completion
+        && !(prep__glue(p, spaced ? space : none, completion, none, &text)
+             && prep__add_text(p, text, PREP_COMPLETION, pair.category, has_prompt)))
         return false;
-    if (p->n_article > before &&
-        !prep__add_token(p, p->rules.eos, PREP_COMPLETION, pair.category))
+    if (p->n_article > before && !prep__add_token(p, p->rules.eos, PREP_COMPLETION, pair.category))
         return false;
     p->metrics.input_tokens += p->n_article - before;
     return true;
@@ -351,7 +378,8 @@ static bool prep__finish_row(prep *p)
         p->row[i].category = PREP_NO_CATEGORY;
     }
     p->used = 0;
-    for (i = 0; i < length; i++) n[p->row[i].type]++;
+    for (i = 0; i < length; i++)
+        n[p->row[i].type]++;
     if (!n[PREP_COMPLETION] && !p->rules.keep_prompt_only) {
         m->tokens_dropped_from_all_prompt += length;
         return true;
@@ -361,8 +389,8 @@ static bool prep__finish_row(prep *p)
     m->prompt_tokens += n[PREP_PROMPT];
     m->completion_tokens += n[PREP_COMPLETION] + n[PREP_SEP];
     m->padding_tokens += n[PREP_PADDING];
-    return p->rules.take_row(p->rules.taker, p->row, length) ||
-           prep__fail(p, "a row could not be written");
+    return p->rules.take_row(p->rules.taker, p->row, length)
+        || prep__fail(p, "a row could not be written");
 }
 
 void prep_fit(prep_overflow overflow, int64_t n, int64_t room, int64_t *first, int64_t *count)
@@ -391,7 +419,7 @@ static void prep__append_fitting(prep *p, const prep_token *article, int64_t n)
 
 static bool prep__pack_full(prep *p, const prep_token *article, int64_t n)
 {
-    while (n > 0) {             /* a full row waits for the token that no longer fits */
+    while (n > 0) { /* a full row waits for the token that no longer fits */
         int64_t room = p->rules.length - p->used, part = n < room ? n : room;
         if (room == 0 && !prep__finish_row(p)) return false;
         prep__append(p, article, part);
@@ -452,8 +480,10 @@ static bool prep__splits_by_count(prep_splits *s, char *why, size_t why_size)
 {
     const char *ratio = s->test_ratio >= 0 ? "test_ratio" : s->dev_ratio >= 0 ? "dev_ratio" : NULL;
     if (ratio) {
-        snprintf(why, why_size, "--num_training_splits, --num_dev_splits and --num_test_splits "
-                 "say how many files there are; leave --%s out", ratio);
+        snprintf(why, why_size,
+                 "--num_training_splits, --num_dev_splits and --num_test_splits "
+                 "say how many files there are; leave --%s out",
+                 ratio);
         return false;
     }
     s->n = s->n_train + s->n_dev + s->n_test;
@@ -465,14 +495,17 @@ bool prep_count_splits(prep_splits *s, int64_t input_size, char *why, size_t why
     const int64_t limit = 1000000;
     double rest, dev, test;
     if (s->n_train == 0 || s->n_train > limit || s->n_dev > limit || s->n_test > limit) {
-        snprintf(why, why_size, "the number of files of one kind must be at most %ld, and "
-                 "--num_training_splits at least 1", (long)limit);
+        snprintf(why, why_size,
+                 "the number of files of one kind must be at most %ld, and "
+                 "--num_training_splits at least 1",
+                 (long)limit);
         return false;
     }
     if (s->n_train > 0 && s->n_dev >= 0 && s->n_test >= 0)
         return prep__splits_by_count(s, why, why_size);
     if (s->n_dev >= 0 || s->n_test >= 0) {
-        snprintf(why, why_size, "--num_training_splits, --num_dev_splits and --num_test_splits "
+        snprintf(why, why_size,
+                 "--num_training_splits, --num_dev_splits and --num_test_splits "
                  "belong together: give all three, or --dev_ratio and --test_ratio");
         return false;
     }
@@ -481,8 +514,10 @@ bool prep_count_splits(prep_splits *s, int64_t input_size, char *why, size_t why
     if (s->n_train < 0) s->n_train = prep__default_splits(input_size);
     rest = 1 - dev - test;
     if (!(rest > 0) || (double)s->n_train / rest > (double)limit) {
-        snprintf(why, why_size, "--dev_ratio %g and --test_ratio %g leave nothing, or next to "
-                 "nothing, to train on; their sum must be below 1", dev, test);
+        snprintf(why, why_size,
+                 "--dev_ratio %g and --test_ratio %g leave nothing, or next to "
+                 "nothing, to train on; their sum must be below 1",
+                 dev, test);
         return false;
     }
     s->n = (int64_t)((double)s->n_train / rest);
@@ -496,9 +531,10 @@ bool prep_count_splits(prep_splits *s, int64_t input_size, char *why, size_t why
 int64_t prep_plan_balance(const int64_t *count, int64_t *give, int64_t n)
 {
     int64_t total = 0, mean, spare, least = INT64_MAX, i;
-    for (i = 0; i < n; i++) total += count[i];
+    for (i = 0; i < n; i++)
+        total += count[i];
     mean = n ? total / n : 0;
-    spare = n ? total % n : 0;          /* that many files, the first that can, hold one more */
+    spare = n ? total % n : 0; /* that many files, the first that can, hold one more */
     for (i = 0; i < n; i++) {
         give[i] = count[i] - mean;
         if (spare > 0) {

@@ -78,9 +78,10 @@ static bool read_categories(run *r, fault *why)
     free(text);
     if (ok) r->categories.name = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(char *));
     if (ok && !r->categories.name) ok = fail(why, "no memory for the categories");
-    if (ok) cJSON_ArrayForEach(item, list) {
-        ok = ok && add_category(r, item, why);
-    }
+    if (ok) cJSON_ArrayForEach(item, list)
+        {
+            ok = ok && add_category(r, item, why);
+        }
     cJSON_Delete(list);
     r->json.categories = &r->categories;
     return ok;
@@ -96,19 +97,25 @@ static bool set_rules(run *r, fault *why)
     const options *o = &r->o;
     const vocabulary *v = &r->vocabulary;
     char reason[512];
-    r->rules = (prep_rules){
-        .length = (int32_t)o->length, .eos = v->eos, .pad = v->pad, .bos = v->bos,
-        .adds_bos = v->adds_bos, .adds_eos = v->adds_eos, .no_space = o->no_space,
-        .keep_prompt_only = o->keep_prompt_only,
-        .pair_packing = strcmp(o->packing_boundary, "jsonl") != 0,
-        .pair_attention = strcmp(o->attention_boundary, "jsonl") != 0,
-        .prefix = { o->prefix, strlen(o->prefix) }, .postfix = { o->postfix, strlen(o->postfix) },
-        .encode = encode, .tokenizer = v->tokenizer };
+    r->rules = (prep_rules){ .length = (int32_t)o->length,
+                             .eos = v->eos,
+                             .pad = v->pad,
+                             .bos = v->bos,
+                             .adds_bos = v->adds_bos,
+                             .adds_eos = v->adds_eos,
+                             .no_space = o->no_space,
+                             .keep_prompt_only = o->keep_prompt_only,
+                             .pair_packing = strcmp(o->packing_boundary, "jsonl") != 0,
+                             .pair_attention = strcmp(o->attention_boundary, "jsonl") != 0,
+                             .prefix = { o->prefix, strlen(o->prefix) },
+                             .postfix = { o->postfix, strlen(o->postfix) },
+                             .encode = encode,
+                             .tokenizer = v->tokenizer };
     r->json.prompt = o->prompt_key;
     r->json.completion = o->completion_key;
     r->json.keep_prompt_only = o->keep_prompt_only;
-    return prep_packing_parse(o->packing, &r->rules.packing, reason, sizeof reason) ||
-           fail(why, "%s", reason);
+    return prep_packing_parse(o->packing, &r->rules.packing, reason, sizeof reason)
+        || fail(why, "%s", reason);
 }
 
 // ---- Output -------------------------------------------------------------------------------------
@@ -132,8 +139,10 @@ static bool make_output_folder(run *r, fault *why)
     if (!make_path(r->folder, why, "%s", out)) return false;
     for (int i = 0; r->o.overwrite && i < 4; i++)
         if (kept[i] && is_folder(out) && is_within(kept[i], out))
-            return fail(why, "--overwrite_output_path would delete %s, which is in %s; choose "
-                        "another --output_path", i < 3 ? kept[i] : "the current folder", out);
+            return fail(why,
+                        "--overwrite_output_path would delete %s, which is in %s; choose "
+                        "another --output_path",
+                        i < 3 ? kept[i] : "the current folder", out);
     if (r->o.overwrite && is_folder(out)) return empty_folder(out, "cache", why);
     return make_folders(out, why);
 }
@@ -155,16 +164,20 @@ static bool open_log(run *r, int argc, char **argv, fault *why)
     char path[PATH_SIZE], parent[PATH_SIZE], when[64];
     time_t now = time(NULL);
     if (!(r->o.log ? make_path(path, why, "%s", r->o.log)
-                   : make_path(path, why, "%s/logs.log", r->folder))) return false;
+                   : make_path(path, why, "%s/logs.log", r->folder)))
+        return false;
     if (!parent_of(parent, path, why) || !make_folders(parent, why)) return false;
     if (!(r->log.file = open_file(path, "ab", why))) return false;
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S %z", localtime(&now));
     note_rule(&r->log);
     note(&r->log, "tools/samba prepare-data of samba.h\nTime of execution: %s\nArguments:", when);
-    for (int i = 0; i < argc; i++) note(&r->log, "    %s", argv[i]);
-    note(&r->log, "Packing %s, %d tokens a row, vocabulary of %d, ids of EOS %d, BOS %d, padding "
-         "%d", prep_packing_name(r->rules.packing), (int)r->rules.length,
-         (int)r->vocabulary.size, (int)r->rules.eos, (int)r->rules.bos, (int)r->rules.pad);
+    for (int i = 0; i < argc; i++)
+        note(&r->log, "    %s", argv[i]);
+    note(&r->log,
+         "Packing %s, %d tokens a row, vocabulary of %d, ids of EOS %d, BOS %d, padding "
+         "%d",
+         prep_packing_name(r->rules.packing), (int)r->rules.length, (int)r->vocabulary.size,
+         (int)r->rules.eos, (int)r->rules.bos, (int)r->rules.pad);
     note_rule(&r->log);
     return true;
 }
@@ -188,20 +201,21 @@ static bool run_file(run *r, fault *why)
 static void tell_empty_share(run *r, const char *flag, double ratio, int64_t n, int64_t all)
 {
     if (ratio > 0 && n == 0)
-        say(&r->log, "--%s %g of %lld %s is none: there will be no such file. For one, take more "
-            "files (--num_training_splits) or a larger share.", flag, ratio, (long long)all,
-            plural(all, "file"));
+        say(&r->log,
+            "--%s %g of %lld %s is none: there will be no such file. For one, take more "
+            "files (--num_training_splits) or a larger share.",
+            flag, ratio, (long long)all, plural(all, "file"));
 }
 
 static bool run_all(run *r, int argc, char **argv, fault *why)
 {
     double start = seconds();
     plan p = { 0 };
-    bool ok = find_input(r, why) && read_categories(r, why) &&
-              vocabulary_open(&r->vocabulary, r->o.tokenizer, r->o.special_tokens, why) &&
-              set_rules(r, why) && (!r->o.pipeline || check_pipeline(r, &p, why)) &&
-              (r->o.pipeline ? make_output_folder(r, why) : make_output_file(r, why)) &&
-              open_log(r, argc, argv, why);
+    bool ok = find_input(r, why) && read_categories(r, why)
+        && vocabulary_open(&r->vocabulary, r->o.tokenizer, r->o.special_tokens, why)
+        && set_rules(r, why) && (!r->o.pipeline || check_pipeline(r, &p, why))
+        && (r->o.pipeline ? make_output_folder(r, why) : make_output_file(r, why))
+        && open_log(r, argc, argv, why);
     if (ok && r->o.pipeline) {
         tell_empty_share(r, "dev_ratio", r->o.dev_ratio, p.splits.n_dev, p.splits.n);
         tell_empty_share(r, "test_ratio", r->o.test_ratio, p.splits.n_test, p.splits.n);
@@ -210,7 +224,7 @@ static bool run_all(run *r, int argc, char **argv, fault *why)
     if (!ok) note(&r->log, "%s", why->text);
     if (ok && !r->o.pipeline)
         say(&r->log, "%s is ready after %.1f s", r->o.output, seconds() - start);
-    else if (ok && !r->o.silent)                // its log is closed to changes: it has been hashed
+    else if (ok && !r->o.silent) // its log is closed to changes: it has been hashed
         printf("%s is ready after %.1f s\n", shown(r->o.output), seconds() - start);
     return ok;
 }
@@ -223,7 +237,8 @@ static bool end_run(run *r, fault *why)
         if (file[i]) fclose(file[i]);
     bool ok = !r->log.file || close_file(r->log.file, "the log", why);
     if (r->vocabulary.tokenizer) vocabulary_close(&r->vocabulary);
-    for (int i = 0; i < r->categories.n; i++) free(r->categories.name[i]);
+    for (int i = 0; i < r->categories.n; i++)
+        free(r->categories.name[i]);
     free(r->categories.name);
     free_names(&r->input);
     return ok;

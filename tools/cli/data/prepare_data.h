@@ -27,15 +27,15 @@ typedef struct run {
     journal log;
     vocabulary vocabulary;
     prep_categories categories;
-    names input;                    // files
+    names input; // files
     int64_t input_size;
-    bool is_text;                   // .txt, not .jsonl
+    bool is_text; // .txt, not .jsonl
     prep_rules rules;
     prep_json_rules json;
-    char folder[PATH_SIZE];         // of the output
-    FILE *bad_lines, *bad_notes;    // skipped lines, and why; kept aside until keep_bad_lines
+    char folder[PATH_SIZE];      // of the output
+    FILE *bad_lines, *bad_notes; // skipped lines, and why; kept aside until keep_bad_lines
     int64_t n_bad;
-    bool has_tests;                 // some of the input is left as text
+    bool has_tests; // some of the input is left as text
     progress progress;
 } run;
 
@@ -54,7 +54,11 @@ bool prepare_file(run *r, const names *from, const char *output, bool tell_bad,
 
 // Checking reads the input and writes nothing; running shuffles, splits, tokenizes and
 // balances.
-typedef struct plan { int64_t n_lines; prep_splits splits; } plan;
+typedef struct plan {
+    int64_t n_lines;
+    prep_splits splits;
+} plan;
+
 bool check_pipeline(run *r, plan *p, fault *why);
 bool run_pipeline(run *r, const plan *p, fault *why);
 

@@ -33,13 +33,16 @@ static const char *advice(prep_text line, const char *reason)
 bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why)
 {
     size_t size = line.size;
-    while (size && line.at[size - 1] == '\n') size--;
+    while (size && line.at[size - 1] == '\n')
+        size--;
     int shown = size > 1000 ? 1000 : (int)size;
     r->n_bad++;
     if (!r->o.ignore_errors)
-        return fail(why, "%s line %lld: %s%s\n    %.*s%s\nCorrect it, or skip such lines with "
-                    "--ignore_input_format_error", lines_file(in), (long long)in->number, reason,
-                    advice(line, reason), shown, line.at, shown < (int)size ? "..." : "");
+        return fail(why,
+                    "%s line %lld: %s%s\n    %.*s%s\nCorrect it, or skip such lines with "
+                    "--ignore_input_format_error",
+                    lines_file(in), (long long)in->number, reason, advice(line, reason), shown,
+                    line.at, shown < (int)size ? "..." : "");
     if (!r->bad_lines) r->bad_lines = tmpfile();
     if (!r->bad_notes) r->bad_notes = tmpfile();
     if (!r->bad_lines || !r->bad_notes)
@@ -67,12 +70,12 @@ bool keep_bad_lines(run *r, fault *why)
 {
     char path[PATH_SIZE];
     if (!make_path(path, why, "%s/json_load_failed_lines.log", r->folder)) return false;
-    unlink(path);                               // of an earlier run
+    unlink(path); // of an earlier run
     if (!r->n_bad) return true;
     FILE *f = open_file(path, "wb", why);
     if (!f) return false;
-    bool ok = copy_all(r->bad_lines, f) ||
-              fail_errno(why, "the bad lines could not all be written", path);
+    bool ok = copy_all(r->bad_lines, f)
+        || fail_errno(why, "the bad lines could not all be written", path);
     if (!close_file(f, path, ok ? why : &(fault){ "" })) ok = false;
     if (ok && !copy_all(r->bad_notes, r->log.file))
         ok = fail(why, "the log could not all be written; is the disk full?");
@@ -117,8 +120,10 @@ static bool open_writer(writer *w, const run *r, const char *path, fault *why)
 static bool close_writer(writer *w, bool keep, fault *why)
 {
     bool ok = keep;
-    if (!keep) samba_rows_abandon(w->rows);
-    else if (!samba_rows_close(w->rows, w->why, sizeof w->why)) ok = fail(why, "%s", w->why);
+    if (!keep)
+        samba_rows_abandon(w->rows);
+    else if (!samba_rows_close(w->rows, w->why, sizeof w->why))
+        ok = fail(why, "%s", w->why);
     free(w->ids);
     free(w->types);
     free(w->categories);
@@ -134,13 +139,12 @@ static bool prepare_line(run *r, prep *p, const lines *in, prep_text line, prep_
     if (r->is_text) return prep_line(p, line) || fail(why, "%s", p->why);
     if (prep_parse_line(&r->json, line.at, line.size, pairs, &fatal, reason, sizeof reason))
         return prep_article(p, pairs->at, pairs->n) || fail(why, "%s", p->why);
-    if (fatal)
-        return fail(why, "%s line %lld: %s", lines_file(in), (long long)in->number, reason);
+    if (fatal) return fail(why, "%s line %lld: %s", lines_file(in), (long long)in->number, reason);
     return !tell_bad || bad_line(r, in, line, reason, why);
 }
 
-static bool prepare_lines(run *r, prep *p, const names *from, bool tell_bad,
-                          volatile int64_t *done, fault *why)
+static bool prepare_lines(run *r, prep *p, const names *from, bool tell_bad, volatile int64_t *done,
+                          fault *why)
 {
     prep_pairs pairs = { 0 };
     prep_text line;
@@ -170,7 +174,7 @@ bool prepare_file(run *r, const names *from, const char *output, bool tell_bad,
     prep *p = prep_open(&rules, reason, sizeof reason);
     if (!p) return fail(why, "%s", reason);
     bool ok = open_writer(&w, r, output, why) && prepare_lines(r, p, from, tell_bad, done, why);
-    if (!ok && *w.why) fail(why, "%s", w.why);          // says more than "could not be written"
+    if (!ok && *w.why) fail(why, "%s", w.why); // says more than "could not be written"
     ok = close_writer(&w, ok, why);
     *metrics = p->metrics;
     prep_close(p);

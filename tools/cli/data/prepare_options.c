@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 typedef enum flag_kind { SWITCH, TEXT, WHOLE, RATIO } flag_kind;
+
 typedef struct flag {
     const char *name;
     flag_kind kind;
     void *value;
-    bool pipeline;                  // of no use without --pipeline
+    bool pipeline; // of no use without --pipeline
     const char *help;
 } flag;
 
@@ -58,18 +59,21 @@ static int list_flags(options *o, flag list[MAX_FLAGS])
           "files to train with; default 32, 128 from 10 GiB, 256 from 100 GiB" },
         { "dev_ratio", RATIO, &o->dev_ratio, true, "share of files to evaluate with; default 0" },
         { "test_ratio", RATIO, &o->test_ratio, true, "share of files left as text; default 0" },
-        { "num_dev_splits", WHOLE, &o->n_dev, true, "these two and --num_training_splits, "
-                                                    "instead of the ratios" },
+        { "num_dev_splits", WHOLE, &o->n_dev, true,
+          "these two and --num_training_splits, "
+          "instead of the ratios" },
         { "num_test_splits", WHOLE, &o->n_test, true, "" },
-        { "shuffle", TEXT, &o->shuffle, true, "on_RAM, large_file (little memory) or False "
-                                              "(default)" },
+        { "shuffle", TEXT, &o->shuffle, true,
+          "on_RAM, large_file (little memory) or False "
+          "(default)" },
         { "seed", WHOLE, &o->seed, true, "makes the shuffle the same again" },
         { "shuffle_memory", WHOLE, &o->shuffle_memory, true,
           "bytes that large_file may hold; default 67108864" },
         { "do_not_balance_hdf5", SWITCH, &o->no_balance, true,
           "leave files with unequal numbers of rows" },
-        { "num_workers", WHOLE, &o->workers, true, "processes; default: the processors, at most "
-                                                   "16; results are the same for any number" },
+        { "num_workers", WHOLE, &o->workers, true,
+          "processes; default: the processors, at most "
+          "16; results are the same for any number" },
         { "keep_split_jsonls", SWITCH, &o->keep_splits, true, "keep the split text in splits/" },
     };
     memcpy(list, flags, sizeof flags);
@@ -79,10 +83,21 @@ static int list_flags(options *o, flag list[MAX_FLAGS])
 static void set_defaults(options *o)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    *o = (options){ .packing = "full", .packing_boundary = "jsonl", .attention_boundary = "jsonl",
-                    .prompt_key = "prompt", .completion_key = "completion", .prefix = "",
-                    .postfix = "", .shuffle = "False", .length = 2048, .n_train = -1, .n_dev = -1,
-                    .n_test = -1, .seed = -1, .shuffle_memory = 64 << 20, .dev_ratio = -1,
+    *o = (options){ .packing = "full",
+                    .packing_boundary = "jsonl",
+                    .attention_boundary = "jsonl",
+                    .prompt_key = "prompt",
+                    .completion_key = "completion",
+                    .prefix = "",
+                    .postfix = "",
+                    .shuffle = "False",
+                    .length = 2048,
+                    .n_train = -1,
+                    .n_dev = -1,
+                    .n_test = -1,
+                    .seed = -1,
+                    .shuffle_memory = 64 << 20,
+                    .dev_ratio = -1,
                     .test_ratio = -1 };
     o->workers = cpus < 1 ? 1 : cpus > 16 ? 16 : cpus;
 }
@@ -127,10 +142,15 @@ static bool read_ratio(const flag *f, const char *text, fault *why)
 static bool read_value(const flag *f, const char *text, fault *why)
 {
     switch (f->kind) {
-    case TEXT: *(const char **)f->value = text; return true;
-    case WHOLE: return read_whole(f, text, why);
-    case RATIO: return read_ratio(f, text, why);
-    case SWITCH: return fail(why, "--%s takes no value", f->name);
+    case TEXT:
+        *(const char **)f->value = text;
+        return true;
+    case WHOLE:
+        return read_whole(f, text, why);
+    case RATIO:
+        return read_ratio(f, text, why);
+    case SWITCH:
+        return fail(why, "--%s takes no value", f->name);
     }
     return false;
 }
@@ -144,19 +164,23 @@ static const flag *read_flag(const flag *list, int n, int argc, char **argv, int
     bool ok = true;
     for (int i = 0; i < n && !f; i++)
         if (strlen(list[i].name) == size && memcmp(word, list[i].name, size) == 0) f = &list[i];
-    if (!f) ok = fail(why, "there is no flag --%.*s", (int)size, word);
-    else if (word[size]) ok = read_value(f, word + size + 1, why);
-    else if (f->kind == SWITCH) *(bool *)f->value = true;
-    else if (*at == argc) ok = fail(why, "--%s needs a value", f->name);
-    else ok = read_value(f, argv[(*at)++], why);
+    if (!f)
+        ok = fail(why, "there is no flag --%.*s", (int)size, word);
+    else if (word[size])
+        ok = read_value(f, word + size + 1, why);
+    else if (f->kind == SWITCH)
+        *(bool *)f->value = true;
+    else if (*at == argc)
+        ok = fail(why, "--%s needs a value", f->name);
+    else
+        ok = read_value(f, argv[(*at)++], why);
     return ok ? f : NULL;
 }
 
-static bool one_of(const char *name, const char *value, const char *a, const char *b,
-                   const char *c, fault *why)
+static bool one_of(const char *name, const char *value, const char *a, const char *b, const char *c,
+                   fault *why)
 {
-    if (strcmp(value, a) == 0 || strcmp(value, b) == 0 || (c && strcmp(value, c) == 0))
-        return true;
+    if (strcmp(value, a) == 0 || strcmp(value, b) == 0 || (c && strcmp(value, c) == 0)) return true;
     return fail(why, "--%s %s: expected %s%s%s%s%s", name, value, a, c ? ", " : " or ", b,
                 c ? " or " : "", c ? c : "");
 }
@@ -167,8 +191,9 @@ static bool check_options(options *o, fault *why)
     prep_packing packing;
     const char *pair = "prompt_completion_pair";
     if (!o->input == !o->input_file)
-        return fail(why, o->input ? "--input_path and --input_file_path are the same; give one"
-                                  : "--input_path is missing");
+        return fail(why,
+                    o->input ? "--input_path and --input_file_path are the same; give one"
+                             : "--input_path is missing");
     if (!o->input) o->input = o->input_file;
     if (!o->output || !*o->output) return fail(why, "--output_path is missing");
     if (!o->tokenizer) return fail(why, "--pretrained_tokenizer is missing");
@@ -179,12 +204,13 @@ static bool check_options(options *o, fault *why)
     if (o->workers < 1 || o->workers > 1024)
         return fail(why, "--num_workers %lld: expected 1 to 1024", (long long)o->workers);
     if (o->chat)
-        return fail(why, "--apply_chat_template is not supported: a chat template is a program "
+        return fail(why,
+                    "--apply_chat_template is not supported: a chat template is a program "
                     "in Jinja. Write what it adds into the text, with --prompt_prefix and "
                     "--prompt_postfix, say");
-    return one_of("packing_boundary", o->packing_boundary, "jsonl", pair, NULL, why) &&
-           one_of("attention_boundary", o->attention_boundary, "jsonl", pair, NULL, why) &&
-           one_of("shuffle", o->shuffle, "on_RAM", "large_file", "False", why);
+    return one_of("packing_boundary", o->packing_boundary, "jsonl", pair, NULL, why)
+        && one_of("attention_boundary", o->attention_boundary, "jsonl", pair, NULL, why)
+        && one_of("shuffle", o->shuffle, "on_RAM", "large_file", "False", why);
 }
 
 bool read_options(options *o, int argc, char **argv, fault *why)
@@ -202,7 +228,6 @@ bool read_options(options *o, int argc, char **argv, fault *why)
         if (!f) return false;
         if (f->pipeline) needs_pipeline = f->name;
     }
-    if (needs_pipeline && !o->pipeline)
-        return fail(why, "--%s needs --pipeline", needs_pipeline);
+    if (needs_pipeline && !o->pipeline) return fail(why, "--%s needs --pipeline", needs_pipeline);
     return check_options(o, why);
 }

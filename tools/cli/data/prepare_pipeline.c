@@ -31,8 +31,9 @@ static bool check_input(run *r, int64_t *n_lines, fault *why)
     while (ok && (got = lines_next(&in, &line, why)) > 0) {
         ++*n_lines;
         progress_show(&r->progress, in.done, r->n_bad);
-        if (r->is_text || prep_parse_line(&r->json, line.at, line.size, &pairs, &fatal, reason,
-                                          sizeof reason)) continue;
+        if (r->is_text
+            || prep_parse_line(&r->json, line.at, line.size, &pairs, &fatal, reason, sizeof reason))
+            continue;
         ok = fatal ? fail(why, "%s line %lld: %s", lines_file(&in), (long long)in.number, reason)
                    : bad_line(r, &in, line, reason, why);
     }
@@ -45,15 +46,15 @@ static bool check_input(run *r, int64_t *n_lines, fault *why)
 static bool count_splits(const run *r, int64_t n_lines, prep_splits *s, fault *why)
 {
     char reason[512];
-    *s = (prep_splits){ r->o.n_train, r->o.n_dev, r->o.n_test, 0, r->o.dev_ratio,
-                        r->o.test_ratio };
-    if (!prep_count_splits(s, r->input_size, reason, sizeof reason))
-        return fail(why, "%s", reason);
+    *s = (prep_splits){ r->o.n_train, r->o.n_dev, r->o.n_test, 0, r->o.dev_ratio, r->o.test_ratio };
+    if (!prep_count_splits(s, r->input_size, reason, sizeof reason)) return fail(why, "%s", reason);
     if (s->n > n_lines)
-        return fail(why, "The number of total splits exceeds the number of\n"
+        return fail(why,
+                    "The number of total splits exceeds the number of\n"
                     "        lines in the input path jsonl file. Please reduce the number\n"
                     "        of splits, or increase the number of lines in the dataset.\n"
-                    "There are %lld lines for %lld files.", (long long)n_lines, (long long)s->n);
+                    "There are %lld lines for %lld files.",
+                    (long long)n_lines, (long long)s->n);
     return true;
 }
 
@@ -87,9 +88,11 @@ static bool list_splits(const run *r, const prep_splits *s, names *paths, fault 
     for (int64_t i = 0; i < s->n; i++) {
         if (!split_path(r, s, i, path, why) || !add_name(paths, path, why)) return false;
         if (is_file(path) && !r->o.overwrite && !strstr(path, "/test_files/"))
-            return fail(why, "%s already exists, and you are trying to overwrite it. To fix this "
+            return fail(why,
+                        "%s already exists, and you are trying to overwrite it. To fix this "
                         "error either specify --overwrite_output_path or move the conflicting "
-                        "file", path);
+                        "file",
+                        path);
     }
     return true;
 }
@@ -112,9 +115,10 @@ static bool split_input(run *r, int64_t n_lines, const names *paths, fault *why)
     bool in_memory = strcmp(r->o.shuffle, "on_RAM") == 0, ok;
     int64_t available = free_memory();
     if (in_memory && available <= r->input_size)
-        return fail(why, "--shuffle on_RAM: not enough memory, %lld bytes are free and the input "
-                    "has %lld; --shuffle large_file needs little", (long long)available,
-                    (long long)r->input_size);
+        return fail(why,
+                    "--shuffle on_RAM: not enough memory, %lld bytes are free and the input "
+                    "has %lld; --shuffle large_file needs little",
+                    (long long)available, (long long)r->input_size);
     d.memory = in_memory ? INT64_MAX : r->o.shuffle_memory;
     d.dice.state = r->o.seed >= 0 ? (uint64_t)r->o.seed
                                   : (uint64_t)time(NULL) * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid();
@@ -131,14 +135,19 @@ static bool split_input(run *r, int64_t n_lines, const names *paths, fault *why)
 
 // ---- Tokenizing in several processes ------------------------------------------------------------
 
-typedef struct worker { volatile int64_t done; volatile bool failed; fault why; } worker;
+typedef struct worker {
+    volatile int64_t done;
+    volatile bool failed;
+    fault why;
+} worker;
+
 typedef struct jobs {
     const names *from, *to;
-    pid_t parent;                   // of the processes; 0: there is only this one
+    pid_t parent; // of the processes; 0: there is only this one
     int n_workers;
-    worker *worker;                 // these two are memory that the processes share
+    worker *worker; // these two are memory that the processes share
     prep_metrics *metrics;
-    volatile int64_t now;           // bytes of the file at hand
+    volatile int64_t now; // bytes of the file at hand
 } jobs;
 
 // Worker w takes the files w, w + n, w + 2n ...: no two meet.
@@ -170,7 +179,8 @@ static void *shared_memory(size_t size)
 static void show_workers(run *r, const jobs *j)
 {
     int64_t done = 0;
-    for (int w = 0; w < j->n_workers; w++) done += j->worker[w].done;
+    for (int w = 0; w < j->n_workers; w++)
+        done += j->worker[w].done;
     progress_show(&r->progress, done, r->n_bad);
 }
 
@@ -181,7 +191,7 @@ static void end_with_parent(pid_t parent)
 #if defined(__linux__)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
-    if (getppid() != parent) _exit(1);          // it has ended already
+    if (getppid() != parent) _exit(1); // it has ended already
 }
 
 // Starts the processes; returns how many.
@@ -211,7 +221,8 @@ static bool wait_for_workers(run *r, jobs *j, const pid_t *process, int n, fault
         pid_t ended;
         while ((ended = waitpid(process[w], &status, WNOHANG)) == 0) {
             if (stopped(&asked) && !told) {
-                for (int k = w; k < n; k++) kill(process[k], SIGTERM);  // they remove their parts
+                for (int k = w; k < n; k++)
+                    kill(process[k], SIGTERM); // they remove their parts
                 told = true;
             }
             show_workers(r, j);
@@ -219,8 +230,10 @@ static bool wait_for_workers(run *r, jobs *j, const pid_t *process, int n, fault
         }
         if (ended == process[w] && WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
         if (ok && WIFSIGNALED(status)) {
-            fail(why, "a process that tokenizes was ended by signal %d; if that is for want of "
-                 "memory, lower --num_workers", WTERMSIG(status));
+            fail(why,
+                 "a process that tokenizes was ended by signal %d; if that is for want of "
+                 "memory, lower --num_workers",
+                 WTERMSIG(status));
             j->worker[w].failed = true;
         }
         ok = false;
@@ -235,8 +248,9 @@ static bool run_workers(run *r, jobs *j, fault *why)
     pid_t *process = calloc((size_t)j->n_workers, sizeof *process);
     if (!process) return fail(why, "no memory");
     int started = start_workers(r, j, process);
-    if (started < j->n_workers) {       // its files would be missing
-        for (int w = 0; w < j->n_workers; w++) j->worker[w].failed = true;
+    if (started < j->n_workers) { // its files would be missing
+        for (int w = 0; w < j->n_workers; w++)
+            j->worker[w].failed = true;
         wait_for_workers(r, j, process, started, why);
         free(process);
         return fail(why, "only %d of %d processes could be started; lower --num_workers", started,
@@ -259,8 +273,10 @@ static bool tokenize(run *r, const names *from, const names *to, prep_metrics *m
     j.metrics = shared_memory(metrics_size);
     progress_start(&r->progress, "tokenizing", r->input_size, r->o.silent);
     bool ok = j.worker && j.metrics;
-    if (!ok) fail(why, "no memory for %d processes", j.n_workers);
-    else ok = j.n_workers == 1 ? work(r, &j, 0, why) : run_workers(r, &j, why);
+    if (!ok)
+        fail(why, "no memory for %d processes", j.n_workers);
+    else
+        ok = j.n_workers == 1 ? work(r, &j, 0, why) : run_workers(r, &j, why);
     progress_end(&r->progress);
     if (ok) memcpy(metrics, j.metrics, metrics_size);
     if (j.worker) munmap(j.worker, worker_size);
@@ -274,7 +290,7 @@ static bool tokenize(run *r, const names *from, const names *to, prep_metrics *m
 typedef struct balance {
     char *const *path;
     int64_t *count, *give, n;
-    int64_t giver, given;           // the file rows are taken from, and how many were
+    int64_t giver, given; // the file rows are taken from, and how many were
     samba_rows *from;
     int32_t *block[3], length;
     int64_t block_rows;
@@ -300,7 +316,8 @@ static bool next_giver(balance *b)
     if (b->from && b->given < b->give[b->giver]) return true;
     if (b->from) b->giver++;
     if (!close_giver(b)) return false;
-    while (b->give[b->giver] <= 0) b->giver++;          // the sum of give is 0: there is one
+    while (b->give[b->giver] <= 0)
+        b->giver++; // the sum of give is 0: there is one
     b->given = 0;
     b->from = open_rows(b, b->giver, SAMBA_ROWS_READ);
     return b->from;
@@ -320,9 +337,10 @@ static bool give_rows(balance *b, samba_rows *to, int64_t need)
         if (n > b->block_rows) n = b->block_rows;
         first = b->count[b->giver] - b->give[b->giver] + b->given;
         if (!samba_rows_read(b->from, first, n, b->block[0], b->block[1],
-                             b->categories ? b->block[2] : NULL, b->why, sizeof b->why) ||
-            !samba_rows_append(to, n, b->block[0], b->block[1], b->block[2], b->why,
-                               sizeof b->why)) return false;
+                             b->categories ? b->block[2] : NULL, b->why, sizeof b->why)
+            || !samba_rows_append(to, n, b->block[0], b->block[1], b->block[2], b->why,
+                                  sizeof b->why))
+            return false;
         b->given += n;
         need -= n;
     }
@@ -363,7 +381,9 @@ static bool move_rows(balance *b)
 static bool balance_files(const run *r, const names *files, const prep_metrics *metrics, int first,
                           int64_t n, int64_t *least, fault *why)
 {
-    balance b = { .path = files->at + first, .n = n, .length = r->rules.length,
+    balance b = { .path = files->at + first,
+                  .n = n,
+                  .length = r->rules.length,
                   .categories = r->categories.name != NULL };
     b.block_rows = samba_rows_block(b.length);
     b.count = malloc((size_t)n * sizeof *b.count);
@@ -374,11 +394,13 @@ static bool balance_files(const run *r, const names *files, const prep_metrics *
         ok = ok && b.block[i];
     }
     if (!ok) snprintf(b.why, sizeof b.why, "no memory to balance files");
-    for (int64_t i = 0; ok && i < n; i++) b.count[i] = metrics[first + i].sequences;
+    for (int64_t i = 0; ok && i < n; i++)
+        b.count[i] = metrics[first + i].sequences;
     if (ok) *least = prep_plan_balance(b.count, b.give, n);
     ok = ok && move_rows(&b);
     if (b.from) samba_rows_abandon(b.from);
-    for (int i = 0; i < 3; i++) free(b.block[i]);
+    for (int i = 0; i < 3; i++)
+        free(b.block[i]);
     free(b.count);
     free(b.give);
     return ok || fail(why, "%s", b.why);
@@ -424,17 +446,19 @@ static bool list_jobs(const run *r, const prep_splits *s, const names *paths, na
     for (int i = 0; i < paths->n; i++) {
         if (i >= s->n_train && i < s->n_train + s->n_test) continue;
         const char *name = strrchr(paths->at[i], '/') + 1;
-        if (!make_path(path, why, "%s/%.*s.hdf5", r->folder, (int)strcspn(name, "."), name) ||
-            !add_name(from, paths->at[i], why) || !add_name(to, path, why)) return false;
+        if (!make_path(path, why, "%s/%.*s.hdf5", r->folder, (int)strcspn(name, "."), name)
+            || !add_name(from, paths->at[i], why) || !add_name(to, path, why))
+            return false;
     }
     return true;
 }
 
 static void say_hints(run *r, const prep_splits *s, const metadata *m)
 {
-    say(&r->log, "To train with it: batch size at most %lld, max_seq_length %lld, at most %lld "
-        "workers.", (long long)m->max_batch_size_train, (long long)m->max_seq_length,
-        (long long)s->n_train);
+    say(&r->log,
+        "To train with it: batch size at most %lld, max_seq_length %lld, at most %lld "
+        "workers.",
+        (long long)m->max_batch_size_train, (long long)m->max_seq_length, (long long)s->n_train);
     if (!m->max_batch_size_train || !m->max_batch_size_dev)
         say(&r->log, "Some files have no row: there is too little data for %lld files.",
             (long long)s->n);
@@ -445,12 +469,16 @@ static void say_hints(run *r, const prep_splits *s, const metadata *m)
 static bool finish(run *r, const prep_splits *s, const names *files, const prep_metrics *metrics,
                    fault *why)
 {
-    metadata m = { .max_seq_length = r->rules.length, .n_train = s->n_train, .n_dev = s->n_dev,
-                   .n_test = s->n_test, .vocab_size = r->vocabulary.size,
+    metadata m = { .max_seq_length = r->rules.length,
+                   .n_train = s->n_train,
+                   .n_dev = s->n_dev,
+                   .n_test = s->n_test,
+                   .vocab_size = r->vocabulary.size,
                    .model_type = r->vocabulary.model_type };
-    if (!finish_kind(r, files, metrics, 0, s->n_train, &m.train, &m.max_batch_size_train, why) ||
-        !finish_kind(r, files, metrics, (int)s->n_train, s->n_dev, &m.dev, &m.max_batch_size_dev,
-                     why)) return false;
+    if (!finish_kind(r, files, metrics, 0, s->n_train, &m.train, &m.max_batch_size_train, why)
+        || !finish_kind(r, files, metrics, (int)s->n_train, s->n_dev, &m.dev, &m.max_batch_size_dev,
+                        why))
+        return false;
     print_metrics(&r->log, "Train Metrics", &m.train);
     if (s->n_dev) print_metrics(&r->log, "Dev Metrics", &m.dev);
     say_hints(r, s, &m);
@@ -469,20 +497,23 @@ static bool find_stale(const run *r, const names *paths, const names *to, fault 
         const char *name = there.at[i];
         bool kept = false;
         if (strstr(name, "cache")) continue;
-        bool data = (!strchr(name, '/') && ends_with(name, ".hdf5")) ||
-                    strncmp(name, "test_files/", 11) == 0 ||
-                    (!r->categories.name && strcmp(name, "category_to_id.json") == 0);
+        bool data = (!strchr(name, '/') && ends_with(name, ".hdf5"))
+            || strncmp(name, "test_files/", 11) == 0
+            || (!r->categories.name && strcmp(name, "category_to_id.json") == 0);
         if (!data) continue;
         ok = make_path(path, why, "%s/%s", r->folder, name);
-        for (int k = 0; k < to->n && !kept; k++) kept = strcmp(to->at[k], path) == 0;
-        for (int k = 0; k < paths->n && !kept; k++) kept = strcmp(paths->at[k], path) == 0;
+        for (int k = 0; k < to->n && !kept; k++)
+            kept = strcmp(to->at[k], path) == 0;
+        for (int k = 0; k < paths->n && !kept; k++)
+            kept = strcmp(paths->at[k], path) == 0;
         if (!kept && n++ == 0) snprintf(text, sizeof text, "%s", path);
     }
     free_names(&there);
     if (ok && n)
-        return fail(why, "%s%s is of an earlier run and would not be replaced; to delete what is "
-                    "there, say --overwrite_output_path, or choose another --output_path", text,
-                    n > 1 ? ", among others," : "");
+        return fail(why,
+                    "%s%s is of an earlier run and would not be replaced; to delete what is "
+                    "there, say --overwrite_output_path, or choose another --output_path",
+                    text, n > 1 ? ", among others," : "");
     return ok;
 }
 
@@ -503,11 +534,11 @@ static bool forget_description(const run *r, fault *why)
 static bool make_inner_folders(const run *r, const prep_splits *s, fault *why)
 {
     char path[PATH_SIZE];
-    return make_path(path, why, "%s/splits", r->folder) && make_folders(path, why) &&
-           make_path(path, why, "%s/test_files", r->folder) &&
-           (!s->n_test || make_folders(path, why)) &&
-           make_path(path, why, "%s/tokenizer", r->folder) &&
-           vocabulary_save(&r->vocabulary, path, why);
+    return make_path(path, why, "%s/splits", r->folder) && make_folders(path, why)
+        && make_path(path, why, "%s/test_files", r->folder)
+        && (!s->n_test || make_folders(path, why))
+        && make_path(path, why, "%s/tokenizer", r->folder)
+        && vocabulary_save(&r->vocabulary, path, why);
 }
 
 bool run_pipeline(run *r, const plan *p, fault *why)
@@ -518,16 +549,16 @@ bool run_pipeline(run *r, const plan *p, fault *why)
     const prep_splits *s = &p->splits;
     double start = seconds();
     r->has_tests = s->n_test > 0;
-    bool ok = list_splits(r, s, &paths, why) && list_jobs(r, s, &paths, &from, &to, why) &&
-              find_stale(r, &paths, &to, why) && forget_description(r, why) &&
-              write_categories(r, why) && make_inner_folders(r, s, why);
+    bool ok = list_splits(r, s, &paths, why) && list_jobs(r, s, &paths, &from, &to, why)
+        && find_stale(r, &paths, &to, why) && forget_description(r, why) && write_categories(r, why)
+        && make_inner_folders(r, s, why);
     if (ok && !(metrics = calloc((size_t)from.n, sizeof *metrics))) ok = fail(why, "no memory");
     bool has_splits = ok;
-    ok = ok && split_input(r, p->n_lines, &paths, why) &&
-         tokenize(r, &from, &to, metrics, why) && finish(r, s, &to, metrics, why);
+    ok = ok && split_input(r, p->n_lines, &paths, why) && tokenize(r, &from, &to, metrics, why)
+        && finish(r, s, &to, metrics, why);
     if (has_splits && !r->o.keep_splits)
-        ok = make_path(folder, why, "%s/splits", r->folder) &&
-             remove_folder(folder, ok ? why : &(fault){ "" }) && ok;
+        ok = make_path(folder, why, "%s/splits", r->folder)
+            && remove_folder(folder, ok ? why : &(fault){ "" }) && ok;
     if (ok) {
         note(&r->log, "%s is ready after %.1f s", r->o.output, seconds() - start);
         if (fflush(r->log.file) != 0) ok = fail_errno(why, "not all could be written", "the log");

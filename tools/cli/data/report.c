@@ -10,7 +10,12 @@
 // ---- Metrics ------------------------------------------------------------------------------------
 
 enum { N_ROWS = 13, CELL = 40 };
-typedef struct table { const char *name[N_ROWS]; char value[N_ROWS][CELL]; int n; } table;
+
+typedef struct table {
+    const char *name[N_ROWS];
+    char value[N_ROWS][CELL];
+    int n;
+} table;
 
 static char *next_row(table *t, const char *name)
 {
@@ -89,8 +94,10 @@ void print_metrics(journal *log, const char *title, const prep_metrics *m)
 
 static void yaml_number(FILE *f, const char *prefix, const char *key, int64_t value)
 {
-    if (value < 0) fprintf(f, "%s%s: null\n", prefix, key);
-    else fprintf(f, "%s%s: %" PRId64 "\n", prefix, key, value);
+    if (value < 0)
+        fprintf(f, "%s%s: null\n", prefix, key);
+    else
+        fprintf(f, "%s%s: %" PRId64 "\n", prefix, key, value);
 }
 
 // A word as it is; what could mean something else in quotes, as JSON has them.
@@ -100,10 +107,13 @@ static void yaml_text(FILE *f, const char *key, const char *text)
     static const char others[] = "0123456789_-.";
     const char *p = text + strspn(text, letters);
     bool word = p > text;
-    while (*p && strchr(others, *p)) p += 1 + strspn(p + 1, letters);
+    while (*p && strchr(others, *p))
+        p += 1 + strspn(p + 1, letters);
     fprintf(f, "%s: ", key);
-    if (word && !*p) fputs(text, f);
-    else write_json_text(f, text);
+    if (word && !*p)
+        fputs(text, f);
+    else
+        write_json_text(f, text);
     fputc('\n', f);
 }
 
@@ -125,9 +135,10 @@ bool write_metadata(const metadata *m, const char *folder, fault *why)
 {
     char path[PATH_SIZE];
     samba_base_output out;
-    if (!make_path(path, why, "%s/metadata.yaml", folder) || !begin_output(&out, path, why)) return false;
+    if (!make_path(path, why, "%s/metadata.yaml", folder) || !begin_output(&out, path, why))
+        return false;
     FILE *f = out.file;
-    yaml_metrics(f, "dev_", &m->dev);                   // keys are in the order of the alphabet
+    yaml_metrics(f, "dev_", &m->dev); // keys are in the order of the alphabet
     yaml_number(f, "", "max_batch_size_dev", m->max_batch_size_dev);
     yaml_number(f, "", "max_batch_size_train", m->max_batch_size_train);
     yaml_number(f, "", "max_seq_length", m->max_seq_length);
@@ -148,8 +159,9 @@ static bool write_hash(FILE *out, const char *folder, const char *name, fault *w
 {
     char path[PATH_SIZE], flat[PATH_SIZE], hex[65];
     struct stat s;
-    if (!make_path(path, why, "%s/%s", folder, name) || !make_path(flat, why, "%s", name) ||
-        !sha256_file(path, hex, why)) return false;
+    if (!make_path(path, why, "%s/%s", folder, name) || !make_path(flat, why, "%s", name)
+        || !sha256_file(path, hex, why))
+        return false;
     if (stat(path, &s) != 0) return fail_errno(why, "cannot be read", path);
     for (char *p = flat; *p; p++)
         if (*p == '/') *p = '_';
@@ -168,10 +180,11 @@ bool write_hashes(const char *folder, fault *why)
 {
     names files = { 0 };
     char path[PATH_SIZE];
-    if (!make_path(path, why, "%s/sha256", folder) ||
-        (is_folder(path) && !remove_folder(path, why))) return false;
-    bool ok = walk_folder(&files, folder, "", why) && make_folders(path, why) &&
-              make_path(path, why, "%s/sha256/files_metadata.json", folder);
+    if (!make_path(path, why, "%s/sha256", folder)
+        || (is_folder(path) && !remove_folder(path, why)))
+        return false;
+    bool ok = walk_folder(&files, folder, "", why) && make_folders(path, why)
+        && make_path(path, why, "%s/sha256/files_metadata.json", folder);
     samba_base_output out;
     bool begun = ok && begin_output(&out, path, why);
     ok = begun;

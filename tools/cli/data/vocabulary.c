@@ -8,9 +8,10 @@
 #include <string.h>
 
 static const char *const files_of_tokenizer[] = {
-    "tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json",
+    "tokenizer.json",          "vocab.json",        "merges.txt",          "tokenizer_config.json",
     "special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "config.json",
 };
+
 enum { N_FILES = sizeof files_of_tokenizer / sizeof *files_of_tokenizer };
 
 // ---- Reading JSON files -------------------------------------------------------------------------
@@ -39,8 +40,10 @@ static bool write_json(const cJSON *json, const char *folder, const char *name, 
     samba_base_output out;
     if (!begin_output(&out, path, why)) return false;
     char *text = cJSON_Print(json);
-    if (text) fprintf(out.file, "%s\n", text);
-    else fail(why, "%s: no memory to write it", path);
+    if (text)
+        fprintf(out.file, "%s\n", text);
+    else
+        fail(why, "%s: no memory to write it", path);
     bool whole = text != NULL;
     free(text);
     return end_output(&out, whole, why);
@@ -99,17 +102,21 @@ static bool add_special(vocabulary *v, const char *key, const cJSON *token, faul
 static bool add_special_tokens(vocabulary *v, const cJSON *dict, fault *why)
 {
     const cJSON *item, *token;
-    cJSON_ArrayForEach(item, dict) {
+    cJSON_ArrayForEach(item, dict)
+    {
         bool several = strcmp(item->string, "additional_special_tokens") == 0;
         if (!several && !is_special_key(item->string))
-            return fail(why, "--special_tokens_dict: there is no key \"%s\"; there are bos_token, "
+            return fail(why,
+                        "--special_tokens_dict: there is no key \"%s\"; there are bos_token, "
                         "eos_token, unk_token, sep_token, pad_token, cls_token, mask_token and "
-                        "additional_special_tokens", item->string);
+                        "additional_special_tokens",
+                        item->string);
         if (several && !cJSON_IsArray(item))
             return fail(why, "--special_tokens_dict: additional_special_tokens must be a list");
         if (!several && !add_special(v, item->string, item, why)) return false;
-        if (several) cJSON_ArrayForEach(token, item)
-            if (!add_special(v, item->string, token, why)) return false;
+        if (several)
+            cJSON_ArrayForEach(token,
+                               item) if (!add_special(v, item->string, token, why)) return false;
     }
     return true;
 }
@@ -120,8 +127,9 @@ static bool take_special_tokens_dict(vocabulary *v, const char *text, fault *why
     for (char *p = v->special_tokens; *p; p++)
         if (*p == '\'') *p = '"';
     cJSON *dict = cJSON_Parse(v->special_tokens);
-    bool ok = cJSON_IsObject(dict) ? add_special_tokens(v, dict, why)
-              : fail(why, "--special_tokens_dict: this is no JSON object: %s", text);
+    bool ok = cJSON_IsObject(dict)
+        ? add_special_tokens(v, dict, why)
+        : fail(why, "--special_tokens_dict: this is no JSON object: %s", text);
     cJSON_Delete(dict);
     return ok;
 }
@@ -133,7 +141,8 @@ static const cJSON *find_processor(const cJSON *processor, const char *type)
 {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(processor, "type"), *inner;
     if (cJSON_IsString(name) && strcmp(name->valuestring, type) == 0) return processor;
-    cJSON_ArrayForEach(inner, cJSON_GetObjectItemCaseSensitive(processor, "processors")) {
+    cJSON_ArrayForEach(inner, cJSON_GetObjectItemCaseSensitive(processor, "processors"))
+    {
         const cJSON *found = find_processor(inner, type);
         if (found) return found;
     }
@@ -145,21 +154,26 @@ static bool take_template(vocabulary *v, const cJSON *template, fault *why)
 {
     const cJSON *piece;
     bool behind = false;
-    cJSON_ArrayForEach(piece, cJSON_GetObjectItemCaseSensitive(template, "single")) {
+    cJSON_ArrayForEach(piece, cJSON_GetObjectItemCaseSensitive(template, "single"))
+    {
         const cJSON *special = cJSON_GetObjectItemCaseSensitive(piece, "SpecialToken");
         const cJSON *text = cJSON_GetObjectItemCaseSensitive(special, "id");
         if (!special) {
             behind = true;
             continue;
         }
-        int32_t id = cJSON_IsString(text) ? samba_tokenizer_id(v->tokenizer, text->valuestring)
-                                          : -1;
+        int32_t id
+            = cJSON_IsString(text) ? samba_tokenizer_id(v->tokenizer, text->valuestring) : -1;
         if (id < 0 || (behind ? id != v->eos || v->adds_eos : id != v->bos || v->adds_bos))
-            return fail(why, "%s/tokenizer.json: its post_processor adds tokens to each text that "
+            return fail(why,
+                        "%s/tokenizer.json: its post_processor adds tokens to each text that "
                         "are not the bos_token before it and the eos_token behind it; that is "
-                        "not supported", v->folder);
-        if (behind) v->adds_eos = true;
-        else v->adds_bos = true;
+                        "not supported",
+                        v->folder);
+        if (behind)
+            v->adds_eos = true;
+        else
+            v->adds_bos = true;
     }
     return true;
 }
@@ -170,8 +184,8 @@ static bool take_tokenizer_json(vocabulary *v, const cJSON *json, fault *why)
     const cJSON *processor = cJSON_GetObjectItemCaseSensitive(json, "post_processor");
     const cJSON *template = find_processor(processor, "TemplateProcessing");
     v->size = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(model, "vocab"));
-    if (find_processor(processor, "RobertaProcessing") ||
-        find_processor(processor, "BertProcessing"))
+    if (find_processor(processor, "RobertaProcessing")
+        || find_processor(processor, "BertProcessing"))
         return fail(why, "%s/tokenizer.json: a post_processor of this type is not supported",
                     v->folder);
     return !template || take_template(v, template, why);
@@ -182,8 +196,10 @@ static bool take_config_flags(vocabulary *v, const cJSON *config, fault *why)
     v->adds_bos = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, "add_bos_token"));
     v->adds_eos = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, "add_eos_token"));
     if (v->adds_bos && v->bos < 0)
-        return fail(why, "%s/tokenizer_config.json: add_bos_token is true, but there is no "
-                    "bos_token", v->folder);
+        return fail(why,
+                    "%s/tokenizer_config.json: add_bos_token is true, but there is no "
+                    "bos_token",
+                    v->folder);
     return true;
 }
 
@@ -193,11 +209,15 @@ static bool take_config_flags(vocabulary *v, const cJSON *config, fault *why)
 static void take_model_type(vocabulary *v, const cJSON *config)
 {
     static const char *const class_of[][2] = {
-        { "gpt2", "GPT2" }, { "llama", "Llama" }, { "mistral", "Mistral" },
-        { "mixtral", "Mixtral" }, { "qwen2", "Qwen2" }, { "qwen3", "Qwen3" }, { "opt", "OPT" },
-        { "bloom", "Bloom" }, { "falcon", "Falcon" }, { "gpt_neo", "GPTNeo" },
-        { "gpt_neox", "GPTNeoX" }, { "gptj", "GPTJ" }, { "phi", "Phi" }, { "gemma", "Gemma" },
-        { "codegen", "CodeGen" }, { "starcoder2", "Starcoder2" }, { "roberta", "Roberta" },
+        { "gpt2", "GPT2" },        { "llama", "Llama" },
+        { "mistral", "Mistral" },  { "mixtral", "Mixtral" },
+        { "qwen2", "Qwen2" },      { "qwen3", "Qwen3" },
+        { "opt", "OPT" },          { "bloom", "Bloom" },
+        { "falcon", "Falcon" },    { "gpt_neo", "GPTNeo" },
+        { "gpt_neox", "GPTNeoX" }, { "gptj", "GPTJ" },
+        { "phi", "Phi" },          { "gemma", "Gemma" },
+        { "codegen", "CodeGen" },  { "starcoder2", "Starcoder2" },
+        { "roberta", "Roberta" },
     };
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(config, "model_type");
     const char *name = cJSON_IsString(type) ? type->valuestring : "gpt2";
@@ -216,16 +236,20 @@ static bool open_tokenizer(vocabulary *v, const char *path, fault *why)
 {
     char reason[1024];
     if (!is_folder(path) && !is_file(path))
-        return fail(why, "--pretrained_tokenizer %s: there is no such folder. Names of the Hugging "
+        return fail(why,
+                    "--pretrained_tokenizer %s: there is no such folder. Names of the Hugging "
                     "Face hub are not looked up here: download tokenizer.json, or vocab.json and "
-                    "merges.txt, and name their folder", path);
+                    "merges.txt, and name their folder",
+                    path);
     const char *slash = strrchr(path, '/');
     if (is_folder(path)) {
         if (!make_path(v->folder, why, "%s", path)) return false;
     } else {
         if (strcmp(slash ? slash + 1 : path, "tokenizer.json") != 0)
-            return fail(why, "--pretrained_tokenizer %s: expected a folder, or a tokenizer.json in "
-                        "one", path);
+            return fail(why,
+                        "--pretrained_tokenizer %s: expected a folder, or a tokenizer.json in "
+                        "one",
+                        path);
         if (!parent_of(v->folder, path, why)) return false;
     }
     v->tokenizer = samba_tokenizer_open(v->folder, reason, sizeof reason);
@@ -246,10 +270,10 @@ static bool take_vocabulary_size(vocabulary *v, const cJSON *tokenizer, fault *w
 static bool read_folder(vocabulary *v, fault *why)
 {
     cJSON *map = NULL, *config = NULL, *model = NULL, *tokenizer = NULL;
-    bool ok = read_json(v->folder, "special_tokens_map.json", &map, why) &&
-              read_json(v->folder, "tokenizer_config.json", &config, why) &&
-              read_json(v->folder, "config.json", &model, why) &&
-              read_json(v->folder, "tokenizer.json", &tokenizer, why);
+    bool ok = read_json(v->folder, "special_tokens_map.json", &map, why)
+        && read_json(v->folder, "tokenizer_config.json", &config, why)
+        && read_json(v->folder, "config.json", &model, why)
+        && read_json(v->folder, "tokenizer.json", &tokenizer, why);
     if (ok) {
         v->eos = take_special_token(v, map, config, "eos_token", "<|endoftext|>");
         v->bos = take_special_token(v, map, config, "bos_token", "<|endoftext|>");
@@ -257,8 +281,8 @@ static bool read_folder(vocabulary *v, fault *why)
         v->cleans_up = !cJSON_IsFalse(
             cJSON_GetObjectItemCaseSensitive(config, "clean_up_tokenization_spaces"));
         take_model_type(v, model);
-        ok = (tokenizer || take_config_flags(v, config, why)) &&
-             take_vocabulary_size(v, tokenizer, why);
+        ok = (tokenizer || take_config_flags(v, config, why))
+            && take_vocabulary_size(v, tokenizer, why);
     }
     cJSON_Delete(map);
     cJSON_Delete(config);
@@ -270,12 +294,14 @@ static bool read_folder(vocabulary *v, fault *why)
 bool vocabulary_open(vocabulary *v, const char *path, const char *special_tokens, fault *why)
 {
     *v = (vocabulary){ .eos = -1, .bos = -1, .pad = -1 };
-    bool ok = open_tokenizer(v, path, why) && read_folder(v, why) &&
-              (!special_tokens || take_special_tokens_dict(v, special_tokens, why));
+    bool ok = open_tokenizer(v, path, why) && read_folder(v, why)
+        && (!special_tokens || take_special_tokens_dict(v, special_tokens, why));
     if (ok && v->eos < 0)
-        ok = fail(why, "%s: no eos_token is named in special_tokens_map.json or "
+        ok = fail(why,
+                  "%s: no eos_token is named in special_tokens_map.json or "
                   "tokenizer_config.json; name it with --special_tokens_dict "
-                  "\"{'eos_token': '...'}\"", v->folder);
+                  "\"{'eos_token': '...'}\"",
+                  v->folder);
     if (v->pad < 0) v->pad = v->eos;
     if (!ok) vocabulary_close(v);
     return ok;
@@ -297,14 +323,17 @@ static bool copy_files(const vocabulary *v, const char *folder, fault *why)
     bool there;
     if (!make_folders(folder, why)) return false;
     for (int i = 0; i < N_FILES; i++)
-        if (!make_path(from, why, "%s/%s", v->folder, files_of_tokenizer[i]) ||
-            !make_path(to, why, "%s/%s", folder, files_of_tokenizer[i]) ||
-            !look_for_file(from, &there, why) || (there && !copy_file(from, to, why))) return false;
+        if (!make_path(from, why, "%s/%s", v->folder, files_of_tokenizer[i])
+            || !make_path(to, why, "%s/%s", folder, files_of_tokenizer[i])
+            || !look_for_file(from, &there, why) || (there && !copy_file(from, to, why)))
+            return false;
     return true;
 }
 
 // The files that name added and special tokens. tokenizer and config may be NULL.
-typedef struct token_files { cJSON *map, *tokenizer, *added, *config; } token_files;
+typedef struct token_files {
+    cJSON *map, *tokenizer, *added, *config;
+} token_files;
 
 // What tokenizer.json (with an id) and tokenizer_config.json say of an added token.
 static cJSON *added_token(const char *text)
@@ -322,7 +351,8 @@ static cJSON *added_token(const char *text)
 static bool has_added(const cJSON *list, const char *text)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, list) {
+    cJSON_ArrayForEach(item, list)
+    {
         const char *other = token_text(item);
         if (other && strcmp(other, text) == 0) return true;
     }
@@ -361,9 +391,12 @@ static void set_item(cJSON *object, const cJSON *item)
 static void add_dict(const vocabulary *v, const cJSON *dict, token_files *f)
 {
     const cJSON *item, *token;
-    cJSON_ArrayForEach(item, dict) {
-        if (!cJSON_IsArray(item)) save_token(v, item, f);
-        else cJSON_ArrayForEach(token, item) save_token(v, token, f);
+    cJSON_ArrayForEach(item, dict)
+    {
+        if (!cJSON_IsArray(item))
+            save_token(v, item, f);
+        else
+            cJSON_ArrayForEach(token, item) save_token(v, token, f);
         set_item(f->map, item);
         set_item(f->config, item);
     }
@@ -374,23 +407,23 @@ static bool save_special_tokens(const vocabulary *v, const char *folder, fault *
 {
     token_files f = { NULL, NULL, NULL, NULL };
     cJSON *dict = cJSON_Parse(v->special_tokens);
-    bool ok = read_json(folder, "special_tokens_map.json", &f.map, why) &&
-              read_json(folder, "tokenizer.json", &f.tokenizer, why) &&
-              read_json(folder, "added_tokens.json", &f.added, why) &&
-              read_json(folder, "tokenizer_config.json", &f.config, why);
+    bool ok = read_json(folder, "special_tokens_map.json", &f.map, why)
+        && read_json(folder, "tokenizer.json", &f.tokenizer, why)
+        && read_json(folder, "added_tokens.json", &f.added, why)
+        && read_json(folder, "tokenizer_config.json", &f.config, why);
     if (ok && !f.map) {
         f.map = cJSON_CreateObject();
-        if (!f.config) {                    // without any file, these two are understood
+        if (!f.config) { // without any file, these two are understood
             cJSON_AddStringToObject(f.map, "eos_token", "<|endoftext|>");
             cJSON_AddStringToObject(f.map, "bos_token", "<|endoftext|>");
         }
     }
     if (ok && !f.added) f.added = cJSON_CreateObject();
     if (ok) add_dict(v, dict, &f);
-    ok = ok && write_json(f.map, folder, "special_tokens_map.json", why) &&
-         (!f.config || write_json(f.config, folder, "tokenizer_config.json", why)) &&
-         (!f.tokenizer || write_json(f.tokenizer, folder, "tokenizer.json", why)) &&
-         (f.tokenizer || write_json(f.added, folder, "added_tokens.json", why));
+    ok = ok && write_json(f.map, folder, "special_tokens_map.json", why)
+        && (!f.config || write_json(f.config, folder, "tokenizer_config.json", why))
+        && (!f.tokenizer || write_json(f.tokenizer, folder, "tokenizer.json", why))
+        && (f.tokenizer || write_json(f.added, folder, "added_tokens.json", why));
     cJSON_Delete(dict);
     cJSON_Delete(f.map);
     cJSON_Delete(f.tokenizer);
@@ -416,8 +449,8 @@ static bool save_config(const vocabulary *v, const char *folder, fault *why)
 // which save_config may write, only those are that a file names: so this names them.
 static bool save_unnamed_tokens(const vocabulary *v, const char *folder, fault *why)
 {
-    static const char *const said_by[] = { "tokenizer.json", "tokenizer_config.json",
-                                           "special_tokens_map.json", "config.json" };
+    static const char *const said_by[]
+        = { "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "config.json" };
     char path[PATH_SIZE];
     for (int i = 0; i < 4; i++) {
         if (!make_path(path, why, "%s/%s", v->folder, said_by[i])) return false;
@@ -433,8 +466,9 @@ static bool save_unnamed_tokens(const vocabulary *v, const char *folder, fault *
         snprintf(text, sizeof text, "%.*s", (int)k->size, (const char *)t->bytes + k->at);
         if (strcmp(text, "<|endoftext|>") != 0)
             cJSON_AddItemToArray(list, cJSON_CreateString(text));
-        else for (int end = 0; end < 2; end++)
-            cJSON_AddStringToObject(map, end ? "eos_token" : "bos_token", text);
+        else
+            for (int end = 0; end < 2; end++)
+                cJSON_AddStringToObject(map, end ? "eos_token" : "bos_token", text);
     }
     bool ok = !cJSON_GetArraySize(list) || write_json(map, folder, "special_tokens_map.json", why);
     cJSON_Delete(map);
@@ -444,8 +478,8 @@ static bool save_unnamed_tokens(const vocabulary *v, const char *folder, fault *
 bool vocabulary_save(const vocabulary *v, const char *folder, fault *why)
 {
     char inner[PATH_SIZE];
-    return copy_files(v, folder, why) && save_config(v, folder, why) &&
-           save_unnamed_tokens(v, folder, why) &&
-           (!v->special_tokens || save_special_tokens(v, folder, why)) &&
-           make_path(inner, why, "%s/user_input_tokenizer", folder) && copy_files(v, inner, why);
+    return copy_files(v, folder, why) && save_config(v, folder, why)
+        && save_unnamed_tokens(v, folder, why)
+        && (!v->special_tokens || save_special_tokens(v, folder, why))
+        && make_path(inner, why, "%s/user_input_tokenizer", folder) && copy_files(v, inner, why);
 }

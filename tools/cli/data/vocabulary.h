@@ -8,12 +8,12 @@
 typedef struct vocabulary {
     samba_tokenizer *tokenizer;
     char folder[PATH_SIZE];
-    int32_t eos, bos, pad;          // -1: there is none, but pad is eos then
-    bool adds_bos, adds_eos;        // around every text
-    bool cleans_up;                 // spaces before punctuation, of decoded text
-    int32_t size;                   // without tokens that were added
-    char model_type[256];           // what Python prints as the class of the configuration
-    char *special_tokens;           // the JSON of --special_tokens_dict, or NULL
+    int32_t eos, bos, pad;   // -1: there is none, but pad is eos then
+    bool adds_bos, adds_eos; // around every text
+    bool cleans_up;          // spaces before punctuation, of decoded text
+    int32_t size;            // without tokens that were added
+    char model_type[256];    // what Python prints as the class of the configuration
+    char *special_tokens;    // the JSON of --special_tokens_dict, or NULL
 } vocabulary;
 
 // path: a folder with tokenizer.json, or vocab.json and merges.txt. special_tokens: JSON with

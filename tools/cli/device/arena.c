@@ -4,7 +4,11 @@
 #include <stdlib.h>
 
 // Tensors that share a place, as one is computed in that of another; and when it is needed.
-typedef struct group { uint64_t size, at; int32_t first, last; bool placed; } group;
+typedef struct group {
+    uint64_t size, at;
+    int32_t first, last;
+    bool placed;
+} group;
 
 static bool meet(const group *a, const group *b)
 {
@@ -20,14 +24,17 @@ static bool in_place_of(const emitter *e, int32_t i, int32_t k)
 
 // The temporaries by a node of theirs, the first or the last that names them: lists in the order of
 // their numbers, each from head[node] on through next; -1 ends one.
-typedef struct lists { int32_t *head, *next; } lists;
+typedef struct lists {
+    int32_t *head, *next;
+} lists;
 
 static bool make_lists(lists *l, const emitter *e, const int32_t *node)
 {
     l->head = malloc(((size_t)e->p->pef.n_nodes + 1) * sizeof *l->head);
     l->next = malloc(((size_t)e->p->pef.n_symbols + 1) * sizeof *l->next);
     if (!l->head || !l->next) return false;
-    for (int32_t i = 0; i < e->p->pef.n_nodes; i++) l->head[i] = -1;
+    for (int32_t i = 0; i < e->p->pef.n_nodes; i++)
+        l->head[i] = -1;
     for (int32_t i = e->p->pef.n_symbols; i-- > 0;) {
         if (!is_temporary(e, i)) continue;
         l->next[i] = l->head[node[i]];
@@ -48,7 +55,8 @@ static int32_t make_groups(const emitter *e, int32_t *of, group *groups)
     int32_t n = 0;
     lists begin = { NULL, NULL }, end = { NULL, NULL };
     bool fine = make_lists(&begin, e, e->first) && make_lists(&end, e, e->last);
-    for (int32_t i = 0; i < e->p->pef.n_symbols; i++) of[i] = -1;
+    for (int32_t i = 0; i < e->p->pef.n_symbols; i++)
+        of[i] = -1;
     // By the node that makes them, so that a place is known before it is taken over.
     for (int32_t at = 0; fine && at < e->p->pef.n_nodes; at++)
         for (int32_t i = begin.head[at]; i >= 0; i = begin.next[i]) {
@@ -103,7 +111,8 @@ static uint64_t planned_end(const emitter *e)
 static uint64_t place_in_order(group *groups, int32_t n, const int32_t *order, group **met)
 {
     uint64_t end = 0;
-    for (int32_t i = 0; i < n; i++) groups[i].placed = false;
+    for (int32_t i = 0; i < n; i++)
+        groups[i].placed = false;
     for (int32_t i = 0; i < n; i++) {
         group *g = &groups[order[i]];
         g->at = lowest_place(g, groups, n, met);
@@ -113,13 +122,14 @@ static uint64_t place_in_order(group *groups, int32_t n, const int32_t *order, g
     return end;
 }
 
-// What is needed at once, at most: no order can do with less. 0: it is not known, for want of memory.
+// What is needed at once, at most: no order can do with less. 0: it is not known, for want of
+// memory.
 static uint64_t least_end(const emitter *e, const group *groups, int32_t n)
 {
     uint64_t *change = calloc((size_t)e->p->pef.n_nodes + 2, sizeof *change), sum = 0, least = 0;
     for (int32_t i = 0; change && i < n; i++) {
         change[groups[i].first] += groups[i].size;
-        change[groups[i].last + 1] -= groups[i].size;       // modulo 2^64: sums are right
+        change[groups[i].last + 1] -= groups[i].size; // modulo 2^64: sums are right
     }
     for (int32_t at = 0; change && at < e->p->pef.n_nodes; at++) {
         sum += change[at];
@@ -136,7 +146,7 @@ static void swap(int32_t *a, int32_t *b)
     *b = other;
 }
 
-static const group *ordered;        // those that qsort orders
+static const group *ordered; // those that qsort orders
 
 static int by_size(const void *a, const void *b)
 {
@@ -148,7 +158,8 @@ static int by_size(const void *a, const void *b)
 
 static void order_by_size(const group *groups, int32_t n, int32_t *order)
 {
-    for (int32_t i = 0; i < n; i++) order[i] = i;
+    for (int32_t i = 0; i < n; i++)
+        order[i] = i;
     ordered = groups;
     qsort(order, (size_t)n, sizeof *order, by_size);
 }
@@ -162,8 +173,7 @@ static void shuffle(int32_t *order, int32_t n, uint32_t seed)
 }
 
 // The largest first; then, as long as that takes more than the least, by chance.
-static uint64_t find_places(const emitter *e, group *groups, int32_t n, int32_t *order,
-                            group **met)
+static uint64_t find_places(const emitter *e, group *groups, int32_t n, int32_t *order, group **met)
 {
     uint64_t least = least_end(e, groups, n), best;
     uint32_t best_seed = 0, tries = n ? 1 + 100000 / (uint32_t)n / (uint32_t)n : 1;

@@ -6,16 +6,17 @@
 
 typedef struct options {
     const char *model, *state, *to;
-    uint64_t slot;                  // bytes; 0: half of the file
+    uint64_t slot; // bytes; 0: half of the file
 } options;
 
 static int usage(FILE *to)
 {
-    fprintf(to,
-            "usage: tools/samba device-import MODEL.ckpt STATE.bin -o NEW.ckpt [--slot BYTES]\n"
-            "  MODEL.ckpt: the checkpoint that the device runs; STATE.bin: a copy of the two slots\n"
-            "  that samba_runtime_save wrote there, each half of the file, or BYTES large (64k);\n"
-            "  NEW.ckpt: the newest whole state, as if the host had trained so far\n");
+    fprintf(
+        to,
+        "usage: tools/samba device-import MODEL.ckpt STATE.bin -o NEW.ckpt [--slot BYTES]\n"
+        "  MODEL.ckpt: the checkpoint that the device runs; STATE.bin: a copy of the two slots\n"
+        "  that samba_runtime_save wrote there, each half of the file, or BYTES large (64k);\n"
+        "  NEW.ckpt: the newest whole state, as if the host had trained so far\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -43,11 +44,13 @@ static bool take_state(const device *d, const options *o, fault *why)
     if (!bytes) return false;
     uint64_t slot = o->slot ? o->slot : size / 2;
     samba_storage storage = { .slot_size = (size_t)slot, .memory = bytes };
-    bool fine = slot >= needed && slot <= size / 2 && slot % SAMBA_PAGE == 0 && (o->slot || size % 2 == 0);
+    bool fine = slot >= needed && slot <= size / 2 && slot % SAMBA_PAGE == 0
+        && (o->slot || size % 2 == 0);
     if (!fine)
-        fail(why, "%s has %zu bytes: two slots of at least %zu bytes, a multiple of %d, are needed; "
-             "if more lies behind them, say how large they are with --slot", o->state, size, needed,
-             SAMBA_PAGE);
+        fail(why,
+             "%s has %zu bytes: two slots of at least %zu bytes, a multiple of %d, are needed; "
+             "if more lies behind them, say how large they are with --slot",
+             o->state, size, needed, SAMBA_PAGE);
     else if (!samba_runtime_restore(d->rt, &storage)) {
         samba_runtime_error(d->rt, reason, sizeof reason);
         fine = fail(why, "%s: %s", o->state, reason);
@@ -59,7 +62,8 @@ static bool take_state(const device *d, const options *o, fault *why)
 // Does a slot have it? What no run changes is in the model already.
 static bool is_trained(const symbol *s)
 {
-    bool kept = s->role == SAMBA_ROLE_WEIGHT || s->role == SAMBA_ROLE_STATE || s->role == SAMBA_ROLE_ARGIN;
+    bool kept = s->role == SAMBA_ROLE_WEIGHT || s->role == SAMBA_ROLE_STATE
+        || s->role == SAMBA_ROLE_ARGIN;
     return kept && s->view_of < 0 && s->region != REGION_READONLY;
 }
 
@@ -71,7 +75,8 @@ static bool write_checkpoint(const device *d, const program *p, const options *o
         samba_runtime_symbol learned;
         if (!is_trained(&p->symbols[i])) continue;
         fine = samba_runtime_symbol_at(d->rt, i, &learned)
-            && samba_write_bytes(samba_tensor_by_name(s, learned.name), learned.data, learned.bytes);
+            && samba_write_bytes(samba_tensor_by_name(s, learned.name), learned.data,
+                                 learned.bytes);
     }
     fine = fine && samba_save(s, o->to);
     if (!fine) fail(why, "%s", samba_error(s));
@@ -86,7 +91,8 @@ static bool read_slot(uint64_t *size, const char *text, fault *why)
     bool kilo = *end == 'k' || *end == 'K';
     bool digits = *text >= '0' && *text <= '9' && n > 0 && n < (1ull << 40);
     if (kilo) end++;
-    if (!digits || *end) return fail(why, "--slot %s: give a number of bytes, such as 65536 or 64k", text);
+    if (!digits || *end)
+        return fail(why, "--slot %s: give a number of bytes, such as 65536 or 64k", text);
     *size = kilo ? n * 1024 : n;
     return true;
 }
@@ -97,13 +103,19 @@ static bool read_words(options *o, int argc, char **argv, fault *why)
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "-o") == 0 || strcmp(word, "--slot") == 0) {
             if (!value) return fail(why, "%s: something has to follow; see --help", word);
-            if (word[1] == 'o') o->to = value;
-            else if (!read_slot(&o->slot, value, why)) return false;
+            if (word[1] == 'o')
+                o->to = value;
+            else if (!read_slot(&o->slot, value, why))
+                return false;
             i++;
-        } else if (*word == '-') return fail(why, "there is no flag %s; --help lists those there are", word);
-        else if (!o->model) o->model = word;
-        else if (!o->state) o->state = word;
-        else return fail(why, "%s: a model and a state are enough", word);
+        } else if (*word == '-')
+            return fail(why, "there is no flag %s; --help lists those there are", word);
+        else if (!o->model)
+            o->model = word;
+        else if (!o->state)
+            o->state = word;
+        else
+            return fail(why, "%s: a model and a state are enough", word);
     }
     return (o->model && o->state && o->to)
         || fail(why, "which files? device-import MODEL.ckpt STATE.bin -o NEW.ckpt");

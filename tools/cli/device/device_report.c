@@ -8,15 +8,16 @@
 
 typedef struct options {
     const char *from;
-    uint64_t memory;                // --memory; 0: no limit
+    uint64_t memory; // --memory; 0: no limit
 } options;
 
 static int usage(FILE *to)
 {
-    fprintf(to,
-            "usage: tools/samba device-report MODEL.ckpt|MODEL.pef [--memory BYTES]\n"
-            "  prints RAM, flash, stack and multiply-adds on a 32-bit device, and which tensors\n"
-            "  are alive where most memory is taken; exits with 1 if RAM is above BYTES (64k, 1M)\n");
+    fprintf(
+        to,
+        "usage: tools/samba device-report MODEL.ckpt|MODEL.pef [--memory BYTES]\n"
+        "  prints RAM, flash, stack and multiply-adds on a 32-bit device, and which tensors\n"
+        "  are alive where most memory is taken; exits with 1 if RAM is above BYTES (64k, 1M)\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -28,19 +29,23 @@ static void print_bytes(uint64_t bytes, const char *what)
 // ---- The arena ----------------------------------------------------------------------------------
 
 // From which node on each temporary is counted, and how many bytes all have at each node.
-typedef struct arena { int32_t *from; uint64_t *bytes; } arena;
+typedef struct arena {
+    int32_t *from;
+    uint64_t *bytes;
+} arena;
 
 static bool is_temporary(const symbol *s)
 {
     return s->region == REGION_ARENA && s->view_of < 0;
 }
 
-static const program *placed;       // of the symbols that qsort and bsearch compare
+static const program *placed; // of the symbols that qsort and bsearch compare
 
 // By place, then by the node that reads them last.
 static int by_place(const void *a, const void *b)
 {
-    const symbol *x = &placed->symbols[*(const int32_t *)a], *y = &placed->symbols[*(const int32_t *)b];
+    const symbol *x = &placed->symbols[*(const int32_t *)a],
+                 *y = &placed->symbols[*(const int32_t *)b];
     if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
     return (x->last > y->last) - (x->last < y->last);
 }
@@ -49,12 +54,14 @@ static int by_place(const void *a, const void *b)
 static bool takes_over(const program *p, const symbol *s, const int32_t *list, int32_t n)
 {
     int32_t low = 0, high = n;
-    while (low < high) {                // the first that does not come before
+    while (low < high) { // the first that does not come before
         int32_t middle = low + (high - low) / 2;
         const symbol *x = &p->symbols[list[middle]];
         bool before = x->offset < s->offset || (x->offset == s->offset && x->last < s->first);
-        if (before) low = middle + 1;
-        else high = middle;
+        if (before)
+            low = middle + 1;
+        else
+            high = middle;
     }
     for (; low < n; low++) {
         const symbol *x = &p->symbols[list[low]];
@@ -78,9 +85,10 @@ static void count_from(arena *a, const program *p, int32_t *list)
         a->from[i] = s->first + takes_over(p, s, list, n);
         if (a->from[i] > s->last) continue;
         a->bytes[a->from[i]] += s->size;
-        a->bytes[s->last + 1] -= s->size;       // modulo 2^64: sums are right
+        a->bytes[s->last + 1] -= s->size; // modulo 2^64: sums are right
     }
-    for (int32_t at = 1; at <= p->pef.n_nodes; at++) a->bytes[at] += a->bytes[at - 1];
+    for (int32_t at = 1; at <= p->pef.n_nodes; at++)
+        a->bytes[at] += a->bytes[at - 1];
 }
 
 static bool map_arena(arena *a, const program *p)
@@ -119,7 +127,7 @@ static int32_t peak_of(const arena *a, int32_t first, int32_t n)
     return peak;
 }
 
-static const program *sorted;       // of the symbols that qsort compares
+static const program *sorted; // of the symbols that qsort compares
 
 static int by_size(const void *a, const void *b)
 {
@@ -132,8 +140,10 @@ static int by_size(const void *a, const void *b)
 static void print_tensor(const program *p, const symbol *s)
 {
     printf("  %12" PRIu64 "  %s", s->size, shown(s->name));
-    if (s->role == SAMBA_ROLE_SCRATCH) printf(" of %s", shown(p->nodes[s->first].name));
-    else printf("  %s ", c_type_of(s) ? c_type_of(s) : "bytes");
+    if (s->role == SAMBA_ROLE_SCRATCH)
+        printf(" of %s", shown(p->nodes[s->first].name));
+    else
+        printf("  %s ", c_type_of(s) ? c_type_of(s) : "bytes");
     if (s->role != SAMBA_ROLE_SCRATCH) print_shape(stdout, &s->spec.shape);
     putchar('\n');
 }
@@ -152,7 +162,8 @@ static bool print_peak(const arena *a, const program *p, fault *why)
     uint64_t rest = p->pef.arena_bytes - a->bytes[peak];
     printf("peak of the arena: node %d, %s (%s)\n", peak, shown(p->nodes[peak].name),
            p->nodes[peak].op ? p->nodes[peak].op : "an op of your own");
-    for (int32_t i = 0; i < n; i++) print_tensor(p, &p->symbols[alive[i]]);
+    for (int32_t i = 0; i < n; i++)
+        print_tensor(p, &p->symbols[alive[i]]);
     if (rest) print_bytes(rest, "between them: gaps, and multiples of 64");
     print_bytes(p->pef.arena_bytes, "the arena");
     free(alive);
@@ -165,7 +176,8 @@ static bool print_peak(const arena *a, const program *p, fault *why)
 // That of a product and a step of SGD has 6 operations for each weight besides.
 static int64_t macs_of(const program *p, const node *n)
 {
-    static const char *const products[] = { "matmul", "affine", "convolution", "scaled_dot_product" };
+    static const char *const products[]
+        = { "matmul", "affine", "convolution", "scaled_dot_product" };
     if (n->op && strcmp(n->op, "matmul_sgd") == 0) {
         samba_pef_symbol w = samba_pef_symbol_at(&p->pef, n->out[0]);
         return n->flops / 2 - 3 * samba_count(&w.spec.shape);
@@ -180,17 +192,22 @@ static int64_t section_macs(const program *p, const section *q)
 {
     bool repeated = (q->type & (SAMBA_FWD | SAMBA_BCKWD)) != 0;
     int64_t macs = 0;
-    for (int32_t i = q->first; i < q->first + q->n; i++) macs += macs_of(p, &p->nodes[i]);
+    for (int32_t i = q->first; i < q->first + q->n; i++)
+        macs += macs_of(p, &p->nodes[i]);
     return repeated ? macs * p->pef.microbatches : macs;
 }
 
 static void print_types(unsigned types)
 {
-    static const struct { unsigned type; const char *name; } all[] = {
-        { SAMBA_ZEROGRAD, "ZEROGRAD" }, { SAMBA_COUNT, "COUNT" }, { SAMBA_FWD, "FWD" },
-        { SAMBA_BCKWD, "BCKWD" }, { SAMBA_REDUCE, "REDUCE" }, { SAMBA_GRADNORM, "GRADNORM" },
+    static const struct {
+        unsigned type;
+        const char *name;
+    } all[] = {
+        { SAMBA_ZEROGRAD, "ZEROGRAD" }, { SAMBA_COUNT, "COUNT" },   { SAMBA_FWD, "FWD" },
+        { SAMBA_BCKWD, "BCKWD" },       { SAMBA_REDUCE, "REDUCE" }, { SAMBA_GRADNORM, "GRADNORM" },
         { SAMBA_OPT, "OPT" },
     };
+
     const char *between = "";
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!(types & all[i].type)) continue;
@@ -252,7 +269,8 @@ static bool report(const options *o, const program *p, fault *why)
     if (!samba_measure_device(p->bytes, p->size, NULL, &m, reason, sizeof reason))
         return fail(why, "%s: %s", o->from, reason);
     int64_t macs = 0;
-    for (int32_t i = 0; i < p->pef.n_sections; i++) macs += section_macs(p, &p->sections[i]);
+    for (int32_t i = 0; i < p->pef.n_sections; i++)
+        macs += section_macs(p, &p->sections[i]);
     printf("%s on a 32-bit device\n", shown(o->from));
     print_ram(&m);
     print_flash(p);
@@ -278,7 +296,8 @@ static bool read_size(uint64_t *size, const char *text, fault *why)
     uint64_t unit = *end == 'k' || *end == 'K' ? 1024 : *end == 'M' ? 1024 * 1024 : 1;
     bool digits = *text >= '0' && *text <= '9' && n > 0 && n < (1ull << 40);
     if (unit > 1) end++;
-    if (!digits || *end) return fail(why, "--memory %s: give a number of bytes, such as 65536 or 64k", text);
+    if (!digits || *end)
+        return fail(why, "--memory %s: give a number of bytes, such as 65536 or 64k", text);
     *size = n * unit;
     return true;
 }
@@ -291,8 +310,10 @@ static bool read_words(options *o, int argc, char **argv, fault *why)
             if (!read_size(&o->memory, argv[i], why)) return false;
         } else if (*argv[i] == '-')
             return fail(why, "there is no flag %s; --help lists those there are", argv[i]);
-        else if (o->from) return fail(why, "%s: one file at a time", argv[i]);
-        else o->from = argv[i];
+        else if (o->from)
+            return fail(why, "%s: one file at a time", argv[i]);
+        else
+            o->from = argv[i];
     }
     return o->from || fail(why, "which file? device-report MODEL.ckpt or MODEL.pef");
 }

@@ -14,7 +14,8 @@ const symbol *out_of(const emitter *e, const node *n, int32_t i)
 
 int32_t base_of(const emitter *e, int32_t i)
 {
-    while (i >= 0 && e->p->symbols[i].view_of >= 0) i = e->p->symbols[i].view_of;
+    while (i >= 0 && e->p->symbols[i].view_of >= 0)
+        i = e->p->symbols[i].view_of;
     return i;
 }
 
@@ -55,9 +56,10 @@ float attr_float(const node *n, const char *name)
 
 bool cannot(emitter *e, const node *n, const char *what)
 {
-    return fail(e->why, "%s: export-c cannot write op %s%s%s yet; only %s_pef.h is written, "
-                "for the executor", n->name, n->op, what ? " with " : "",
-                what ? what : "", e->name);
+    return fail(e->why,
+                "%s: export-c cannot write op %s%s%s yet; only %s_pef.h is written, "
+                "for the executor",
+                n->name, n->op, what ? " with " : "", what ? what : "", e->name);
 }
 
 bool set_weights(emitter *e, const node *n)
@@ -76,8 +78,7 @@ bool set_weights(emitter *e, const node *n)
 bool same_shape(const symbol *a, const symbol *b)
 {
     const samba_shape *x = &a->spec.shape, *y = &b->spec.shape;
-    return x->ndim == y->ndim
-        && memcmp(x->dim, y->dim, (size_t)x->ndim * sizeof *x->dim) == 0;
+    return x->ndim == y->ndim && memcmp(x->dim, y->dim, (size_t)x->ndim * sizeof *x->dim) == 0;
 }
 
 bool is_constant(const emitter *e, int32_t i)
@@ -101,7 +102,8 @@ const node *next_alone(const emitter *e, const node *n)
     if (next >= e->end || out < 0 || e->p->symbols[out].role != SAMBA_ROLE_TEMPORARY) return NULL;
     const node *m = &e->p->nodes[next];
     bool reads = false;
-    for (int32_t i = 0; i < m->n_in; i++) reads = reads || m->in[i] == out;
+    for (int32_t i = 0; i < m->n_in; i++)
+        reads = reads || m->in[i] == out;
     if (!reads || e->reads[out] != 1 || m->n_out < 1 || !m->op) return NULL;
     const symbol *y = &e->p->symbols[out], *z = &e->p->symbols[m->out[0]];
     return same_place(y, z) || z->role == SAMBA_ROLE_OUTPUT ? m : NULL;

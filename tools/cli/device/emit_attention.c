@@ -3,102 +3,105 @@
 #include <string.h>
 
 static const piece pieces[] = {
-{ "attention_scores", "multiply_add infinity ",
-"/* One head: q (T,D), k (S,D), v (S,E). A mask has t_step and s_step between rows and keys; `terms`\n"
-"   are added to scores, and `may` says where a row may look. */\n"
-"typedef struct attention {\n"
-"    const float *q, *k, *v, *terms;\n"
-"    const uint8_t *may;\n"
-"    int T, S, D, E, t_step, s_step, causal;\n"
-"    float scale;\n"
-"} attention;\n"
-"\n"
-"/* Of x and y. */\n"
-"FAST static float chain(const float *x, const float *y, int n)\n"
-"{\n"
-"    float sum = 0.0f;\n"
-"    for (int i = 0; i < n; i++) sum = multiply_add(x[i], y[i], sum);\n"
-"    return sum;\n"
-"}\n"
-"\n"
-"/* How much row t looks at key s. */\n"
-"static float score(const attention *a, int t, int s)\n"
-"{\n"
-"    int at = t * a->t_step + s * a->s_step;\n"
-"    float x = chain(a->q + t * a->D, a->k + s * a->D, a->D);\n"
-"    x = a->terms ? multiply_add(x, a->scale, a->terms[at]) : x * a->scale;\n"
-"    return (a->may && !a->may[at]) || (a->causal && s > t) ? -INFINITE : x;\n"
-"}\n", 0 },
-{ "attend", "attention_scores row_max row_sum exp_of exp_below log_of not_a_number ",
-"/* Does the mask let row t see a key? */\n"
-"static int row_sees(const attention *a, int t)\n"
-"{\n"
-"    for (int s = 0; s < a->S && !(a->causal && s > t); s++) {\n"
-"        int at = t * a->t_step + s * a->s_step;\n"
-"        if (!(a->may && !a->may[at]) && !(a->terms && a->terms[at] == -INFINITE)) return 1;\n"
-"    }\n"
-"    return 0;\n"
-"}\n"
-"\n"
-"/* y (T,E) = softmax(q k^T scale + mask) v, and unless it is NULL lse (T), the logarithms of the sums\n"
-"   that softmax divides by. What a row has so far shrinks where a block brings a larger score. */\n"
-"static void attend(const attention *a, float *y, float *lse)\n"
-"{\n"
-"    for (int t = 0; t < a->T; t++, y += a->E) {\n"
-"        float top = -INFINITE, sum = 0.0f, x[64];\n"
-"        for (int e = 0; e < a->E; e++) y[e] = 0.0f;\n"
-"        for (int s = 0; s < a->S && !(a->causal && s > t); s += 64) {\n"
-"            int n = a->S - s < 64 ? a->S - s : 64;\n"
-"            for (int j = 0; j < n; j++) x[j] = score(a, t, s + j);\n"
-"            float old = top, most = row_max(x, n);\n"
-"            top = old >= most ? old : most;\n"
-"            if (top == -INFINITE) continue;\n"
-"            float shrink = top < INFINITE ? exp_of(old - top) : NOT_A_NUMBER;\n"
-"            for (int j = 0; j < n; j++) x[j] = exp_below(x[j] - top);\n"
-"            sum = multiply_add(sum, shrink, row_sum(x, n));\n"
-"            for (int e = 0; e < a->E; e++) {\n"
-"                y[e] *= shrink;\n"
-"                for (int j = 0; j < n; j++)\n"
-"                    y[e] = multiply_add(x[j], a->v[(s + j) * a->E + e], y[e]);\n"
-"            }\n"
-"        }\n"
-"        float share = sum > 0.0f || sum != sum ? sum : 1.0f;\n"
-"        if (top == -INFINITE && row_sees(a, t)) share = NOT_A_NUMBER; /* all scores overflowed */\n"
-"        for (int e = 0; e < a->E; e++) y[e] /= share;\n"
-"        if (lse) lse[t] = share == share ? top + log_of(sum) : share;\n"
-"    }\n"
-"}\n", 512 },
-{ "attend_backward", "attention_scores exp_below row_dot ",
-"/* dq, dk and dv, of dy, y and lse; dlse may be NULL. Weights are computed again. */\n"
-"static void attend_backward(const attention *a, const float *dy, const float *y, const float *lse,\n"
-"                            const float *dlse, float *dq, float *dk, float *dv)\n"
-"{\n"
-"    for (int i = 0; i < a->S * a->D; i++) dk[i] = 0.0f;\n"
-"    for (int i = 0; i < a->S * a->E; i++) dv[i] = 0.0f;\n"
-"    for (int t = 0; t < a->T; t++, dy += a->E, y += a->E, dq += a->D) {\n"
-"        float top = lse[t] == -INFINITE ? 0.0f : lse[t], zero = top - top;\n"
-"        float delta = row_dot(dy, y, a->E);\n"
-"        if (dlse) delta -= dlse[t];\n"
-"        for (int d = 0; d < a->D; d++) dq[d] = 0.0f;\n"
-"        for (int s = 0; s < a->S && !(a->causal && s > t); s++) {\n"
-"            float p = exp_below(score(a, t, s) - top) + zero;\n"
-"            float ds = p * (chain(dy, a->v + s * a->E, a->E) - delta) * a->scale;\n"
-"            for (int e = 0; e < a->E; e++)\n"
-"                dv[s * a->E + e] = multiply_add(p, dy[e], dv[s * a->E + e]);\n"
-"            for (int d = 0; d < a->D; d++) {\n"
-"                dk[s * a->D + d] = multiply_add(ds, a->q[t * a->D + d], dk[s * a->D + d]);\n"
-"                dq[d] = multiply_add(ds, a->k[s * a->D + d], dq[d]);\n"
-"            }\n"
-"        }\n"
-"    }\n"
-"}\n", 128 },
-{ NULL, NULL, NULL, 0 },
+    { "attention_scores", "multiply_add infinity ",
+      "/* One head: q (T,D), k (S,D), v (S,E). A mask has t_step and s_step between rows and keys; `terms`\n"
+      "   are added to scores, and `may` says where a row may look. */\n"
+      "typedef struct attention {\n"
+      "    const float *q, *k, *v, *terms;\n"
+      "    const uint8_t *may;\n"
+      "    int T, S, D, E, t_step, s_step, causal;\n"
+      "    float scale;\n"
+      "} attention;\n"
+      "\n"
+      "/* Of x and y. */\n"
+      "FAST static float chain(const float *x, const float *y, int n)\n"
+      "{\n"
+      "    float sum = 0.0f;\n"
+      "    for (int i = 0; i < n; i++) sum = multiply_add(x[i], y[i], sum);\n"
+      "    return sum;\n"
+      "}\n"
+      "\n"
+      "/* How much row t looks at key s. */\n"
+      "static float score(const attention *a, int t, int s)\n"
+      "{\n"
+      "    int at = t * a->t_step + s * a->s_step;\n"
+      "    float x = chain(a->q + t * a->D, a->k + s * a->D, a->D);\n"
+      "    x = a->terms ? multiply_add(x, a->scale, a->terms[at]) : x * a->scale;\n"
+      "    return (a->may && !a->may[at]) || (a->causal && s > t) ? -INFINITE : x;\n"
+      "}\n",
+      0 },
+    { "attend", "attention_scores row_max row_sum exp_of exp_below log_of not_a_number ",
+      "/* Does the mask let row t see a key? */\n"
+      "static int row_sees(const attention *a, int t)\n"
+      "{\n"
+      "    for (int s = 0; s < a->S && !(a->causal && s > t); s++) {\n"
+      "        int at = t * a->t_step + s * a->s_step;\n"
+      "        if (!(a->may && !a->may[at]) && !(a->terms && a->terms[at] == -INFINITE)) return 1;\n"
+      "    }\n"
+      "    return 0;\n"
+      "}\n"
+      "\n"
+      "/* y (T,E) = softmax(q k^T scale + mask) v, and unless it is NULL lse (T), the logarithms of the sums\n"
+      "   that softmax divides by. What a row has so far shrinks where a block brings a larger score. */\n"
+      "static void attend(const attention *a, float *y, float *lse)\n"
+      "{\n"
+      "    for (int t = 0; t < a->T; t++, y += a->E) {\n"
+      "        float top = -INFINITE, sum = 0.0f, x[64];\n"
+      "        for (int e = 0; e < a->E; e++) y[e] = 0.0f;\n"
+      "        for (int s = 0; s < a->S && !(a->causal && s > t); s += 64) {\n"
+      "            int n = a->S - s < 64 ? a->S - s : 64;\n"
+      "            for (int j = 0; j < n; j++) x[j] = score(a, t, s + j);\n"
+      "            float old = top, most = row_max(x, n);\n"
+      "            top = old >= most ? old : most;\n"
+      "            if (top == -INFINITE) continue;\n"
+      "            float shrink = top < INFINITE ? exp_of(old - top) : NOT_A_NUMBER;\n"
+      "            for (int j = 0; j < n; j++) x[j] = exp_below(x[j] - top);\n"
+      "            sum = multiply_add(sum, shrink, row_sum(x, n));\n"
+      "            for (int e = 0; e < a->E; e++) {\n"
+      "                y[e] *= shrink;\n"
+      "                for (int j = 0; j < n; j++)\n"
+      "                    y[e] = multiply_add(x[j], a->v[(s + j) * a->E + e], y[e]);\n"
+      "            }\n"
+      "        }\n"
+      "        float share = sum > 0.0f || sum != sum ? sum : 1.0f;\n"
+      "        if (top == -INFINITE && row_sees(a, t)) share = NOT_A_NUMBER; /* all scores overflowed */\n"
+      "        for (int e = 0; e < a->E; e++) y[e] /= share;\n"
+      "        if (lse) lse[t] = share == share ? top + log_of(sum) : share;\n"
+      "    }\n"
+      "}\n",
+      512 },
+    { "attend_backward", "attention_scores exp_below row_dot ",
+      "/* dq, dk and dv, of dy, y and lse; dlse may be NULL. Weights are computed again. */\n"
+      "static void attend_backward(const attention *a, const float *dy, const float *y, const float *lse,\n"
+      "                            const float *dlse, float *dq, float *dk, float *dv)\n"
+      "{\n"
+      "    for (int i = 0; i < a->S * a->D; i++) dk[i] = 0.0f;\n"
+      "    for (int i = 0; i < a->S * a->E; i++) dv[i] = 0.0f;\n"
+      "    for (int t = 0; t < a->T; t++, dy += a->E, y += a->E, dq += a->D) {\n"
+      "        float top = lse[t] == -INFINITE ? 0.0f : lse[t], zero = top - top;\n"
+      "        float delta = row_dot(dy, y, a->E);\n"
+      "        if (dlse) delta -= dlse[t];\n"
+      "        for (int d = 0; d < a->D; d++) dq[d] = 0.0f;\n"
+      "        for (int s = 0; s < a->S && !(a->causal && s > t); s++) {\n"
+      "            float p = exp_below(score(a, t, s) - top) + zero;\n"
+      "            float ds = p * (chain(dy, a->v + s * a->E, a->E) - delta) * a->scale;\n"
+      "            for (int e = 0; e < a->E; e++)\n"
+      "                dv[s * a->E + e] = multiply_add(p, dy[e], dv[s * a->E + e]);\n"
+      "            for (int d = 0; d < a->D; d++) {\n"
+      "                dk[s * a->D + d] = multiply_add(ds, a->q[t * a->D + d], dk[s * a->D + d]);\n"
+      "                dq[d] = multiply_add(ds, a->k[s * a->D + d], dq[d]);\n"
+      "            }\n"
+      "        }\n"
+      "    }\n"
+      "}\n",
+      128 },
+    { NULL, NULL, NULL, 0 },
 };
 
 // Pointers of an element of the leading dimensions, and what is called for each.
 typedef struct heads {
     operand all[MAX_OPERANDS + 4];
-    int n;                          // q, k, v, the mask if there is one; then those of the call
+    int n; // q, k, v, the mask if there is one; then those of the call
     bool masked;
     loops l;
 } heads;
@@ -113,7 +116,8 @@ static bool add_head(heads *h, int32_t symbol)
 
 static bool begin_heads(emitter *e, const node *n, heads *h, int32_t first, int32_t mask)
 {
-    // Dropout has inputs behind the mask, and of the gradient behind that of lse; inference has none.
+    // Dropout has inputs behind the mask, and of the gradient behind that of lse; inference has
+    // none.
     int32_t n_in = n->n_in;
     if (e->p->pef.inference && n_in > mask + 1) n_in = mask + 1;
     for (int32_t i = 0; i < n_in; i++) {
@@ -123,7 +127,8 @@ static bool begin_heads(emitter *e, const node *n, heads *h, int32_t first, int3
         if (type != SAMBA_F32 && !may)
             return cannot(e, n, type == SAMBA_I32 ? "dropout" : "types other than f32");
     }
-    for (int32_t i = 0; i < 3; i++) add_head(h, n->in[first + i]);
+    for (int32_t i = 0; i < 3; i++)
+        add_head(h, n->in[first + i]);
     h->masked = mask < n->n_in && add_head(h, n->in[mask]);
     return true;
 }
@@ -171,8 +176,10 @@ static void write_heads(emitter *e, const node *n, heads *h, int32_t first)
 static void write_argument(emitter *e, const heads *h, int *at, bool is, int indent)
 {
     write_plain(&e->body, indent ? ",\n%*s" : ", ", indent, "");
-    if (is) write_pointer(e, &h->all[(*at)++], &h->l);
-    else write_plain(&e->body, "NULL");
+    if (is)
+        write_pointer(e, &h->all[(*at)++], &h->l);
+    else
+        write_plain(&e->body, "NULL");
 }
 
 static void end_heads(emitter *e, const heads *h)
@@ -213,7 +220,8 @@ static bool emit_attention_backward(emitter *e, const node *n)
     add_head(&h, n->in[Y]);
     add_head(&h, n->in[LSE]);
     if (dlse) add_head(&h, n->in[DLSE]);
-    for (int32_t i = 0; i < 3; i++) add_head(&h, n->out[i]);
+    for (int32_t i = 0; i < 3; i++)
+        add_head(&h, n->out[i]);
     need(e, "attend_backward");
     write_heads(e, n, &h, Q);
     write_plain(&e->body, "attend_backward(&at");

@@ -2,41 +2,42 @@
 #include "emit.h"
 
 static const piece pieces[] = {
-{ "dropout", "",
-"/* Four random words of block number `block`: Philox4x32-10, Salmon et al., SC 2011. */\n"
-"static void philox(uint64_t key, uint32_t block, uint32_t counter, uint32_t c[4])\n"
-"{\n"
-"    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);\n"
-"    c[0] = block;\n"
-"    c[1] = 0;\n"
-"    c[2] = counter;\n"
-"    c[3] = 0;\n"
-"    for (int round = 0; round < 10; round++) {\n"
-"        uint64_t p = (uint64_t)0xD2511F53u * c[0], q = (uint64_t)0xCD9E8D57u * c[2];\n"
-"        c[0] = (uint32_t)(q >> 32) ^ c[1] ^ k0;\n"
-"        c[2] = (uint32_t)(p >> 32) ^ c[3] ^ k1;\n"
-"        c[1] = (uint32_t)q;\n"
-"        c[3] = (uint32_t)p;\n"
-"        k0 += 0x9E3779B9u;\n"
-"        k1 += 0xBB67AE85u;\n"
-"    }\n"
-"}\n"
-"\n"
-"/* y = x where the mask keeps it, divided by how much that is, else x - x: 0, or NaN. In place or\n"
-"   not. */\n"
-"static void dropout(const float *x, float *y, int n, uint64_t key, float rate, int32_t seed,\n"
-"                    int32_t counter)\n"
-"{\n"
-"    uint32_t words[4];\n"
-"    float scale = rate < 1.0f ? 1.0f / (1.0f - rate) : 0.0f;\n"
-"    key += (uint32_t)seed * 0x9E3779B185EBCA87u;\n"
-"    for (int i = 0; i < n; i++) {\n"
-"        if (i % 4 == 0) philox(key, (uint32_t)i / 4, (uint32_t)counter, words);\n"
-"        float unit = (float)(words[i % 4] >> 8) * 5.96046448e-8f;\n"
-"        y[i] = unit < rate ? x[i] - x[i] : x[i] * scale;\n"
-"    }\n"
-"}\n", 32 },
-{ NULL, NULL, NULL, 0 },
+    { "dropout", "",
+      "/* Four random words of block number `block`: Philox4x32-10, Salmon et al., SC 2011. */\n"
+      "static void philox(uint64_t key, uint32_t block, uint32_t counter, uint32_t c[4])\n"
+      "{\n"
+      "    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);\n"
+      "    c[0] = block;\n"
+      "    c[1] = 0;\n"
+      "    c[2] = counter;\n"
+      "    c[3] = 0;\n"
+      "    for (int round = 0; round < 10; round++) {\n"
+      "        uint64_t p = (uint64_t)0xD2511F53u * c[0], q = (uint64_t)0xCD9E8D57u * c[2];\n"
+      "        c[0] = (uint32_t)(q >> 32) ^ c[1] ^ k0;\n"
+      "        c[2] = (uint32_t)(p >> 32) ^ c[3] ^ k1;\n"
+      "        c[1] = (uint32_t)q;\n"
+      "        c[3] = (uint32_t)p;\n"
+      "        k0 += 0x9E3779B9u;\n"
+      "        k1 += 0xBB67AE85u;\n"
+      "    }\n"
+      "}\n"
+      "\n"
+      "/* y = x where the mask keeps it, divided by how much that is, else x - x: 0, or NaN. In place or\n"
+      "   not. */\n"
+      "static void dropout(const float *x, float *y, int n, uint64_t key, float rate, int32_t seed,\n"
+      "                    int32_t counter)\n"
+      "{\n"
+      "    uint32_t words[4];\n"
+      "    float scale = rate < 1.0f ? 1.0f / (1.0f - rate) : 0.0f;\n"
+      "    key += (uint32_t)seed * 0x9E3779B185EBCA87u;\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        if (i % 4 == 0) philox(key, (uint32_t)i / 4, (uint32_t)counter, words);\n"
+      "        float unit = (float)(words[i % 4] >> 8) * 5.96046448e-8f;\n"
+      "        y[i] = unit < rate ? x[i] - x[i] : x[i] * scale;\n"
+      "    }\n"
+      "}\n",
+      32 },
+    { NULL, NULL, NULL, 0 },
 };
 
 // Out of training it is a copy.
@@ -56,7 +57,8 @@ static bool emit_dropout(emitter *e, const node *n)
     set_word(w, "key", "0x%08x%08xu", (unsigned)n->attr[0], (unsigned)n->attr[1]);
     e->trains = true;
     need(e, "dropout");
-    write_text(w, "    dropout(${x}, ${y}, ${n}, ${key},\n"
+    write_text(w,
+               "    dropout(${x}, ${y}, ${n}, ${key},\n"
                "            ${name}_training ? ${rate}[0] : 0.0f, ${seed}[0], ${counter}[0]);\n");
     return true;
 }

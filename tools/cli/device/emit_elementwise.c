@@ -4,7 +4,11 @@
 #include <string.h>
 
 // The value of an op: of $a, $b, $c, and $p, its attribute.
-typedef struct row { const char *op; int arity; const char *value, *needs; } row;
+typedef struct row {
+    const char *op;
+    int arity;
+    const char *value, *needs;
+} row;
 
 static const row rows[] = {
     { "add", 2, "$a + $b", "" },
@@ -51,78 +55,89 @@ static const row rows[] = {
 };
 
 static const piece pieces[] = {
-{ "smaller", "",
-"static inline float smaller(float a, float b)\n"
-"{\n"
-"    if (a != a) return a;\n"
-"    if (b != b) return b;\n"
-"    return a < b ? a : b;\n"
-"}\n", 0 },
-{ "larger", "",
-"static inline float larger(float a, float b)\n"
-"{\n"
-"    if (a != a) return a;\n"
-"    if (b != b) return b;\n"
-"    return a > b ? a : b;\n"
-"}\n", 0 },
-{ "leaky_relu", "",
-"static inline float leaky_relu(float x, float slope)\n"
-"{\n"
-"    return x > 0.0f ? x : x * slope;\n"
-"}\n", 0 },
-{ "tanh_backward", "multiply_add ",
-"/* dx, of dy and y */\n"
-"static inline float tanh_backward(float dy, float y)\n"
-"{\n"
-"    return dy * multiply_add(-y, y, 1.0f);\n"
-"}\n", 0 },
-{ "sigmoid_backward", "",
-"/* dx, of dy and y */\n"
-"static inline float sigmoid_backward(float dy, float y)\n"
-"{\n"
-"    return dy * (y * (1.0f - y));\n"
-"}\n", 0 },
-{ "relu_backward", "",
-"/* dx, of dy and y */\n"
-"static inline float relu_backward(float dy, float y)\n"
-"{\n"
-"    return y <= 0.0f ? 0.0f : dy;\n"
-"}\n", 0 },
-{ "leaky_relu_backward", "",
-"/* dx, of dy and x */\n"
-"static inline float leaky_relu_backward(float dy, float x, float slope)\n"
-"{\n"
-"    return x > 0.0f ? dy : dy * slope;\n"
-"}\n", 0 },
-{ "abs_backward", "unless_nan ",
-"/* dx, of dy and x */\n"
-"static inline float abs_backward(float dy, float x)\n"
-"{\n"
-"    if (x > 0.0f) return dy;\n"
-"    return x < 0.0f ? -dy : unless_nan(x, 0.0f);\n"
-"}\n", 0 },
-{ "maximum_backward", "",
-"/* What a has of dy, the gradient of the larger of a and b: half, if they are equal; all, if one is\n"
-"   NaN. */\n"
-"static inline float maximum_backward(float dy, float a, float b)\n"
-"{\n"
-"    if (a < b) return 0.0f;\n"
-"    return a == b ? dy * 0.5f : dy;\n"
-"}\n", 0 },
-{ "pow_backward", "pow_of ",
-"/* da, of dy, a and b, for y = a^b */\n"
-"static float pow_backward(float dy, float a, float b)\n"
-"{\n"
-"    return b == 0.0f ? 0.0f : dy * (b * pow_of(a, b - 1.0f));\n"
-"}\n", 0 },
-{ "pow_backward_exponent", "log_of infinity ",
-"/* db, of dy, a and y = a^b */\n"
-"static float pow_backward_exponent(float dy, float a, float y)\n"
-"{\n"
-"    if (a == 0.0f) return y < INFINITE ? 0.0f : dy * -y;\n"
-"    return dy * (y * log_of(a));\n"
-"}\n", 0 },
-{ NULL, NULL, NULL, 0 },
+    { "smaller", "",
+      "static inline float smaller(float a, float b)\n"
+      "{\n"
+      "    if (a != a) return a;\n"
+      "    if (b != b) return b;\n"
+      "    return a < b ? a : b;\n"
+      "}\n",
+      0 },
+    { "larger", "",
+      "static inline float larger(float a, float b)\n"
+      "{\n"
+      "    if (a != a) return a;\n"
+      "    if (b != b) return b;\n"
+      "    return a > b ? a : b;\n"
+      "}\n",
+      0 },
+    { "leaky_relu", "",
+      "static inline float leaky_relu(float x, float slope)\n"
+      "{\n"
+      "    return x > 0.0f ? x : x * slope;\n"
+      "}\n",
+      0 },
+    { "tanh_backward", "multiply_add ",
+      "/* dx, of dy and y */\n"
+      "static inline float tanh_backward(float dy, float y)\n"
+      "{\n"
+      "    return dy * multiply_add(-y, y, 1.0f);\n"
+      "}\n",
+      0 },
+    { "sigmoid_backward", "",
+      "/* dx, of dy and y */\n"
+      "static inline float sigmoid_backward(float dy, float y)\n"
+      "{\n"
+      "    return dy * (y * (1.0f - y));\n"
+      "}\n",
+      0 },
+    { "relu_backward", "",
+      "/* dx, of dy and y */\n"
+      "static inline float relu_backward(float dy, float y)\n"
+      "{\n"
+      "    return y <= 0.0f ? 0.0f : dy;\n"
+      "}\n",
+      0 },
+    { "leaky_relu_backward", "",
+      "/* dx, of dy and x */\n"
+      "static inline float leaky_relu_backward(float dy, float x, float slope)\n"
+      "{\n"
+      "    return x > 0.0f ? dy : dy * slope;\n"
+      "}\n",
+      0 },
+    { "abs_backward", "unless_nan ",
+      "/* dx, of dy and x */\n"
+      "static inline float abs_backward(float dy, float x)\n"
+      "{\n"
+      "    if (x > 0.0f) return dy;\n"
+      "    return x < 0.0f ? -dy : unless_nan(x, 0.0f);\n"
+      "}\n",
+      0 },
+    { "maximum_backward", "",
+      "/* What a has of dy, the gradient of the larger of a and b: half, if they are equal; all, if one is\n"
+      "   NaN. */\n"
+      "static inline float maximum_backward(float dy, float a, float b)\n"
+      "{\n"
+      "    if (a < b) return 0.0f;\n"
+      "    return a == b ? dy * 0.5f : dy;\n"
+      "}\n",
+      0 },
+    { "pow_backward", "pow_of ",
+      "/* da, of dy, a and b, for y = a^b */\n"
+      "static float pow_backward(float dy, float a, float b)\n"
+      "{\n"
+      "    return b == 0.0f ? 0.0f : dy * (b * pow_of(a, b - 1.0f));\n"
+      "}\n",
+      0 },
+    { "pow_backward_exponent", "log_of infinity ",
+      "/* db, of dy, a and y = a^b */\n"
+      "static float pow_backward_exponent(float dy, float a, float y)\n"
+      "{\n"
+      "    if (a == 0.0f) return y < INFINITE ? 0.0f : dy * -y;\n"
+      "    return dy * (y * log_of(a));\n"
+      "}\n",
+      0 },
+    { NULL, NULL, NULL, 0 },
 };
 
 static const row *row_of(const char *op)
@@ -136,7 +151,7 @@ static const row *row_of(const char *op)
 typedef struct chain {
     const node *node[MAX_OPERANDS];
     int n;
-    operand operands[MAX_OPERANDS + 1];     // and what it makes
+    operand operands[MAX_OPERANDS + 1]; // and what it makes
     int n_operands;
 } chain;
 
@@ -258,20 +273,48 @@ static bool emit_map(emitter *e, const node *n)
 }
 
 static const op_emitter ops[] = {
-    { "add", emit_map }, { "sub", emit_map }, { "mul", emit_map }, { "div", emit_map },
-    { "minimum", emit_map }, { "maximum", emit_map }, { "neg", emit_map }, { "exp", emit_map },
-    { "log", emit_map }, { "sqrt", emit_map }, { "rsqrt", emit_map }, { "abs", emit_map },
-    { "relu", emit_map }, { "leaky_relu", emit_map }, { "sigmoid", emit_map },
-    { "tanh", emit_map }, { "gelu", emit_map }, { "gelu_tanh", emit_map }, { "silu", emit_map },
-    { "softplus", emit_map }, { "scale", emit_map }, { "shift", emit_map },
-    { "tanh_backward", emit_map }, { "sigmoid_backward", emit_map },
-    { "relu_backward", emit_map }, { "leaky_relu_backward", emit_map },
-    { "gelu_backward", emit_map }, { "gelu_tanh_backward", emit_map },
-    { "silu_backward", emit_map }, { "abs_backward", emit_map },
-    { "maximum_backward", emit_map }, { "pow_backward", emit_map },
-    { "pow_backward_exponent", emit_map }, { "pow", emit_map }, { "eq", emit_map },
-    { "ne", emit_map }, { "lt", emit_map }, { "le", emit_map }, { "gt", emit_map },
-    { "ge", emit_map }, { "where", emit_map }, { NULL, NULL },
+    { "add", emit_map },
+    { "sub", emit_map },
+    { "mul", emit_map },
+    { "div", emit_map },
+    { "minimum", emit_map },
+    { "maximum", emit_map },
+    { "neg", emit_map },
+    { "exp", emit_map },
+    { "log", emit_map },
+    { "sqrt", emit_map },
+    { "rsqrt", emit_map },
+    { "abs", emit_map },
+    { "relu", emit_map },
+    { "leaky_relu", emit_map },
+    { "sigmoid", emit_map },
+    { "tanh", emit_map },
+    { "gelu", emit_map },
+    { "gelu_tanh", emit_map },
+    { "silu", emit_map },
+    { "softplus", emit_map },
+    { "scale", emit_map },
+    { "shift", emit_map },
+    { "tanh_backward", emit_map },
+    { "sigmoid_backward", emit_map },
+    { "relu_backward", emit_map },
+    { "leaky_relu_backward", emit_map },
+    { "gelu_backward", emit_map },
+    { "gelu_tanh_backward", emit_map },
+    { "silu_backward", emit_map },
+    { "abs_backward", emit_map },
+    { "maximum_backward", emit_map },
+    { "pow_backward", emit_map },
+    { "pow_backward_exponent", emit_map },
+    { "pow", emit_map },
+    { "eq", emit_map },
+    { "ne", emit_map },
+    { "lt", emit_map },
+    { "le", emit_map },
+    { "gt", emit_map },
+    { "ge", emit_map },
+    { "where", emit_map },
+    { NULL, NULL },
 };
 
 const family elementwise_family = { ops, pieces };

@@ -4,7 +4,8 @@
 int64_t inner_of(const samba_shape *x, int32_t axis)
 {
     int64_t n = 1;
-    for (int32_t i = axis + 1; i < x->ndim; i++) n *= x->dim[i];
+    for (int32_t i = axis + 1; i < x->ndim; i++)
+        n *= x->dim[i];
     return n;
 }
 
@@ -18,10 +19,12 @@ void add_loop(loops *l, operand *operands, int n, int64_t dim, const int64_t *st
 {
     if (dim == 1) return;
     bool merge = l->n > l->apart;
-    for (int k = 0; k < n; k++) merge = merge && operands[k].step[l->n - 1] == step[k] * dim;
+    for (int k = 0; k < n; k++)
+        merge = merge && operands[k].step[l->n - 1] == step[k] * dim;
     int at = merge ? l->n - 1 : l->n++;
     l->dim[at] = merge ? l->dim[at] * dim : dim;
-    for (int k = 0; k < n; k++) operands[k].step[at] = step[k];
+    for (int k = 0; k < n; k++)
+        operands[k].step[at] = step[k];
 }
 
 void add_broadcast(const emitter *e, loops *l, operand *operands, int n, const samba_shape *y,

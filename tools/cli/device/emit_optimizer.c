@@ -2,65 +2,70 @@
 #include "emit.h"
 
 static const piece pieces[] = {
-{ "sgd", "multiply_add ",
-"/* g += decay w; v = momentum v + (1 - dampening) g, at first g; w -= lr v. v may be NULL. */\n"
-"static void sgd(float *w, const float *g, float *v, int n, int32_t step, float lr, float decay,\n"
-"                float momentum, float clip, float dampening, int nesterov)\n"
-"{\n"
-"    float fresh = step <= 1 ? 1.0f : 1.0f - dampening, kept = step <= 1 ? 0.0f : momentum;\n"
-"    for (int i = 0; i < n; i++) {\n"
-"        float d = multiply_add(decay, w[i], g[i] * clip);\n"
-"        if (v) {\n"
-"            v[i] = multiply_add(kept, v[i], d * fresh);\n"
-"            d = nesterov ? multiply_add(momentum, v[i], d) : v[i];\n"
-"        }\n"
-"        w[i] = multiply_add(-lr, d, w[i]);\n"
-"    }\n"
-"}\n", 0 },
-{ "adamw", "multiply_add sqrt_of ",
-"/* beta^n, in double: 1 - beta^n must be right for the first steps. */\n"
-"static double power(double beta, int32_t n)\n"
-"{\n"
-"    double r = 1.0;\n"
-"    for (; n > 0; n >>= 1, beta *= beta)\n"
-"        if (n & 1) r *= beta;\n"
-"    return r;\n"
-"}\n"
-"\n"
-"/* m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;\n"
-"   w -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps). Decay is decoupled, or part of g. */\n"
-"static void adamw(float *w, const float *g, float *m, float *v, int n, int32_t step, float lr,\n"
-"                  float decay, float b1, float b2, float eps, float clip, int decoupled)\n"
-"{\n"
-"    float rate = (float)((double)lr / (1.0 - power((double)b1, step)));\n"
-"    float root = 1.0f / sqrt_of((float)(1.0 - power((double)b2, step)));\n"
-"    float shrink = decoupled ? multiply_add(-lr, decay, 1.0f) : 1.0f;\n"
-"    float l2 = decoupled ? 0.0f : decay, c1 = 1.0f - b1, c2 = 1.0f - b2;\n"
-"    for (int i = 0; i < n; i++) {\n"
-"        float d = multiply_add(l2, w[i], g[i] * clip);\n"
-"        m[i] = multiply_add(c1, d, b1 * m[i]);\n"
-"        v[i] = multiply_add(c2 * d, d, b2 * v[i]);\n"
-"        float size = sqrt_of(v[i]), by = multiply_add(size, root, eps) + (size - size);\n"
-"        w[i] = multiply_add(-rate, m[i] / by, w[i] * shrink);\n"
-"    }\n"
-"}\n", 0 },
-{ "clip_factor", "sqrt_of not_a_number infinity ",
-"/* What gradients are multiplied by so that their norm is at most `most`; NaN if it is not finite. */\n"
-"static float clip_factor(float squares, float most)\n"
-"{\n"
-"    float factor = most / (sqrt_of(squares) + 1e-6f);\n"
-"    if (!(squares < INFINITE)) return NOT_A_NUMBER;\n"
-"    return factor < 1.0f ? factor : 1.0f;\n"
-"}\n", 0 },
-{ NULL, NULL, NULL, 0 },
+    { "sgd", "multiply_add ",
+      "/* g += decay w; v = momentum v + (1 - dampening) g, at first g; w -= lr v. v may be NULL. */\n"
+      "static void sgd(float *w, const float *g, float *v, int n, int32_t step, float lr, float decay,\n"
+      "                float momentum, float clip, float dampening, int nesterov)\n"
+      "{\n"
+      "    float fresh = step <= 1 ? 1.0f : 1.0f - dampening, kept = step <= 1 ? 0.0f : momentum;\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        float d = multiply_add(decay, w[i], g[i] * clip);\n"
+      "        if (v) {\n"
+      "            v[i] = multiply_add(kept, v[i], d * fresh);\n"
+      "            d = nesterov ? multiply_add(momentum, v[i], d) : v[i];\n"
+      "        }\n"
+      "        w[i] = multiply_add(-lr, d, w[i]);\n"
+      "    }\n"
+      "}\n",
+      0 },
+    { "adamw", "multiply_add sqrt_of ",
+      "/* beta^n, in double: 1 - beta^n must be right for the first steps. */\n"
+      "static double power(double beta, int32_t n)\n"
+      "{\n"
+      "    double r = 1.0;\n"
+      "    for (; n > 0; n >>= 1, beta *= beta)\n"
+      "        if (n & 1) r *= beta;\n"
+      "    return r;\n"
+      "}\n"
+      "\n"
+      "/* m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;\n"
+      "   w -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps). Decay is decoupled, or part of g. */\n"
+      "static void adamw(float *w, const float *g, float *m, float *v, int n, int32_t step, float lr,\n"
+      "                  float decay, float b1, float b2, float eps, float clip, int decoupled)\n"
+      "{\n"
+      "    float rate = (float)((double)lr / (1.0 - power((double)b1, step)));\n"
+      "    float root = 1.0f / sqrt_of((float)(1.0 - power((double)b2, step)));\n"
+      "    float shrink = decoupled ? multiply_add(-lr, decay, 1.0f) : 1.0f;\n"
+      "    float l2 = decoupled ? 0.0f : decay, c1 = 1.0f - b1, c2 = 1.0f - b2;\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        float d = multiply_add(l2, w[i], g[i] * clip);\n"
+      "        m[i] = multiply_add(c1, d, b1 * m[i]);\n"
+      "        v[i] = multiply_add(c2 * d, d, b2 * v[i]);\n"
+      "        float size = sqrt_of(v[i]), by = multiply_add(size, root, eps) + (size - size);\n"
+      "        w[i] = multiply_add(-rate, m[i] / by, w[i] * shrink);\n"
+      "    }\n"
+      "}\n",
+      0 },
+    { "clip_factor", "sqrt_of not_a_number infinity ",
+      "/* What gradients are multiplied by so that their norm is at most `most`; NaN if it is not finite. */\n"
+      "static float clip_factor(float squares, float most)\n"
+      "{\n"
+      "    float factor = most / (sqrt_of(squares) + 1e-6f);\n"
+      "    if (!(squares < INFINITE)) return NOT_A_NUMBER;\n"
+      "    return factor < 1.0f ? factor : 1.0f;\n"
+      "}\n",
+      0 },
+    { NULL, NULL, NULL, 0 },
 };
 
 // A word of the value in a scalar; if it is absent, what stands for it.
 static void set_scalar(emitter *e, const char *word, const node *n, int32_t i, const char *absent)
 {
     bool is = i < n->n_in && n->in[i] >= 0;
-    if (is) set_word(&e->body, word, "%s[0]", tensor_name(e, n->in[i]));
-    else set_word(&e->body, word, "%s", absent);
+    if (is)
+        set_word(&e->body, word, "%s[0]", tensor_name(e, n->in[i]));
+    else
+        set_word(&e->body, word, "%s", absent);
 }
 
 static bool set_step(emitter *e, const node *n)
@@ -78,12 +83,14 @@ static bool emit_sgd(emitter *e, const node *n)
     char dampening[32];
     if (!set_step(e, n)) return false;
     set_tensor(e, "v", n->in[2]);
-    for (int32_t i = 0; i < 5; i++) set_scalar(e, scalars[i], n, 3 + i, "1.0f");
+    for (int32_t i = 0; i < 5; i++)
+        set_scalar(e, scalars[i], n, 3 + i, "1.0f");
     float_text(dampening, attr_float(n, "dampening"));
     set_word(&e->body, "dampening", "%s", dampening);
     set_word(&e->body, "nesterov", "%d", attr_of(n, "nesterov") != 0);
     need(e, "sgd");
-    write_text(&e->body, "    sgd(${w}, ${g}, ${v}, ${n}, ${step}, ${lr},\n        ${decay}, "
+    write_text(&e->body,
+               "    sgd(${w}, ${g}, ${v}, ${n}, ${step}, ${lr},\n        ${decay}, "
                "${momentum}, ${clip}, ${dampening}, ${nesterov});\n");
     return true;
 }
@@ -94,10 +101,12 @@ static bool emit_adamw(emitter *e, const node *n)
     if (!set_step(e, n)) return false;
     set_tensor(e, "m", n->in[2]);
     set_tensor(e, "v", n->in[3]);
-    for (int32_t i = 0; i < 7; i++) set_scalar(e, scalars[i], n, 4 + i, "1.0f");
+    for (int32_t i = 0; i < 7; i++)
+        set_scalar(e, scalars[i], n, 4 + i, "1.0f");
     set_word(&e->body, "decoupled", "%d", attr_of(n, "decoupled") != 0);
     need(e, "adamw");
-    write_text(&e->body, "    adamw(${w}, ${g}, ${m}, ${v}, ${n},\n          ${step}, ${lr}, ${decay}, "
+    write_text(&e->body,
+               "    adamw(${w}, ${g}, ${m}, ${v}, ${n},\n          ${step}, ${lr}, ${decay}, "
                "${b1}, ${b2}, ${eps}, ${clip}, ${decoupled});\n");
     return true;
 }
@@ -117,8 +126,9 @@ static bool emit_count(emitter *e, const node *n)
     bool always = attr_of(n, "training_only") == 0;
     set_tensor(e, "x", n->in[0]);
     if (!always) e->trains = true;
-    write_text(&e->body, always ? "    ${x}[0] = (int32_t)((uint32_t)${x}[0] + 1u);\n"
-                                : "    ${x}[0] += ${name}_training;\n");
+    write_text(&e->body,
+               always ? "    ${x}[0] = (int32_t)((uint32_t)${x}[0] + 1u);\n"
+                      : "    ${x}[0] += ${name}_training;\n");
     return true;
 }
 
@@ -142,12 +152,8 @@ static bool emit_accumulate(emitter *e, const node *n)
 }
 
 static const op_emitter ops[] = {
-    { "sgd", emit_sgd },
-    { "adamw", emit_adamw },
-    { "clip_factor", emit_clip_factor },
-    { "count", emit_count },
-    { "zero", emit_zero },
-    { "accumulate", emit_accumulate },
+    { "sgd", emit_sgd },     { "adamw", emit_adamw }, { "clip_factor", emit_clip_factor },
+    { "count", emit_count }, { "zero", emit_zero },   { "accumulate", emit_accumulate },
     { NULL, NULL },
 };
 

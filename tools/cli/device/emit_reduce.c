@@ -1,106 +1,116 @@
 // Sums, in the order of samba.h: lane l of 32 takes elements l, l + 32 ... of a row, and then the
-// lanes are added in pairs; runs of 8192 elements, or 512 rows of columns, are summed by themselves.
+// lanes are added in pairs; runs of 8192 elements, or 512 rows of columns, are summed by
+// themselves.
 #include "emit.h"
 #include <string.h>
 
 enum { PIECE = 8192 };
 
 static const piece pieces[] = {
-{ "lanes_sum", "",
-"/* The sum of 32 lanes: of l and l + 16, then of l and l + 8 ... */\n"
-"static float lanes_sum(float *lane)\n"
-"{\n"
-"    for (int half = 16; half > 0; half /= 2)\n"
-"        for (int l = 0; l < half; l++) lane[l] += lane[l + half];\n"
-"    return lane[0];\n"
-"}\n", 0 },
-{ "row_sum", "lanes_sum ",
-"static float row_sum(const float *x, int n)\n"
-"{\n"
-"    float lane[32] = { 0.0f };\n"
-"    for (int i = 0; i < n; i++) lane[i & 31] += x[i];\n"
-"    return lanes_sum(lane);\n"
-"}\n", 128 },
-{ "row_dot", "lanes_sum multiply_add ",
-"static float row_dot(const float *x, const float *y, int n)\n"
-"{\n"
-"    float lane[32] = { 0.0f };\n"
-"    for (int i = 0; i < n; i++) lane[i & 31] = multiply_add(x[i], y[i], lane[i & 31]);\n"
-"    return lanes_sum(lane);\n"
-"}\n", 128 },
-{ "row_squares", "lanes_sum multiply_add ",
-"/* The sum of (x - mean)^2. */\n"
-"static float row_squares(const float *x, float mean, int n)\n"
-"{\n"
-"    float lane[32] = { 0.0f };\n"
-"    for (int i = 0; i < n; i++) {\n"
-"        float d = x[i] - mean;\n"
-"        lane[i & 31] = multiply_add(d, d, lane[i & 31]);\n"
-"    }\n"
-"    return lanes_sum(lane);\n"
-"}\n", 128 },
-{ "row_max", "infinity unless_nan ",
-"/* The largest of a row, or NaN if it has one. */\n"
-"static float row_max(const float *x, int n)\n"
-"{\n"
-"    float top = -INFINITE;\n"
-"    for (int i = 0; i < n; i++) top = unless_nan(x[i], x[i] > top ? x[i] : top);\n"
-"    return top;\n"
-"}\n", 0 },
-{ "sum_all", "row_sum ",
-"/* The sum of n elements: of 8192 at a time. */\n"
-"static float sum_all(const float *x, int n)\n"
-"{\n"
-"    float sum = row_sum(x, n < 8192 ? n : 8192);\n"
-"    for (int at = 8192; at < n; at += 8192)\n"
-"        sum += row_sum(x + at, n - at < 8192 ? n - at : 8192);\n"
-"    return sum;\n"
-"}\n", 0 },
-{ "squares_all", "row_squares ",
-"/* The sum of the squares of n elements: of 8192 at a time. */\n"
-"static float squares_all(const float *x, int n)\n"
-"{\n"
-"    float sum = row_squares(x, 0.0f, n < 8192 ? n : 8192);\n"
-"    for (int at = 8192; at < n; at += 8192)\n"
-"        sum += row_squares(x + at, 0.0f, n - at < 8192 ? n - at : 8192);\n"
-"    return sum;\n"
-"}\n", 0 },
-{ "sum_rows", "row_sum ",
-"/* For each of `kept` outputs the sum of `runs` rows of n, a step apart; `piece` rows are summed by\n"
-"   themselves. */\n"
-"static void sum_rows(const float *x, float *y, int kept, int runs, int step, int n, int piece)\n"
-"{\n"
-"    for (; kept > 0; kept--, x += n, y++)\n"
-"        for (int r = 0; r < runs; r += piece) {\n"
-"            int end = r + piece < runs ? r + piece : runs;\n"
-"            float sum = row_sum(x + r * step, n);\n"
-"            for (int i = r + 1; i < end; i++) sum += row_sum(x + i * step, n);\n"
-"            *y = r ? *y + sum : sum;\n"
-"        }\n"
-"}\n", 0 },
-{ "sum_columns", "",
-"/* The sums of n columns: of 512 rows at a time. */\n"
-"static void sum_columns(const float *x, float *y, int rows, int n)\n"
-"{\n"
-"    for (int j = 0; j < n; j++)\n"
-"        for (int r = 0; r < rows; r += 512) {\n"
-"            int end = r + 512 < rows ? r + 512 : rows;\n"
-"            float sum = x[r * n + j];\n"
-"            for (int i = r + 1; i < end; i++) sum += x[i * n + j];\n"
-"            y[j] = r ? y[j] + sum : sum;\n"
-"        }\n"
-"}\n", 0 },
-{ NULL, NULL, NULL, 0 },
+    { "lanes_sum", "",
+      "/* The sum of 32 lanes: of l and l + 16, then of l and l + 8 ... */\n"
+      "static float lanes_sum(float *lane)\n"
+      "{\n"
+      "    for (int half = 16; half > 0; half /= 2)\n"
+      "        for (int l = 0; l < half; l++) lane[l] += lane[l + half];\n"
+      "    return lane[0];\n"
+      "}\n",
+      0 },
+    { "row_sum", "lanes_sum ",
+      "static float row_sum(const float *x, int n)\n"
+      "{\n"
+      "    float lane[32] = { 0.0f };\n"
+      "    for (int i = 0; i < n; i++) lane[i & 31] += x[i];\n"
+      "    return lanes_sum(lane);\n"
+      "}\n",
+      128 },
+    { "row_dot", "lanes_sum multiply_add ",
+      "static float row_dot(const float *x, const float *y, int n)\n"
+      "{\n"
+      "    float lane[32] = { 0.0f };\n"
+      "    for (int i = 0; i < n; i++) lane[i & 31] = multiply_add(x[i], y[i], lane[i & 31]);\n"
+      "    return lanes_sum(lane);\n"
+      "}\n",
+      128 },
+    { "row_squares", "lanes_sum multiply_add ",
+      "/* The sum of (x - mean)^2. */\n"
+      "static float row_squares(const float *x, float mean, int n)\n"
+      "{\n"
+      "    float lane[32] = { 0.0f };\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        float d = x[i] - mean;\n"
+      "        lane[i & 31] = multiply_add(d, d, lane[i & 31]);\n"
+      "    }\n"
+      "    return lanes_sum(lane);\n"
+      "}\n",
+      128 },
+    { "row_max", "infinity unless_nan ",
+      "/* The largest of a row, or NaN if it has one. */\n"
+      "static float row_max(const float *x, int n)\n"
+      "{\n"
+      "    float top = -INFINITE;\n"
+      "    for (int i = 0; i < n; i++) top = unless_nan(x[i], x[i] > top ? x[i] : top);\n"
+      "    return top;\n"
+      "}\n",
+      0 },
+    { "sum_all", "row_sum ",
+      "/* The sum of n elements: of 8192 at a time. */\n"
+      "static float sum_all(const float *x, int n)\n"
+      "{\n"
+      "    float sum = row_sum(x, n < 8192 ? n : 8192);\n"
+      "    for (int at = 8192; at < n; at += 8192)\n"
+      "        sum += row_sum(x + at, n - at < 8192 ? n - at : 8192);\n"
+      "    return sum;\n"
+      "}\n",
+      0 },
+    { "squares_all", "row_squares ",
+      "/* The sum of the squares of n elements: of 8192 at a time. */\n"
+      "static float squares_all(const float *x, int n)\n"
+      "{\n"
+      "    float sum = row_squares(x, 0.0f, n < 8192 ? n : 8192);\n"
+      "    for (int at = 8192; at < n; at += 8192)\n"
+      "        sum += row_squares(x + at, 0.0f, n - at < 8192 ? n - at : 8192);\n"
+      "    return sum;\n"
+      "}\n",
+      0 },
+    { "sum_rows", "row_sum ",
+      "/* For each of `kept` outputs the sum of `runs` rows of n, a step apart; `piece` rows are summed by\n"
+      "   themselves. */\n"
+      "static void sum_rows(const float *x, float *y, int kept, int runs, int step, int n, int piece)\n"
+      "{\n"
+      "    for (; kept > 0; kept--, x += n, y++)\n"
+      "        for (int r = 0; r < runs; r += piece) {\n"
+      "            int end = r + piece < runs ? r + piece : runs;\n"
+      "            float sum = row_sum(x + r * step, n);\n"
+      "            for (int i = r + 1; i < end; i++) sum += row_sum(x + i * step, n);\n"
+      "            *y = r ? *y + sum : sum;\n"
+      "        }\n"
+      "}\n",
+      0 },
+    { "sum_columns", "",
+      "/* The sums of n columns: of 512 rows at a time. */\n"
+      "static void sum_columns(const float *x, float *y, int rows, int n)\n"
+      "{\n"
+      "    for (int j = 0; j < n; j++)\n"
+      "        for (int r = 0; r < rows; r += 512) {\n"
+      "            int end = r + 512 < rows ? r + 512 : rows;\n"
+      "            float sum = x[r * n + j];\n"
+      "            for (int i = r + 1; i < end; i++) sum += x[i * n + j];\n"
+      "            y[j] = r ? y[j] + sum : sum;\n"
+      "        }\n"
+      "}\n",
+      0 },
+    { NULL, NULL, NULL, 0 },
 };
 
-enum { ROWS = 512 };        // of columns
+enum { ROWS = 512 }; // of columns
 
 // A reduction as samba.h walks it: outer axes kept or not, then those at the end.
 typedef struct reduction {
-    bool rows;                      // the last axes are reduced
-    int64_t inner;                  // they have so many elements
-    int64_t kept, runs, step;       // of the axes before: kept; and reduced, how far apart
-    bool simple;                    // at most one group of each
+    bool rows;                // the last axes are reduced
+    int64_t inner;            // they have so many elements
+    int64_t kept, runs, step; // of the axes before: kept; and reduced, how far apart
+    bool simple;              // at most one group of each
 } reduction;
 
 static reduction reduction_of(const samba_shape *x, int32_t mask)
@@ -108,7 +118,8 @@ static reduction reduction_of(const samba_shape *x, int32_t mask)
     reduction r = { .inner = 1, .kept = 1, .runs = 1, .simple = true };
     int32_t last = x->ndim - 1;
     r.rows = last < 0 || (mask >> last & 1);
-    for (; last >= 0 && (mask >> last & 1) == (int32_t)r.rows; last--) r.inner *= x->dim[last];
+    for (; last >= 0 && (mask >> last & 1) == (int32_t)r.rows; last--)
+        r.inner *= x->dim[last];
     int64_t step = r.inner;
     bool before = r.rows;
     int groups = 0;
@@ -141,9 +152,12 @@ static void write_joined(emitter *e, const node *n, const operand *x, const loop
 {
     writer *w = &e->body;
     const char *row = is_op(n, "max") ? "row_max" : "row_sum";
-    if (is_op(n, "max")) write_plain(w, "value = larger(value, ");
-    else if (is_op(n, "square_sum") && !inner) write_plain(w, "value = multiply_add(");
-    else write_plain(w, "value += ");
+    if (is_op(n, "max"))
+        write_plain(w, "value = larger(value, ");
+    else if (is_op(n, "square_sum") && !inner)
+        write_plain(w, "value = multiply_add(");
+    else
+        write_plain(w, "value += ");
     if (!inner) write_element(e, x, l);
     if (!inner && is_op(n, "square_sum")) {
         write_plain(w, ", ");
@@ -168,11 +182,14 @@ static bool emit_loops(emitter *e, const node *n, const reduction *r)
     int64_t kept_step = 1, runs = 1, most = r->rows ? PIECE / r->inner : ROWS;
     operand both[2] = { { n->out[0], 0, { 0 } }, { n->in[0], 0, { 0 } } };
     loops l = { .n = 0 };
-    while (r->rows && end > 0 && (mask >> (end - 1) & 1)) end--;
-    for (int32_t d = 0; d < end; d++) *(mask >> d & 1 ? &runs : &kept_step) *= x->dim[d];
+    while (r->rows && end > 0 && (mask >> (end - 1) & 1))
+        end--;
+    for (int32_t d = 0; d < end; d++)
+        *(mask >> d & 1 ? &runs : &kept_step) *= x->dim[d];
     // Beyond that the executor adds up pieces, each summed by itself.
     bool whole = r->rows && runs == 1 && r->inner <= PIECE;
-    if (!is_op(n, "max") && !whole && runs > (most > 1 ? most : 1)) return cannot(e, n, "these axes");
+    if (!is_op(n, "max") && !whole && runs > (most > 1 ? most : 1))
+        return cannot(e, n, "these axes");
     if (!is_op(n, "max") && r->rows && r->inner > PIECE && runs == 1)
         return cannot(e, n, "these axes");
     for (int32_t d = 0; d < end; d++) {
@@ -198,8 +215,10 @@ static bool emit_loops(emitter *e, const node *n, const reduction *r)
         need(e, "infinity");
     }
     const char *row = is_op(n, "max") ? "row_max" : "row_sum";
-    if (r->rows) need(e, is_op(n, "square_sum") ? "row_squares" : row);
-    else if (is_op(n, "square_sum")) need(e, "multiply_add");
+    if (r->rows)
+        need(e, is_op(n, "square_sum") ? "row_squares" : row);
+    else if (is_op(n, "square_sum"))
+        need(e, "multiply_add");
     return true;
 }
 

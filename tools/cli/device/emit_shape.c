@@ -3,15 +3,16 @@
 #include <string.h>
 
 static const piece pieces[] = {
-{ "int_of", "",
-"/* Towards zero; what is too large becomes the largest, and what is no number 0. */\n"
-"static int32_t int_of(float x)\n"
-"{\n"
-"    if (x != x) return 0;\n"
-"    if (x <= -2147483648.0f) return INT32_MIN;\n"
-"    return x >= 2147483648.0f ? INT32_MAX : (int32_t)x;\n"
-"}\n", 0 },
-{ NULL, NULL, NULL, 0 },
+    { "int_of", "",
+      "/* Towards zero; what is too large becomes the largest, and what is no number 0. */\n"
+      "static int32_t int_of(float x)\n"
+      "{\n"
+      "    if (x != x) return 0;\n"
+      "    if (x <= -2147483648.0f) return INT32_MIN;\n"
+      "    return x >= 2147483648.0f ? INT32_MAX : (int32_t)x;\n"
+      "}\n",
+      0 },
+    { NULL, NULL, NULL, 0 },
 };
 
 // y = x, each walked in its own way.
@@ -41,8 +42,10 @@ static void write_fill(emitter *e, const node *n, float x)
 {
     char value[32];
     samba_dtype type = out_of(e, n, 0)->spec.dtype;
-    if (type == SAMBA_F32) number_text(e, value, x);
-    else snprintf(value, sizeof value, "%d", type == SAMBA_BOOL ? x != 0.0f : (int)x);
+    if (type == SAMBA_F32)
+        number_text(e, value, x);
+    else
+        snprintf(value, sizeof value, "%d", type == SAMBA_BOOL ? x != 0.0f : (int)x);
     set_word(&e->body, "value", "%s", value);
     set_word(&e->body, "n", "%lld", (long long)count_of(out_of(e, n, 0)));
     set_tensor(e, "y", n->out[0]);
@@ -73,7 +76,8 @@ static bool emit_permute(emitter *e, const node *n)
 {
     const samba_shape *x = &in_of(e, n, 0)->spec.shape;
     int64_t step[SAMBA_MAX_DIMS];
-    for (int32_t d = 0; d < x->ndim; d++) step[d] = inner_of(x, n->attr[d]);
+    for (int32_t d = 0; d < x->ndim; d++)
+        step[d] = inner_of(x, n->attr[d]);
     return write_steps(e, n, 0, step);
 }
 
@@ -81,7 +85,8 @@ static bool emit_expand(emitter *e, const node *n)
 {
     const samba_shape *x = &in_of(e, n, 0)->spec.shape, *y = &out_of(e, n, 0)->spec.shape;
     int64_t step[SAMBA_MAX_DIMS];
-    for (int32_t d = 0; d < y->ndim; d++) step[d] = step_along(x, y->ndim, d);
+    for (int32_t d = 0; d < y->ndim; d++)
+        step[d] = step_along(x, y->ndim, d);
     return write_steps(e, n, 0, step);
 }
 
@@ -138,9 +143,12 @@ static bool emit_cast(emitter *e, const node *n)
     samba_dtype from = in_of(e, n, 0)->spec.dtype, to = out_of(e, n, 0)->spec.dtype;
     const char *value = "${x}[i]";
     if (from == SAMBA_BOOL) value = "!!${x}[i]";
-    if (to == SAMBA_BOOL) value = "${x}[i] != 0";
-    else if (to == SAMBA_F32) value = from == SAMBA_BOOL ? "(float)!!${x}[i]" : "(float)${x}[i]";
-    else if (from == SAMBA_F32) value = "int_of(${x}[i])";
+    if (to == SAMBA_BOOL)
+        value = "${x}[i] != 0";
+    else if (to == SAMBA_F32)
+        value = from == SAMBA_BOOL ? "(float)!!${x}[i]" : "(float)${x}[i]";
+    else if (from == SAMBA_F32)
+        value = "int_of(${x}[i])";
     bool fine = (from == SAMBA_F32 || from == SAMBA_I32 || from == SAMBA_BOOL)
         && (to == SAMBA_F32 || to == SAMBA_I32 || to == SAMBA_BOOL);
     if (!fine) return cannot(e, n, "types other than f32, i32 and bool");
@@ -155,15 +163,9 @@ static bool emit_cast(emitter *e, const node *n)
 }
 
 static const op_emitter ops[] = {
-    { "reshape", emit_reshape },
-    { "full", emit_full },
-    { "permute", emit_permute },
-    { "slice", emit_slice },
-    { "expand", emit_expand },
-    { "pad", emit_pad },
-    { "cat", emit_cat },
-    { "cast", emit_cast },
-    { NULL, NULL },
+    { "reshape", emit_reshape }, { "full", emit_full },     { "permute", emit_permute },
+    { "slice", emit_slice },     { "expand", emit_expand }, { "pad", emit_pad },
+    { "cat", emit_cat },         { "cast", emit_cast },     { NULL, NULL },
 };
 
 const family shape_family = { ops, pieces };

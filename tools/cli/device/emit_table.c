@@ -4,72 +4,77 @@
 #include <string.h>
 
 static const piece pieces[] = {
-{ "lookup", "",
-"/* y = rows id[0], id[1] ... of a table (rows,k); false if there is none. */\n"
-"static bool lookup(const int32_t *id, const ${weight} *table, float *y, int n, int rows, int k)\n"
-"{\n"
-"    for (int t = 0; t < n; t++, y += k) {\n"
-"        if (id[t] < 0 || id[t] >= rows) return false;\n"
-"        for (int j = 0; j < k; j++) y[j] = ${load}table[id[t] * k + j]${done};\n"
-"    }\n"
-"    return true;\n"
-"}\n", 0 },
-{ "lookup_backward", "",
-"/* Row v of the gradient: the sum of dy[t] over all t whose id is v, in order. */\n"
-"static bool lookup_backward(const float *dy, const int32_t *id, float *dw, int n, int rows, int k)\n"
-"{\n"
-"    for (int i = 0; i < rows * k; i++) dw[i] = 0.0f;\n"
-"    for (int t = 0; t < n; t++, dy += k) {\n"
-"        if (id[t] < 0 || id[t] >= rows) return false;\n"
-"        for (int j = 0; j < k; j++) dw[id[t] * k + j] += dy[j];\n"
-"    }\n"
-"    return true;\n"
-"}\n", 0 },
-{ "lookup_accumulate", "",
-"/* The same, added to what is there: each row is summed first. */\n"
-"static bool lookup_accumulate(const float *dy, const int32_t *id, float *dw, int n, int rows,\n"
-"                              int k)\n"
-"{\n"
-"    for (int t = 0; t < n; t++) {\n"
-"        int first = 0;\n"
-"        if (id[t] < 0 || id[t] >= rows) return false;\n"
-"        while (id[first] != id[t]) first++;\n"
-"        for (int j = 0; j < k && first == t; j++) {\n"
-"            float sum = 0.0f;\n"
-"            for (int u = t; u < n; u++)\n"
-"                if (id[u] == id[t]) sum += dy[u * k + j];\n"
-"            dw[id[t] * k + j] += sum;\n"
-"        }\n"
-"    }\n"
-"    return true;\n"
-"}\n", 0 },
-{ "write_rows", "",
-"/* Row at[t] of y becomes row t of x, in each of `heads` matrices; `per_list` of them share a list.\n"
-"   -1: none. */\n"
-"static bool write_rows(float *y, const float *x, const int32_t *row, int heads, int per_list,\n"
-"                       int rows, int n, int k)\n"
-"{\n"
-"    for (int h = 0; h < heads; h++, y += rows * k) {\n"
-"        const int32_t *at = row + h / per_list * n;\n"
-"        for (int t = 0; t < n; t++, x += k) {\n"
-"            if (at[t] < -1 || at[t] >= rows) return false;\n"
-"            for (int j = 0; j < k && at[t] >= 0; j++) y[at[t] * k + j] = x[j];\n"
-"        }\n"
-"    }\n"
-"    return true;\n"
-"}\n", 0 },
-{ "argmax", "",
-"/* The first of the largest of n elements, `step` apart; a NaN counts as largest. */\n"
-"static int32_t argmax(const float *x, int n, int step)\n"
-"{\n"
-"    int best = 0;\n"
-"    for (int i = 1; i < n; i++) {\n"
-"        float top = x[best * step], v = x[i * step];\n"
-"        if (v > top || (v != v && top == top)) best = i;\n"
-"    }\n"
-"    return (int32_t)best;\n"
-"}\n", 0 },
-{ NULL, NULL, NULL, 0 },
+    { "lookup", "",
+      "/* y = rows id[0], id[1] ... of a table (rows,k); false if there is none. */\n"
+      "static bool lookup(const int32_t *id, const ${weight} *table, float *y, int n, int rows, int k)\n"
+      "{\n"
+      "    for (int t = 0; t < n; t++, y += k) {\n"
+      "        if (id[t] < 0 || id[t] >= rows) return false;\n"
+      "        for (int j = 0; j < k; j++) y[j] = ${load}table[id[t] * k + j]${done};\n"
+      "    }\n"
+      "    return true;\n"
+      "}\n",
+      0 },
+    { "lookup_backward", "",
+      "/* Row v of the gradient: the sum of dy[t] over all t whose id is v, in order. */\n"
+      "static bool lookup_backward(const float *dy, const int32_t *id, float *dw, int n, int rows, int k)\n"
+      "{\n"
+      "    for (int i = 0; i < rows * k; i++) dw[i] = 0.0f;\n"
+      "    for (int t = 0; t < n; t++, dy += k) {\n"
+      "        if (id[t] < 0 || id[t] >= rows) return false;\n"
+      "        for (int j = 0; j < k; j++) dw[id[t] * k + j] += dy[j];\n"
+      "    }\n"
+      "    return true;\n"
+      "}\n",
+      0 },
+    { "lookup_accumulate", "",
+      "/* The same, added to what is there: each row is summed first. */\n"
+      "static bool lookup_accumulate(const float *dy, const int32_t *id, float *dw, int n, int rows,\n"
+      "                              int k)\n"
+      "{\n"
+      "    for (int t = 0; t < n; t++) {\n"
+      "        int first = 0;\n"
+      "        if (id[t] < 0 || id[t] >= rows) return false;\n"
+      "        while (id[first] != id[t]) first++;\n"
+      "        for (int j = 0; j < k && first == t; j++) {\n"
+      "            float sum = 0.0f;\n"
+      "            for (int u = t; u < n; u++)\n"
+      "                if (id[u] == id[t]) sum += dy[u * k + j];\n"
+      "            dw[id[t] * k + j] += sum;\n"
+      "        }\n"
+      "    }\n"
+      "    return true;\n"
+      "}\n",
+      0 },
+    { "write_rows", "",
+      "/* Row at[t] of y becomes row t of x, in each of `heads` matrices; `per_list` of them share a list.\n"
+      "   -1: none. */\n"
+      "static bool write_rows(float *y, const float *x, const int32_t *row, int heads, int per_list,\n"
+      "                       int rows, int n, int k)\n"
+      "{\n"
+      "    for (int h = 0; h < heads; h++, y += rows * k) {\n"
+      "        const int32_t *at = row + h / per_list * n;\n"
+      "        for (int t = 0; t < n; t++, x += k) {\n"
+      "            if (at[t] < -1 || at[t] >= rows) return false;\n"
+      "            for (int j = 0; j < k && at[t] >= 0; j++) y[at[t] * k + j] = x[j];\n"
+      "        }\n"
+      "    }\n"
+      "    return true;\n"
+      "}\n",
+      0 },
+    { "argmax", "",
+      "/* The first of the largest of n elements, `step` apart; a NaN counts as largest. */\n"
+      "static int32_t argmax(const float *x, int n, int step)\n"
+      "{\n"
+      "    int best = 0;\n"
+      "    for (int i = 1; i < n; i++) {\n"
+      "        float top = x[best * step], v = x[i * step];\n"
+      "        if (v > top || (v != v && top == top)) best = i;\n"
+      "    }\n"
+      "    return (int32_t)best;\n"
+      "}\n",
+      0 },
+    { NULL, NULL, NULL, 0 },
 };
 
 static bool emit_lookup(emitter *e, const node *n)
@@ -82,7 +87,8 @@ static bool emit_lookup(emitter *e, const node *n)
     set_word(&e->body, "rows", "%d", w->dim[0]);
     set_word(&e->body, "k", "%d", w->dim[1]);
     need(e, "lookup");
-    write_text(&e->body, "    if (!lookup(${id}, ${w}, ${y}, ${n}, ${rows}, ${k})) return false;\n");
+    write_text(&e->body,
+               "    if (!lookup(${id}, ${w}, ${y}, ${n}, ${rows}, ${k})) return false;\n");
     return true;
 }
 
@@ -97,7 +103,8 @@ static bool emit_lookup_backward(emitter *e, const node *n)
     set_word(&e->body, "rows", "%d", w->dim[0]);
     set_word(&e->body, "k", "%d", w->dim[1]);
     need(e, n->op);
-    write_text(&e->body, "    if (!${op}(${dy}, ${id}, ${dw}, ${n}, ${rows}, ${k})) return false;\n");
+    write_text(&e->body,
+               "    if (!${op}(${dy}, ${id}, ${dw}, ${n}, ${rows}, ${k})) return false;\n");
     return true;
 }
 
@@ -106,7 +113,7 @@ static bool emit_write_rows(emitter *e, const node *n)
     const samba_shape *y = &in_of(e, n, 0)->spec.shape, *row = &in_of(e, n, 2)->spec.shape;
     int32_t rows = y->dim[y->ndim - 2], k = y->dim[y->ndim - 1];
     int64_t heads = count_of(in_of(e, n, 0)) / rows / k;
-    set_tensor(e, "y", n->in[0]);       // is what output 0 is
+    set_tensor(e, "y", n->in[0]); // is what output 0 is
     set_tensor(e, "y", n->out[0]);
     set_tensor(e, "x", n->in[1]);
     set_tensor(e, "row", n->in[2]);
@@ -116,7 +123,8 @@ static bool emit_write_rows(emitter *e, const node *n)
     set_word(&e->body, "n", "%d", row->dim[row->ndim - 1]);
     set_word(&e->body, "k", "%d", k);
     need(e, "write_rows");
-    write_text(&e->body, "    if (!write_rows(${y}, ${x}, ${row}, ${heads}, ${per_list}, ${rows}, ${n}, "
+    write_text(&e->body,
+               "    if (!write_rows(${y}, ${x}, ${row}, ${heads}, ${per_list}, ${rows}, ${n}, "
                "${k})) return false;\n");
     return true;
 }

@@ -7,20 +7,21 @@
 #include <string.h>
 
 typedef struct options {
-    const char *from, *to;          // to: NULL, a folder, or the path of the files without .c
+    const char *from, *to; // to: NULL, a folder, or the path of the files without .c
     bool inexact, float16_weights;
 } options;
 
 static int usage(FILE *to)
 {
-    fprintf(to,
-            "usage: tools/samba export-c MODEL.ckpt [-o FOLDER or FOLDER/NAME]\n"
-            "                            [--inexact] [--float16-weights]\n"
-            "  writes NAME.c and NAME.h: the program as C that needs nothing else, with the bits of\n"
-            "  samba.h; and NAME_pef.h: the checkpoint as a constant array, for samba_runtime_open\n"
-            "  --inexact: in NAME.c, products are rounded before they are added where the processor\n"
-            "    has no instruction for multiply-adds: other bits, and faster there\n"
-            "  --float16-weights: in NAME.c, weights take half the flash, rounded to 11 bits\n");
+    fprintf(
+        to,
+        "usage: tools/samba export-c MODEL.ckpt [-o FOLDER or FOLDER/NAME]\n"
+        "                            [--inexact] [--float16-weights]\n"
+        "  writes NAME.c and NAME.h: the program as C that needs nothing else, with the bits of\n"
+        "  samba.h; and NAME_pef.h: the checkpoint as a constant array, for samba_runtime_open\n"
+        "  --inexact: in NAME.c, products are rounded before they are added where the processor\n"
+        "    has no instruction for multiply-adds: other bits, and faster there\n"
+        "  --float16-weights: in NAME.c, weights take half the flash, rounded to 11 bits\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -57,12 +58,16 @@ static bool read_words(options *o, int argc, char **argv, fault *why)
         if (strcmp(argv[i], "-o") == 0) {
             if (++i == argc) return fail(why, "-o: give a folder, or a path without .c");
             o->to = argv[i];
-        } else if (strcmp(argv[i], "--inexact") == 0) o->inexact = true;
-        else if (strcmp(argv[i], "--float16-weights") == 0) o->float16_weights = true;
+        } else if (strcmp(argv[i], "--inexact") == 0)
+            o->inexact = true;
+        else if (strcmp(argv[i], "--float16-weights") == 0)
+            o->float16_weights = true;
         else if (*argv[i] == '-')
             return fail(why, "there is no flag %s; --help lists those there are", argv[i]);
-        else if (o->from) return fail(why, "%s: one checkpoint at a time", argv[i]);
-        else o->from = argv[i];
+        else if (o->from)
+            return fail(why, "%s: one checkpoint at a time", argv[i]);
+        else
+            o->from = argv[i];
     }
     return o->from || fail(why, "which checkpoint? export-c MODEL.ckpt");
 }

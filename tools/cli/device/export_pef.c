@@ -15,13 +15,16 @@ static void write_ops(FILE *to, const program *p, const char *name)
     fprintf(to, "\n// The ops of the program; define SAMBA_OP before use.\n#define ");
     write_upper(to, name);
     fprintf(to, "_OPS");
-    enum { MOST = 1024 };       // samba.h has less
+
+    enum { MOST = 1024 }; // samba.h has less
+
     const char *seen[MOST];
     int n = 0;
     for (int32_t i = 0; i < p->pef.n_nodes; i++) {
         const char *op = p->nodes[i].op;
         bool new_one = op != NULL && n < MOST;
-        for (int k = 0; new_one && k < n; k++) new_one = strcmp(seen[k], op) != 0;
+        for (int k = 0; new_one && k < n; k++)
+            new_one = strcmp(seen[k], op) != 0;
         if (!new_one) continue;
         seen[n++] = op;
         fprintf(to, " \\\n    SAMBA_OP(%s)", op);
@@ -49,16 +52,19 @@ const char pef_header_mark[] = "as a PEF in a constant array, for samba_runtime_
 
 void write_pef_header(FILE *to, const program *p, const char *name)
 {
-    fprintf(to, "// %s %s Include it in one C file;"
+    fprintf(to,
+            "// %s %s Include it in one C file;"
             "\n// it is meant for flash, from which read-only parameters are used as they lie."
-            "\n#ifndef ", name, pef_header_mark);
+            "\n#ifndef ",
+            name, pef_header_mark);
     write_upper(to, name);
     fprintf(to, "_PEF_H\n#define ");
     write_upper(to, name);
     fprintf(to, "_PEF_H\n\n");
     write_ops(to, p, name);
     write_symbols(to, p, name);
-    fprintf(to, "\nenum { %s_pef_size = %zu };\n\n#if defined(__GNUC__)\n"
+    fprintf(to,
+            "\nenum { %s_pef_size = %zu };\n\n#if defined(__GNUC__)\n"
             "__attribute__((aligned(64)))\n#endif\nstatic const unsigned char %s_pef[%zu] = {\n",
             name, p->size, name, p->size);
     write_bytes(to, (const unsigned char *)p->bytes, p->size);

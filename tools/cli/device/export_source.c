@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const family *const families[] = {
-    &math_family, &reduce_family, &elementwise_family, &product_family, &convolution_family,
-    &pooling_family, &norm_family, &loss_family, &optimizer_family, &shape_family, &table_family,
-    &rows_norm_family, &attention_family, &dropout_family, &int8_family,
+    &math_family,    &reduce_family,    &elementwise_family, &product_family,   &convolution_family,
+    &pooling_family, &norm_family,      &loss_family,        &optimizer_family, &shape_family,
+    &table_family,   &rows_norm_family, &attention_family,   &dropout_family,   &int8_family,
 };
 
 enum { N_FAMILIES = sizeof families / sizeof *families };
@@ -27,7 +27,8 @@ void need(emitter *e, const char *name)
     size_t length = strcspn(name, " ");
     int i = 0;
     const piece *p = piece_at(0);
-    while (p && (strncmp(p->name, name, length) != 0 || p->name[length])) p = piece_at(++i);
+    while (p && (strncmp(p->name, name, length) != 0 || p->name[length]))
+        p = piece_at(++i);
     if (!p || i >= MAX_PIECES) {
         e->body.failed = true;
         snprintf(e->body.missing, sizeof e->body.missing, "%.*s", (int)length, name);
@@ -35,7 +36,8 @@ void need(emitter *e, const char *name)
     }
     if (e->piece_used[i]) return;
     e->piece_used[i] = true;
-    for (const char *more = p->needs; *more; more = strchr(more, ' ') + 1) need(e, more);
+    for (const char *more = p->needs; *more; more = strchr(more, ' ') + 1)
+        need(e, more);
 }
 
 // ---- Sections -----------------------------------------------------------------------------------
@@ -63,7 +65,8 @@ static emit_function emitter_of(const char *op)
 static void write_shape(writer *w, const symbol *s)
 {
     const samba_shape *shape = &s->spec.shape;
-    for (int32_t d = 0; d < shape->ndim; d++) write_plain(w, d ? "x%d" : "%d", shape->dim[d]);
+    for (int32_t d = 0; d < shape->ndim; d++)
+        write_plain(w, d ? "x%d" : "%d", shape->dim[d]);
     if (!shape->ndim) write_plain(w, "scalar");
 }
 
@@ -80,7 +83,8 @@ static void write_comment(emitter *e, writer *w, const node *n, int32_t taken)
         write_plain(w, " makes ");
         write_shape(w, y);
     }
-    for (int32_t i = 1; i < taken; i++) write_plain(w, ", then %s", in_c_comment((n + i)->name));
+    for (int32_t i = 1; i < taken; i++)
+        write_plain(w, ", then %s", in_c_comment((n + i)->name));
     write_plain(w, " */\n");
 }
 
@@ -88,8 +92,11 @@ static bool write_node(emitter *e, const node *n)
 {
     emit_function emit = emitter_of(n->op);
     e->taken = 1;
-    if (!n->op) return fail(e->why, "%s is an op of the program's own, which export-c cannot write; "
-                            "only %s_pef.h is written, for the executor", n->name, e->name);
+    if (!n->op)
+        return fail(e->why,
+                    "%s is an op of the program's own, which export-c cannot write; "
+                    "only %s_pef.h is written, for the executor",
+                    n->name, e->name);
     if (!emit) return cannot(e, n, NULL);
     size_t before = e->body.size;
     if (!emit(e, n)) return false;
@@ -106,7 +113,10 @@ static bool write_node(emitter *e, const node *n)
     return true;
 }
 
-typedef struct part { unsigned type; const char *function, *comment; } part;
+typedef struct part {
+    unsigned type;
+    const char *function, *comment;
+} part;
 
 // In the order of a step.
 static const part parts[] = {
@@ -124,8 +134,9 @@ static bool write_part(emitter *e, const part *part, bool *is)
     for (int32_t i = 0; i < e->p->pef.n_sections; i++) {
         const section *q = &e->p->sections[i];
         if (q->type != part->type) continue;
-        if (!*is) write_plain(&e->body, "/* %s */\nSMALL static bool %s(void)\n{\n", part->comment,
-                              part->function);
+        if (!*is)
+            write_plain(&e->body, "/* %s */\nSMALL static bool %s(void)\n{\n", part->comment,
+                        part->function);
         *is = true;
         e->end = q->first + q->n;
         for (e->at = q->first; e->at < q->first + q->n; e->at += e->taken)
@@ -142,9 +153,13 @@ static bool check_program(emitter *e)
     for (int32_t i = 0; i < e->p->pef.n_sections; i++) {
         const section *q = &e->p->sections[i];
         bool known = false;
-        for (int k = 0; k < N_PARTS; k++) known = known || q->type == parts[k].type;
-        if (!known) return fail(e->why, inner, "mapping spatial, nor sections of other types than "
-                                "forward, backward and update", e->name);
+        for (int k = 0; k < N_PARTS; k++)
+            known = known || q->type == parts[k].type;
+        if (!known)
+            return fail(e->why, inner,
+                        "mapping spatial, nor sections of other types than "
+                        "forward, backward and update",
+                        e->name);
         if (q->graph) return fail(e->why, inner, "several graphs", e->name);
     }
     return true;
@@ -217,7 +232,7 @@ static bool half_of_float(float x, uint16_t *half)
         magnitude += 0xfffu + (magnitude >> 13 & 1u);
         magnitude = (magnitude >> 13) - (112u << 10);
     } else {
-        volatile float whole = size + 0.5f;         // its last bit is that of a subnormal half
+        volatile float whole = size + 0.5f; // its last bit is that of a subnormal half
         magnitude = (uint32_t)((whole - 0.5f) * 16777216.0f);
     }
     *half = (uint16_t)(sign | magnitude);
@@ -235,8 +250,10 @@ static void write_halves(writer *w, const symbol *s)
     int64_t n = count_of(s);
     for (int64_t i = 0; i < n; i++) {
         uint16_t half = 0;
-        if (s->spec.dtype == SAMBA_F16) memcpy(&half, (const char *)s->value + 2 * i, sizeof half);
-        else half_of_float(((const float *)s->value)[i], &half);
+        if (s->spec.dtype == SAMBA_F16)
+            memcpy(&half, (const char *)s->value + 2 * i, sizeof half);
+        else
+            half_of_float(((const float *)s->value)[i], &half);
         write_plain(w, "%s0x%04x,%s", i % 12 ? " " : "    ", half,
                     (i + 1) % 12 && i + 1 < n ? "" : "\n");
     }
@@ -252,7 +269,8 @@ static void write_values(writer *w, const symbol *s)
     bool bytes = s->spec.dtype == SAMBA_I8 || s->spec.dtype == SAMBA_BOOL;
     for (int64_t i = 0; i < n; i++) {
         int value = bytes ? ((const int8_t *)s->value)[i] : ((const int32_t *)s->value)[i];
-        write_plain(w, "%s%d,%s", i % 16 ? " " : "    ", value, (i + 1) % 16 && i + 1 < n ? "" : "\n");
+        write_plain(w, "%s%d,%s", i % 16 ? " " : "    ", value,
+                    (i + 1) % 16 && i + 1 < n ? "" : "\n");
     }
 }
 
@@ -262,8 +280,10 @@ static bool check_half(emitter *e, int32_t i)
     const symbol *s = &e->p->symbols[i];
     bool alone = e->reads[i] == e->weighs[i];
     if (!is_constant(e, i) || !alone || (s->spec.dtype == SAMBA_F32 && !e->rounds))
-        return fail(e->why, "%s is not a constant half that products alone read, as other weights "
-                    "are: only %s_pef.h is written, for the executor", s->name, e->name);
+        return fail(e->why,
+                    "%s is not a constant half that products alone read, as other weights "
+                    "are: only %s_pef.h is written, for the executor",
+                    s->name, e->name);
     for (int64_t k = 0; s->spec.dtype == SAMBA_F32 && k < count_of(s); k++) {
         uint16_t half;
         float x = ((const float *)s->value)[k];
@@ -287,8 +307,10 @@ static bool check_data(emitter *e)
             continue;
         }
         if (!floats && !bytes && !ids)
-            return fail(e->why, "%s is neither f32, i32, i8 nor bool: export-c cannot write it yet; "
-                        "only %s_pef.h is written, for the executor", s->name, e->name);
+            return fail(e->why,
+                        "%s is neither f32, i32, i8 nor bool: export-c cannot write it yet; "
+                        "only %s_pef.h is written, for the executor",
+                        s->name, e->name);
         const float *x = (const float *)s->value;
         for (int64_t k = 0; floats && x && k < count_of(s); k++)
             if (!(x[k] - x[k] == 0.0f))
@@ -304,14 +326,16 @@ static void write_tensor(emitter *e, writer *w, int32_t i, uint64_t *ram)
     bool constant = is_constant(e, i), has_values = s->value && (constant || !all_zero(s));
     bool hidden = constant || is_own_temporary(e, i);
     write_plain(w, "%s%s%s %s_%s[%lld]%s /* ", hidden ? "static " : "", constant ? "const " : "",
-                is_half(e, i) ? "uint16_t" : c_type_of(s), e->name, e->p->ident[i], (long long)count_of(s),
-                has_values ? " = {" : ";");
+                is_half(e, i) ? "uint16_t" : c_type_of(s), e->name, e->p->ident[i],
+                (long long)count_of(s), has_values ? " = {" : ";");
     if (!constant) *ram += bytes_of(s);
     write_shape(w, s);
     write_plain(w, " */\n");
     if (!has_values) return;
-    if (is_half(e, i)) write_halves(w, s);
-    else write_values(w, s);
+    if (is_half(e, i))
+        write_halves(w, s);
+    else
+        write_values(w, s);
     write_plain(w, "};\n");
 }
 
@@ -323,8 +347,11 @@ static void write_arena(emitter *e, writer *w, uint64_t *ram)
     if (!at) w->failed = true;
     if (end > 0) {
         *ram += end;
-        write_plain(w, "\n/* What passes between ops; tensors that are never needed together overlap. */"
-                    "\nstatic float arena[%llu];\n", (unsigned long long)end / 4);
+        write_plain(
+            w,
+            "\n/* What passes between ops; tensors that are never needed together overlap. */"
+            "\nstatic float arena[%llu];\n",
+            (unsigned long long)end / 4);
     }
     for (int32_t i = 0; end > 0 && i < e->p->pef.n_symbols; i++) {
         const symbol *s = &e->p->symbols[i];
@@ -356,78 +383,78 @@ static void write_data(emitter *e, writer *w, uint64_t *ram)
 
 // ---- The files ----------------------------------------------------------------------------------
 
-static const char exact_promise[] =
-"Its results are those of samba.h, bit for bit, as long as compilers keep to IEEE: without\n"
-"   -ffast-math, and on 32-bit x86 with -msse2 -mfpmath=sse. Values that are not\n"
-"   finite, or an exact zero whose sign only tiny products decide, may differ next to the padding of\n"
-"   convolutions.";
+static const char exact_promise[]
+    = "Its results are those of samba.h, bit for bit, as long as compilers keep to IEEE: without\n"
+      "   -ffast-math, and on 32-bit x86 with -msse2 -mfpmath=sse. Values that are not\n"
+      "   finite, or an exact zero whose sign only tiny products decide, may differ next to the padding of\n"
+      "   convolutions.";
 
-static const char inexact_promise[] =
-"INEXACT: where the processor has no instruction for multiply-adds, products are rounded before\n"
-"   they are added, which is faster. So results differ in their last bits from those of samba.h and\n"
-"   of other processors.";
+static const char inexact_promise[]
+    = "INEXACT: where the processor has no instruction for multiply-adds, products are rounded before\n"
+      "   they are added, which is faster. So results differ in their last bits from those of samba.h and\n"
+      "   of other processors.";
 
-static const char inexact_multiply_add[] =
-"/* a * b + c, rounded twice where there is no instruction for it. */\n"
-"static inline float multiply_add(float a, float b, float c)\n"
-"{\n"
-"#if FMA == FMA_INSTRUCTION\n"
-"    return __builtin_fmaf(a, b, c);\n"
-"#else\n"
-"    return float_bits(a) << 1 ? a * b + c : c;\n"
-"#endif\n"
-"}\n";
+static const char inexact_multiply_add[]
+    = "/* a * b + c, rounded twice where there is no instruction for it. */\n"
+      "static inline float multiply_add(float a, float b, float c)\n"
+      "{\n"
+      "#if FMA == FMA_INSTRUCTION\n"
+      "    return __builtin_fmaf(a, b, c);\n"
+      "#else\n"
+      "    return float_bits(a) << 1 ? a * b + c : c;\n"
+      "#endif\n"
+      "}\n";
 
-static const char prologue[] =
-"/* ${base}.c: ${from} as C, by tools/samba export-c.\n"
-"   ${promise} */\n"
-"#include \"${base}.h\"\n"
-"#include <stddef.h>\n"
-"#include <string.h>\n"
-"\n"
-"#if defined(__FAST_MATH__)\n"
-"#error \"compile without -ffast-math: it changes results\"\n"
-"#endif\n"
-"/* No compiler may join a product and a sum on its own. */\n"
-"#if defined(__clang__)\n"
-"#pragma STDC FP_CONTRACT OFF\n"
-"#elif defined(__GNUC__)\n"
-"#pragma GCC optimize(\"fp-contract=off\", \"no-tree-scev-cprop\")\n"
-"#endif\n"
-"/* Where the time goes, and where size matters more. */\n"
-"#if defined(__GNUC__)\n"
-"#define FAST __attribute__((noinline, hot, unused))\n"
-"#define SMALL __attribute__((cold, unused))\n"
-"#else\n"
-"#define FAST\n"
-"#define SMALL\n"
-"#endif\n"
-"\n"
-"/* How a multiply-add is made: by an instruction; by one that clang has to be told of, as it thinks\n"
-"   that fmaf may set errno; or in integers. */\n"
-"#define FMA_INTEGER 0\n"
-"#define FMA_INSTRUCTION 1\n"
-"#define FMA_ASSEMBLER 2\n"
-"#if defined(__clang__) && !defined(__aarch64__) && !defined(__linux__) \\\n"
-"    && (defined(__ARM_FEATURE_FMA) || defined(__riscv_flen))\n"
-"#define FMA FMA_ASSEMBLER\n"
-"#elif defined(__GNUC__) \\\n"
-"    && (defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen))\n"
-"#define FMA FMA_INSTRUCTION\n"
-"#else\n"
-"#define FMA FMA_INTEGER\n"
-"#endif\n"
-"/* How many sums are made side by side. */\n"
-"#if FMA == FMA_INTEGER\n"
-"#define LANES 1\n"
-"#define LAST_LANE(n) 0\n"
-"#define EACH_LANE\n"
-"#else\n"
-"#define LANES 4\n"
-"#define LAST_LANE(n) ((n) < LANES ? (n) - 1 : LANES - 1) /* of those that n more rows need */\n"
-"#define EACH_LANE _Pragma(\"GCC unroll 4\")\n"
-"#endif\n"
-"\n";
+static const char prologue[]
+    = "/* ${base}.c: ${from} as C, by tools/samba export-c.\n"
+      "   ${promise} */\n"
+      "#include \"${base}.h\"\n"
+      "#include <stddef.h>\n"
+      "#include <string.h>\n"
+      "\n"
+      "#if defined(__FAST_MATH__)\n"
+      "#error \"compile without -ffast-math: it changes results\"\n"
+      "#endif\n"
+      "/* No compiler may join a product and a sum on its own. */\n"
+      "#if defined(__clang__)\n"
+      "#pragma STDC FP_CONTRACT OFF\n"
+      "#elif defined(__GNUC__)\n"
+      "#pragma GCC optimize(\"fp-contract=off\", \"no-tree-scev-cprop\")\n"
+      "#endif\n"
+      "/* Where the time goes, and where size matters more. */\n"
+      "#if defined(__GNUC__)\n"
+      "#define FAST __attribute__((noinline, hot, unused))\n"
+      "#define SMALL __attribute__((cold, unused))\n"
+      "#else\n"
+      "#define FAST\n"
+      "#define SMALL\n"
+      "#endif\n"
+      "\n"
+      "/* How a multiply-add is made: by an instruction; by one that clang has to be told of, as it thinks\n"
+      "   that fmaf may set errno; or in integers. */\n"
+      "#define FMA_INTEGER 0\n"
+      "#define FMA_INSTRUCTION 1\n"
+      "#define FMA_ASSEMBLER 2\n"
+      "#if defined(__clang__) && !defined(__aarch64__) && !defined(__linux__) \\\n"
+      "    && (defined(__ARM_FEATURE_FMA) || defined(__riscv_flen))\n"
+      "#define FMA FMA_ASSEMBLER\n"
+      "#elif defined(__GNUC__) \\\n"
+      "    && (defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen))\n"
+      "#define FMA FMA_INSTRUCTION\n"
+      "#else\n"
+      "#define FMA FMA_INTEGER\n"
+      "#endif\n"
+      "/* How many sums are made side by side. */\n"
+      "#if FMA == FMA_INTEGER\n"
+      "#define LANES 1\n"
+      "#define LAST_LANE(n) 0\n"
+      "#define EACH_LANE\n"
+      "#else\n"
+      "#define LANES 4\n"
+      "#define LAST_LANE(n) ((n) < LANES ? (n) - 1 : LANES - 1) /* of those that n more rows need */\n"
+      "#define EACH_LANE _Pragma(\"GCC unroll 4\")\n"
+      "#endif\n"
+      "\n";
 
 static bool write_c(emitter *e, const char *path, uint64_t *ram)
 {
@@ -451,9 +478,10 @@ static bool write_c(emitter *e, const char *path, uint64_t *ram)
     if (e->data.size) write_plain(&head, "\n%s", e->data.text);
     write_plain(&head, "\n%s", e->body.text);
     bool whole = !head.failed && !e->body.failed && !e->data.failed;
-    bool fine = whole ? samba_base_replace(path, head.text, head.size, e->why->text, sizeof e->why->text)
-                      : fail(e->why, "%s: %s%s", path,
-                             *e->body.missing ? "no piece or word " : "no memory", e->body.missing);
+    bool fine = whole
+        ? samba_base_replace(path, head.text, head.size, e->why->text, sizeof e->why->text)
+        : fail(e->why, "%s: %s%s", path, *e->body.missing ? "no piece or word " : "no memory",
+               e->body.missing);
     free_writer(&head);
     return fine;
 }
@@ -493,15 +521,19 @@ static bool write_h(emitter *e, const char *path, uint64_t ram)
     fprintf(to, "_RAM %llu /* bytes of all that is not constant */\n#define ",
             (unsigned long long)ram);
     write_upper(to, e->name);
-    fprintf(to, "_STACK %d /* bytes of stack that a run may need, on 32-bit processors */\n\n"
-            "#if defined(__cplusplus)\nextern \"C\" {\n#endif\n", stack_of(e));
+    fprintf(to,
+            "_STACK %d /* bytes of stack that a run may need, on 32-bit processors */\n\n"
+            "#if defined(__cplusplus)\nextern \"C\" {\n#endif\n",
+            stack_of(e));
     write_declarations(e, to);
-    if (e->trains)
-        fprintf(to, "extern bool %s_training; /* false: as in evaluation */\n", e->name);
-    fprintf(to, "\n/* %s.\n   False: a label or an index is out of range, or int8 should stand for a NaN. The rest of\n"
-            "   the program was not run. */\nbool %s_run(void);\n",
-            e->p->pef.inference ? "Makes outputs of inputs"
-                                : "A step of training: forward, backward, update", e->name);
+    if (e->trains) fprintf(to, "extern bool %s_training; /* false: as in evaluation */\n", e->name);
+    fprintf(
+        to,
+        "\n/* %s.\n   False: a label or an index is out of range, or int8 should stand for a NaN. The rest of\n"
+        "   the program was not run. */\nbool %s_run(void);\n",
+        e->p->pef.inference ? "Makes outputs of inputs"
+                            : "A step of training: forward, backward, update",
+        e->name);
     if (!e->p->pef.inference)
         fprintf(to, "/* The first part of it alone. */\nbool %s_forward(void);\n", e->name);
     fprintf(to, "\n#if defined(__cplusplus)\n}\n#endif\n#endif\n");
@@ -517,16 +549,22 @@ static bool is_ours(const char *path, fault *why)
     if (!fgets(line, sizeof line, from)) *line = 0;
     fclose(from);
     return strstr(line, "by tools/samba export-c") != NULL
-        || fail(why, "%s is none of export-c's files, so it stays, and only the header for the "
-                "executor is written; -o NAME writes both", path);
+        || fail(why,
+                "%s is none of export-c's files, so it stays, and only the header for the "
+                "executor is written; -o NAME writes both",
+                path);
 }
 
 bool write_source(const program *p, const char *path, const char *name, const export_options *how,
                   fault *why, bool *written)
 {
     char c_file[PATH_SIZE], h_file[PATH_SIZE];
-    emitter e = { .p = p, .name = name, .why = why, .inexact = how->inexact,
-                  .float16 = how->float16_weights, .rounds = how->float16_weights };
+    emitter e = { .p = p,
+                  .name = name,
+                  .why = why,
+                  .inexact = how->inexact,
+                  .float16 = how->float16_weights,
+                  .rounds = how->float16_weights };
     const char *from = how->from, *slash = strrchr(path, '/'), *from_slash = strrchr(from, '/');
     uint64_t ram = 0;
     e.used = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.used);
@@ -539,8 +577,8 @@ bool write_source(const program *p, const char *path, const char *name, const ex
     set_word(&e.body, "base", "%s", slash ? slash + 1 : path);
     set_word(&e.body, "from", "%s", in_c_comment(from_slash ? from_slash + 1 : from));
     bool memory = e.used && e.reads && e.written && e.weighs && e.first && e.last;
-    bool fine = (memory || fail(why, "no memory"))
-        && make_path(c_file, why, "%s.c", path) && make_path(h_file, why, "%s.h", path);
+    bool fine = (memory || fail(why, "no memory")) && make_path(c_file, why, "%s.c", path)
+        && make_path(h_file, why, "%s.h", path);
     *written = false;
     if (fine && is_ours(c_file, why) && is_ours(h_file, why)) {
         look_at_uses(&e);

@@ -8,17 +8,29 @@
 
 // Words of C99, C11, C++11 and of what exported files include.
 static const char *const reserved[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
-    "case", "catch", "char", "char16_t", "char32_t", "class", "compl", "const", "const_cast",
-    "constexpr", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast",
-    "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
-    "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
-    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
-    "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof", "static",
-    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
-    "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned",
-    "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-    "memcpy", "memset", "size_t", "linux", "unix", "main",
+    "alignas",      "alignof",  "and",           "and_eq",
+    "asm",          "auto",     "bitand",        "bitor",
+    "bool",         "break",    "case",          "catch",
+    "char",         "char16_t", "char32_t",      "class",
+    "compl",        "const",    "const_cast",    "constexpr",
+    "continue",     "decltype", "default",       "delete",
+    "do",           "double",   "dynamic_cast",  "else",
+    "enum",         "explicit", "export",        "extern",
+    "false",        "float",    "for",           "friend",
+    "goto",         "if",       "inline",        "int",
+    "long",         "mutable",  "namespace",     "new",
+    "noexcept",     "not",      "not_eq",        "nullptr",
+    "operator",     "or",       "or_eq",         "private",
+    "protected",    "public",   "register",      "reinterpret_cast",
+    "restrict",     "return",   "short",         "signed",
+    "sizeof",       "static",   "static_assert", "static_cast",
+    "struct",       "switch",   "template",      "this",
+    "thread_local", "throw",    "true",          "try",
+    "typedef",      "typeid",   "typename",      "typeof",
+    "union",        "unsigned", "using",         "virtual",
+    "void",         "volatile", "wchar_t",       "while",
+    "xor",          "xor_eq",   "memcpy",        "memset",
+    "size_t",       "linux",    "unix",          "main",
 };
 
 static bool is_reserved(const char *name)
@@ -32,7 +44,8 @@ static bool is_reserved(const char *name)
 static size_t hash_of(const char *name)
 {
     uint64_t h = 0xcbf29ce484222325u;
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
     return (size_t)(h ^ h >> 32);
 }
 
@@ -40,7 +53,8 @@ static size_t hash_of(const char *name)
 static taken_name *place_of(const identifiers *taken, const char *name)
 {
     size_t i = hash_of(name) & (taken->cap - 1);
-    while (taken->at[i].name && strcmp(taken->at[i].name, name) != 0) i = (i + 1) & (taken->cap - 1);
+    while (taken->at[i].name && strcmp(taken->at[i].name, name) != 0)
+        i = (i + 1) & (taken->cap - 1);
     return &taken->at[i];
 }
 
@@ -101,25 +115,28 @@ char *new_identifier(identifiers *taken, const char *name)
     if (!ident) return NULL;
     mangle(ident, name);
     size_t length = strlen(ident);
-    // Of equal names each gets the next number; those below are taken, as they are never given back.
+    // Of equal names each gets the next number; those below are taken, as they are never given
+    // back.
     bool other = is_reserved(ident) || is_taken(taken, ident);
     taken_name *first = other ? take(taken, ident) : NULL;
     int n = first ? first->next : 2;
     for (; other && first && (is_reserved(ident) || is_taken(taken, ident)); n++)
         snprintf(ident + length, size - length, "_%d", n);
     if (first) {
-        char *name_of_first = first->name;      // the table may move
+        char *name_of_first = first->name; // the table may move
         bool fine = take(taken, ident) != NULL;
         place_of(taken, name_of_first)->next = n;
         if (fine) return ident;
-    } else if (!other && take(taken, ident)) return ident;
+    } else if (!other && take(taken, ident))
+        return ident;
     free(ident);
     return NULL;
 }
 
 void free_identifiers(identifiers *taken)
 {
-    for (size_t i = 0; i < taken->cap; i++) free(taken->at[i].name);
+    for (size_t i = 0; i < taken->cap; i++)
+        free(taken->at[i].name);
     free(taken->at);
     memset(taken, 0, sizeof *taken);
 }

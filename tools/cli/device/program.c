@@ -13,9 +13,12 @@ static bool read_records(program *p, fault *why)
     p->sections = calloc((size_t)pef->n_sections + 1, sizeof *p->sections);
     if (!p->symbols || !p->ident || !p->nodes || !p->sections)
         return fail(why, "no memory for the %d tensors of the program", pef->n_symbols);
-    for (int32_t i = 0; i < pef->n_symbols; i++) p->symbols[i] = samba_pef_symbol_at(pef, i);
-    for (int32_t i = 0; i < pef->n_nodes; i++) p->nodes[i] = samba_pef_node_at(pef, i);
-    for (int32_t i = 0; i < pef->n_sections; i++) p->sections[i] = samba_pef_section_at(pef, i);
+    for (int32_t i = 0; i < pef->n_symbols; i++)
+        p->symbols[i] = samba_pef_symbol_at(pef, i);
+    for (int32_t i = 0; i < pef->n_nodes; i++)
+        p->nodes[i] = samba_pef_node_at(pef, i);
+    for (int32_t i = 0; i < pef->n_sections; i++)
+        p->sections[i] = samba_pef_section_at(pef, i);
     return true;
 }
 
@@ -56,15 +59,18 @@ bool has_values(const program *p, fault *why)
         const symbol *s = &p->symbols[i];
         bool kept = s->role == SAMBA_ROLE_WEIGHT || s->role == SAMBA_ROLE_CONSTANT;
         if (kept && !s->value)
-            return fail(why, "the %s %s has no value: this is a compiled program, not a checkpoint; "
-                        "give it values and write it with samba_save", role_word(s->role), s->name);
+            return fail(why,
+                        "the %s %s has no value: this is a compiled program, not a checkpoint; "
+                        "give it values and write it with samba_save",
+                        role_word(s->role), s->name);
     }
     return true;
 }
 
 void close_program(program *p)
 {
-    for (int32_t i = 0; p->ident && i < p->pef.n_symbols; i++) free(p->ident[i]);
+    for (int32_t i = 0; p->ident && i < p->pef.n_symbols; i++)
+        free(p->ident[i]);
     free(p->ident);
     free(p->symbols);
     free(p->nodes);
@@ -81,34 +87,25 @@ int64_t count_of(const symbol *s)
 const char *c_type_of(const symbol *s)
 {
     switch (s->spec.dtype) {
-    case SAMBA_F32: return "float";
-    case SAMBA_I32: return "int32_t";
-    case SAMBA_I8: return "int8_t";
-    case SAMBA_BOOL: return "uint8_t";      // 0, or else it is true
+    case SAMBA_F32:
+        return "float";
+    case SAMBA_I32:
+        return "int32_t";
+    case SAMBA_I8:
+        return "int8_t";
+    case SAMBA_BOOL:
+        return "uint8_t"; // 0, or else it is true
     case SAMBA_BF16:
-    case SAMBA_F16: return "uint16_t";      // the bits
-    default: return NULL;
-    }
-}
-
-const char *role_word(samba_role role)
-{
-    switch (role) {
-    case SAMBA_ROLE_INPUT: return "input";
-    case SAMBA_ROLE_OUTPUT: return "output";
-    case SAMBA_ROLE_WEIGHT: return "parameter";
-    case SAMBA_ROLE_STATE: return "state";
-    case SAMBA_ROLE_ARGIN: return "argin";
-    case SAMBA_ROLE_GRADIENT: return "gradient";
-    case SAMBA_ROLE_CONSTANT: return "constant";
-    case SAMBA_ROLE_TEMPORARY: return "temporary";
-    case SAMBA_ROLE_SCRATCH: return "scratch";
-    default: return "tensor";
+    case SAMBA_F16:
+        return "uint16_t"; // the bits
+    default:
+        return NULL;
     }
 }
 
 void print_shape(FILE *to, const samba_shape *shape)
 {
-    for (int32_t d = 0; d < shape->ndim; d++) fprintf(to, d ? "x%d" : "%d", shape->dim[d]);
+    for (int32_t d = 0; d < shape->ndim; d++)
+        fprintf(to, d ? "x%d" : "%d", shape->dim[d]);
     if (!shape->ndim) fputs("scalar", to);
 }

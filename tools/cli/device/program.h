@@ -5,6 +5,7 @@
 
 #include "samba.h"
 #include "tools/cli/util/files.h"
+#include "tools/cli/util/role.h"
 
 typedef samba_pef_symbol symbol;
 typedef samba_pef_node node;
@@ -14,10 +15,10 @@ enum { REGION_STATE, REGION_ARENA, REGION_IO, REGION_READONLY };
 
 typedef struct program {
     samba_pef pef;
-    char *bytes;                    // of the file
+    char *bytes; // of the file
     size_t size;
     symbol *symbols;
-    char **ident;                   // of each symbol: a C identifier that no other one has
+    char **ident; // of each symbol: a C identifier that no other one has
     node *nodes;
     section *sections;
 } program;
@@ -28,9 +29,8 @@ bool open_program(program *p, const char *path, fault *why);
 bool has_values(const program *p, fault *why);
 void close_program(program *p);
 
-int64_t count_of(const symbol *s);              // elements
-const char *c_type_of(const symbol *s);         // "float"; NULL: none holds one element
-const char *role_word(samba_role role);         // "input"
-void print_shape(FILE *to, const samba_shape *shape);   // 3x32x32
+int64_t count_of(const symbol *s);                    // elements
+const char *c_type_of(const symbol *s);               // "float"; NULL: none holds one element
+void print_shape(FILE *to, const samba_shape *shape); // 3x32x32
 
 #endif

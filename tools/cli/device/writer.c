@@ -77,7 +77,8 @@ void write_text(writer *w, const char *text)
         append(w, text, (size_t)(at - text));
         size_t length = strcspn(at + 2, "}");
         const word *found = find_word(w, at + 2, length);
-        if (found) append(w, found->value, strlen(found->value));
+        if (found)
+            append(w, found->value, strlen(found->value));
         else {
             w->failed = true;
             snprintf(w->missing, sizeof w->missing, "%.*s", (int)length, at + 2);
@@ -93,14 +94,17 @@ void write_plain(writer *w, const char *format, ...)
     va_start(list, format);
     char *text = formatted(format, list);
     va_end(list);
-    if (text) append(w, text, strlen(text));
-    else w->failed = true;
+    if (text)
+        append(w, text, strlen(text));
+    else
+        w->failed = true;
     free(text);
 }
 
 void free_writer(writer *w)
 {
-    for (int i = 0; i < w->n_words; i++) free(w->words[i].value);
+    for (int i = 0; i < w->n_words; i++)
+        free(w->words[i].value);
     free(w->text);
     memset(w, 0, sizeof *w);
 }

@@ -8,9 +8,11 @@
 
 static void print_usage(FILE *to, const command *commands, int n)
 {
-    fprintf(to, "usage: tools/samba COMMAND [flags]; tools/samba COMMAND --help; "
+    fprintf(to,
+            "usage: tools/samba COMMAND [flags]; tools/samba COMMAND --help; "
             "behind -- all words are files\n");
-    for (int i = 0; i < n; i++) fprintf(to, "  %-16s %s\n", commands[i].name, commands[i].help);
+    for (int i = 0; i < n; i++)
+        fprintf(to, "  %-16s %s\n", commands[i].name, commands[i].help);
 }
 
 // What was printed may have gone nowhere: into a full disk, say.
@@ -28,7 +30,8 @@ static int end_output(int code)
 static int read_rest_as_names(int argc, char **argv)
 {
     int end = 0;
-    while (end < argc && strcmp(argv[end], "--") != 0) end++;
+    while (end < argc && strcmp(argv[end], "--") != 0)
+        end++;
     for (int i = end + 1; i < argc; i++) {
         char *name = argv[i];
         if (*name == '-') {

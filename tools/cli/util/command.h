@@ -4,8 +4,8 @@
 
 typedef struct command {
     const char *name;
-    int (*run)(int argc, char **argv);      // with the words behind the name; the exit code
-    const char *help;                       // run is NULL: the command of another program
+    int (*run)(int argc, char **argv); // with the words behind the name; the exit code
+    const char *help;                  // run is NULL: the command of another program
 } command;
 
 // Runs the command that argv[1] names; prints the list where it is asked for, or names none.

@@ -43,8 +43,8 @@ bool make_path(char path[PATH_SIZE], fault *why, const char *format, ...)
     va_start(args, format);
     int n = vsnprintf(path, PATH_SIZE, format, args);
     va_end(args);
-    return (n >= 0 && n < PATH_SIZE) || fail(why, "a path is longer than %d bytes: %.100s...",
-                                             PATH_SIZE - 1, path);
+    return (n >= 0 && n < PATH_SIZE)
+        || fail(why, "a path is longer than %d bytes: %.100s...", PATH_SIZE - 1, path);
 }
 
 // stat that leaves errno to the call whose failure is being explained.
@@ -128,7 +128,8 @@ char *read_file(const char *path, size_t *size, fault *why)
     int64_t expected = file_size(path);
     char *data = f && expected >= 0 ? malloc((size_t)expected + 1) : NULL;
     if (!f) return NULL;
-    if (!data) fail(why, "%s: no memory for its %lld bytes", path, (long long)expected);
+    if (!data)
+        fail(why, "%s: no memory for its %lld bytes", path, (long long)expected);
     else if (fread(data, 1, (size_t)expected, f) != (size_t)expected) {
         fail_errno(why, "cannot be read", path);
         free(data);
@@ -183,7 +184,8 @@ bool add_name(names *n, const char *name, fault *why)
 
 void free_names(names *n)
 {
-    for (int i = 0; i < n->n; i++) free(n->at[i]);
+    for (int i = 0; i < n->n; i++)
+        free(n->at[i]);
     free(n->at);
     *n = (names){ 0 };
 }
@@ -220,8 +222,10 @@ bool empty_folder(const char *path, const char *keep, fault *why)
     for (int i = 0; ok && i < n.n; i++) {
         if (keep && strstr(n.at[i], keep)) continue;
         ok = make_path(inner, why, "%s/%s", path, n.at[i]);
-        if (ok && lstat(inner, &s) == 0 && S_ISDIR(s.st_mode)) ok = remove_folder(inner, why);
-        else if (ok && unlink(inner) != 0) ok = fail_errno(why, "cannot be deleted", inner);
+        if (ok && lstat(inner, &s) == 0 && S_ISDIR(s.st_mode))
+            ok = remove_folder(inner, why);
+        else if (ok && unlink(inner) != 0)
+            ok = fail_errno(why, "cannot be deleted", inner);
     }
     free_names(&n);
     return ok;
@@ -237,13 +241,14 @@ bool walk_folder(names *files, const char *folder, const char *below, fault *why
 {
     names n = { 0 };
     char path[PATH_SIZE], name[PATH_SIZE];
-    bool ok = make_path(path, why, "%s%s%s", folder, *below ? "/" : "", below) &&
-              list_folder(&n, path, why);
+    bool ok = make_path(path, why, "%s%s%s", folder, *below ? "/" : "", below)
+        && list_folder(&n, path, why);
     for (int i = 0; ok && i < n.n; i++) {
-        ok = make_path(name, why, "%s%s%s", below, *below ? "/" : "", n.at[i]) &&
-             make_path(path, why, "%s/%s", folder, name);
-        if (ok) ok = is_folder(path) ? walk_folder(files, folder, name, why)
-                                     : add_name(files, name, why);
+        ok = make_path(name, why, "%s%s%s", below, *below ? "/" : "", n.at[i])
+            && make_path(path, why, "%s/%s", folder, name);
+        if (ok)
+            ok = is_folder(path) ? walk_folder(files, folder, name, why)
+                                 : add_name(files, name, why);
     }
     free_names(&n);
     return ok;
@@ -251,7 +256,10 @@ bool walk_folder(names *files, const char *folder, const char *below, fault *why
 
 // ---- SHA-256 (FIPS 180-4) -----------------------------------------------------------------------
 
-static uint32_t rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
+static uint32_t rotate(uint32_t x, int n)
+{
+    return x >> n | x << (32 - n);
+}
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 static const uint32_t sha256_k[64] = {
@@ -269,8 +277,8 @@ static void sha256_block(uint32_t h[8], const unsigned char *p)
 {
     uint32_t w[64], v[8];
     for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 |
-               (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
+        w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8
+            | p[4 * i + 3];
     for (int i = 16; i < 64; i++) {
         uint32_t a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
         uint32_t b = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
@@ -279,15 +287,16 @@ static void sha256_block(uint32_t h[8], const unsigned char *p)
     memcpy(v, h, sizeof v);
     for (int i = 0; i < 64; i++) {
         uint32_t e = v[4], a = v[0];
-        uint32_t t = v[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
-                     ((e & v[5]) ^ (~e & v[6])) + sha256_k[i] + w[i];
-        uint32_t u = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
-                     ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
+        uint32_t t = v[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25))
+            + ((e & v[5]) ^ (~e & v[6])) + sha256_k[i] + w[i];
+        uint32_t u = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22))
+            + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
         memmove(v + 1, v, 7 * sizeof *v);
         v[4] += t;
         v[0] = t + u;
     }
-    for (int i = 0; i < 8; i++) h[i] += v[i];
+    for (int i = 0; i < 8; i++)
+        h[i] += v[i];
 }
 
 bool sha256_file(const char *path, char hex[65], fault *why)
@@ -304,7 +313,7 @@ bool sha256_file(const char *path, char hex[65], fault *why)
         if (stopped(why)) break;
         total += n;
         more = n == 65536;
-        if (!more) {                            // the end: a bit, zeros, the length in bits
+        if (!more) { // the end: a bit, zeros, the length in bits
             size_t padded = (n + 8) / 64 * 64 + 64;
             memset(block + n, 0, padded - n);
             block[n] = 0x80;
@@ -312,12 +321,14 @@ bool sha256_file(const char *path, char hex[65], fault *why)
                 block[padded - 1 - (size_t)i] = (unsigned char)(total * 8 >> 8 * i);
             n = padded;
         }
-        for (size_t i = 0; i < n; i += 64) sha256_block(h, block + i);
+        for (size_t i = 0; i < n; i += 64)
+            sha256_block(h, block + i);
     }
     bool good = !ferror(f);
     fclose(f);
     if (stopped(why)) return false;
-    for (int i = 0; i < 8; i++) snprintf(hex + 8 * i, 9, "%08x", (unsigned)h[i]);
+    for (int i = 0; i < 8; i++)
+        snprintf(hex + 8 * i, 9, "%08x", (unsigned)h[i]);
     return good || fail(why, "%s: cannot be read", path);
 }
 
@@ -338,7 +349,7 @@ void watch_signals(void)
     struct sigaction how, was;
     memset(&how, 0, sizeof how);
     how.sa_handler = note_signal;
-    how.sa_flags = SA_RESTART;                  // reading goes on; loops ask stopped()
+    how.sa_flags = SA_RESTART; // reading goes on; loops ask stopped()
     sigemptyset(&how.sa_mask);
     for (int i = 0; i < 3; i++)
         if (sigaction(which[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
@@ -352,7 +363,10 @@ bool stopped(fault *why)
     return true;
 }
 
-int exit_code(void) { return stop_signal ? 128 + (int)stop_signal : 1; }
+int exit_code(void)
+{
+    return stop_signal ? 128 + (int)stop_signal : 1;
+}
 
 // ---- Log and progress ---------------------------------------------------------------------------
 
@@ -433,11 +447,12 @@ void progress_show(progress *p, int64_t done, int64_t n_errors)
     int cells = (int)(30 * part), left = part > 0 ? (int)((now - p->start) * (1 / part - 1)) : 0;
     p->shown = now;
     char line[256], errors[64] = "";
-    if (n_errors) snprintf(errors, sizeof errors, "  %lld bad %s", (long long)n_errors,
-                           plural(n_errors, "line"));
+    if (n_errors)
+        snprintf(errors, sizeof errors, "  %lld bad %s", (long long)n_errors,
+                 plural(n_errors, "line"));
     int n = snprintf(line, sizeof line, "%s [%.*s%.*s] %3.0f %%  ETA %d:%02d%s", p->title, cells,
                      full, 30 - cells, empty, 100 * part, left / 60, left % 60, errors);
-    if (n > p->columns - 1) n = p->columns - 1;         // or it would run over into the next line
+    if (n > p->columns - 1) n = p->columns - 1; // or it would run over into the next line
     fprintf(stderr, "\r%.*s%*s\r%.*s ", n, line, p->width > n ? p->width - n : 0, "", n, line);
     p->width = n + 1;
 }

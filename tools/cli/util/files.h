@@ -17,9 +17,12 @@ enum { PATH_SIZE = 4096 };
 #endif
 
 // The first thing that went wrong. fail() is false, so that failing is one line.
-typedef struct fault { char text[8192]; } fault;
+typedef struct fault {
+    char text[8192];
+} fault;
+
 bool fail(fault *why, const char *format, ...) LIKE_PRINTF(2, 3);
-bool fail_errno(fault *why, const char *what, const char *path);    // "PATH: WHAT: reason"
+bool fail_errno(fault *why, const char *what, const char *path); // "PATH: WHAT: reason"
 
 // Prints it on stderr behind "samba COMMAND: ", with control bytes made visible. Returns the code.
 int report_fault(const char *command, const fault *why, int code);
@@ -30,20 +33,24 @@ bool is_file(const char *path);
 // *there: is it a file? False: the system cannot say.
 bool look_for_file(const char *path, bool *there, fault *why);
 bool ends_with(const char *text, const char *end);
-bool make_folders(const char *path, fault *why);        // and those above it
+bool make_folders(const char *path, fault *why); // and those above it
 bool parent_of(char parent[PATH_SIZE], const char *path, fault *why);
-int64_t file_size(const char *path);                    // -1: there is none
+int64_t file_size(const char *path); // -1: there is none
 bool copy_file(const char *from, const char *to, fault *why);
-char *read_file(const char *path, size_t *size, fault *why);    // with a zero behind; to be freed
+char *read_file(const char *path, size_t *size, fault *why); // with a zero behind; to be freed
 FILE *open_file(const char *path, const char *mode, fault *why);
-bool close_file(FILE *file, const char *path, fault *why);      // false: not all was written
+bool close_file(FILE *file, const char *path, fault *why); // false: not all was written
 // A file that takes the place of another one when it is whole; see base.h. end_output: nothing is
 // written, and why stays, if it is not whole.
 bool begin_output(samba_base_output *o, const char *path, fault *why);
 bool end_output(samba_base_output *o, bool whole, fault *why);
 
 // Names in a folder, sorted, without . and ..
-typedef struct names { char **at; int n; } names;
+typedef struct names {
+    char **at;
+    int n;
+} names;
+
 bool list_folder(names *n, const char *path, fault *why);
 void free_names(names *n);
 bool add_name(names *n, const char *name, fault *why);
@@ -56,10 +63,14 @@ bool walk_folder(names *files, const char *folder, const char *below, fault *why
 bool sha256_file(const char *path, char hex[65], fault *why);
 
 // Lines for the user, and for logs.log.
-typedef struct journal { FILE *file; bool silent; } journal;
-void say(journal *log, const char *format, ...) LIKE_PRINTF(2, 3);      // both
-void note(journal *log, const char *format, ...) LIKE_PRINTF(2, 3);     // the file only
-void note_rule(journal *log);                                           // a line across
+typedef struct journal {
+    FILE *file;
+    bool silent;
+} journal;
+
+void say(journal *log, const char *format, ...) LIKE_PRINTF(2, 3);  // both
+void note(journal *log, const char *format, ...) LIKE_PRINTF(2, 3); // the file only
+void note_rule(journal *log);                                       // a line across
 
 // From then on, Ctrl-C and kill are asked for by stopped(), which gives the reason; a second one
 // ends the process at once. exit_code: 1, or what a shell says of the signal.
@@ -67,7 +78,7 @@ void watch_signals(void);
 bool stopped(fault *why);
 int exit_code(void);
 
-const char *plural(int64_t n, const char *word);    // "lines" unless n is 1; until the next call
+const char *plural(int64_t n, const char *word); // "lines" unless n is 1; until the next call
 
 // A bar on stderr with the time that is left, if stderr is a terminal.
 typedef struct progress {
@@ -75,8 +86,9 @@ typedef struct progress {
     int64_t total;
     double start, shown;
     bool on;
-    int columns, width;             // of the terminal, and of what is shown
+    int columns, width; // of the terminal, and of what is shown
 } progress;
+
 void progress_start(progress *p, const char *title, int64_t total, bool silent);
 void progress_show(progress *p, int64_t done, int64_t n_errors);
 void progress_end(progress *p);

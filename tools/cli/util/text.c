@@ -22,6 +22,7 @@ static char *spell(samba_base_language language, const char *text)
 static const char *spelled(samba_base_language language, const char *text)
 {
     enum { KEPT = 8 };
+
     static char *kept[KEPT];
     static int next;
     char *made = spell(language, text);
@@ -31,15 +32,30 @@ static const char *spelled(samba_base_language language, const char *text)
     return made ? made : "?";
 }
 
-const char *shown(const char *text) { return spelled(SAMBA_BASE_TERMINAL, text); }
+const char *shown(const char *text)
+{
+    return spelled(SAMBA_BASE_TERMINAL, text);
+}
 
-const char *in_c_comment(const char *text) { return spelled(SAMBA_BASE_C_COMMENT, text); }
+const char *in_c_comment(const char *text)
+{
+    return spelled(SAMBA_BASE_C_COMMENT, text);
+}
 
-const char *in_c_string(const char *text) { return spelled(SAMBA_BASE_C_STRING, text); }
+const char *in_c_string(const char *text)
+{
+    return spelled(SAMBA_BASE_C_STRING, text);
+}
 
-const char *in_html(const char *text) { return spelled(SAMBA_BASE_HTML, text); }
+const char *in_html(const char *text)
+{
+    return spelled(SAMBA_BASE_HTML, text);
+}
 
-const char *in_json(const char *text) { return spelled(SAMBA_BASE_JSON, text); }
+const char *in_json(const char *text)
+{
+    return spelled(SAMBA_BASE_JSON, text);
+}
 
 void print_safely(FILE *to, const char *text)
 {
@@ -65,5 +81,6 @@ char upper_letter(char c)
 
 void write_upper(FILE *to, const char *text)
 {
-    for (; *text; text++) fputc(upper_letter(*text), to);
+    for (; *text; text++)
+        fputc(upper_letter(*text), to);
 }

@@ -1,5 +1,5 @@
-// Text of other people: names in models, paths, lines of data. Any bytes may be in it, and it leaves
-// the commands by these functions alone, which keep it text in the language that it goes to.
+// Text of other people: names in models, paths, lines of data. Any bytes may be in it, and it
+// leaves the commands by these functions alone, which keep it text in the language that it goes to.
 #ifndef SAMBA_TEXT_H
 #define SAMBA_TEXT_H
 

@@ -7,11 +7,11 @@
 // The part of an attention that is kept: (batch, heads, queries, keys).
 typedef struct scores {
     const float *q, *k;
-    int64_t batch, heads, queries, keys, width;     // of all
-    int64_t b, t, s;                                // kept
+    int64_t batch, heads, queries, keys, width; // of all
+    int64_t b, t, s;                            // kept
     float scale;
     bool causal;
-    const samba_args *args;                         // for the mask, its input 3
+    const samba_args *args; // for the mask, its input 3
 } scores;
 
 // Dimension d of a shape, counted from its end; 1 if there are not as many.
@@ -51,15 +51,17 @@ static void softmax_row(const scores *a, int64_t b, int64_t h, int64_t t, double
             row[s] = -INFINITY;
             continue;
         }
-        for (int64_t d = 0; d < a->width; d++) dot += (double)q[d] * k[d];
+        for (int64_t d = 0; d < a->width; d++)
+            dot += (double)q[d] * k[d];
         row[s] = dot * a->scale + term;
-        if (row[s] > most || isnan(row[s])) most = row[s];      // a NaN stays, and makes all NaN
+        if (row[s] > most || isnan(row[s])) most = row[s]; // a NaN stays, and makes all NaN
     }
     for (int64_t s = 0; s < a->keys; s++) {
         row[s] = most == -INFINITY ? 0.0 : exp(row[s] - most);
         sum += row[s];
     }
-    for (int64_t s = 0; s < a->s; s++) to[s] = most == -INFINITY ? 0.0f : (float)(row[s] / sum);
+    for (int64_t s = 0; s < a->s; s++)
+        to[s] = most == -INFINITY ? 0.0f : (float)(row[s] / sum);
 }
 
 // As many elements of the batch as there is room for, or the first tokens of one.
@@ -71,9 +73,11 @@ static void choose_part(scores *a, int64_t budget)
     a->s = a->keys;
     if (a->b > 0) return;
     a->b = 1;
-    while (a->t > 1 && a->heads * a->t * (a->t < a->s ? a->t : a->s) > budget) a->t--;
+    while (a->t > 1 && a->heads * a->t * (a->t < a->s ? a->t : a->s) > budget)
+        a->t--;
     if (a->s > a->t && a->causal) a->s = a->t;
-    while (a->s > 1 && a->heads * a->t * a->s > budget) a->s--;
+    while (a->s > 1 && a->heads * a->t * a->s > budget)
+        a->s--;
 }
 
 static bool add_attention(capture *c, const attention *a)
@@ -134,12 +138,17 @@ void capture_attention(capture *c, int32_t node, const samba_args *args)
         a.k = k;
         for (int64_t b = 0; b < a.b; b++)
             for (int64_t h = 0; h < a.heads; h++)
-                for (int64_t t = 0; t < a.t; t++, to += a.s) softmax_row(&a, b, h, t, row, to);
-        attention found = { node, c->step, keep_values(c, p, n), a.causal,
+                for (int64_t t = 0; t < a.t; t++, to += a.s)
+                    softmax_row(&a, b, h, t, row, to);
+        attention found = { node,
+                            c->step,
+                            keep_values(c, p, n),
+                            a.causal,
                             shape_of(a.b, a.heads, a.t, a.s),
                             shape_of(a.batch, a.heads, a.queries, a.keys) };
         if (!add_attention(c, &found)) c->failed = true;
-    } else c->failed = true;
+    } else
+        c->failed = true;
     free(q);
     free(k);
     free(p);

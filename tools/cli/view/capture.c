@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SNAPSHOTS = 1 << 20 };      // a page of 300 MB, without values
+enum { MOST_SNAPSHOTS = 1 << 20 }; // a page of 300 MB, without values
 
 // A list with room for one more element of `size` bytes; NULL: no memory, and the old one stays.
 static void *with_room(void *list, int32_t n, size_t size)
@@ -51,8 +51,10 @@ static int64_t most_within(const model *m, const int32_t *times, int64_t room)
         if (elements_of(&m->symbols[i]) > high) high = elements_of(&m->symbols[i]);
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
-        if (kept_with(m, times, middle) <= room) low = middle;
-        else high = middle - 1;
+        if (kept_with(m, times, middle) <= room)
+            low = middle;
+        else
+            high = middle - 1;
     }
     return low;
 }
@@ -79,7 +81,8 @@ bool begin_capture(capture *c, model *m, int32_t n_steps, int64_t budget, fault 
         free(times);
         return fail(why, "no memory for the %d tensors of the program", m->pef.n_symbols);
     }
-    for (size_t i = 0; i < n; i++) c->before[i] = -1;
+    for (size_t i = 0; i < n; i++)
+        c->before[i] = -1;
     count_times(m, times);
     int64_t elements = budget / 4, parts = m->pef.microbatches > 1 ? 2 : 1;
     int64_t most = MOST_SNAPSHOTS / (kept_with(m, times, 1) * parts + 1);
@@ -97,7 +100,8 @@ bool begin_capture(capture *c, model *m, int32_t n_steps, int64_t budget, fault 
 
 void end_capture(capture *c)
 {
-    for (int32_t i = 0; i < c->n_blocks; i++) free(c->blocks[i].words);
+    for (int32_t i = 0; i < c->n_blocks; i++)
+        free(c->blocks[i].words);
     free(c->blocks);
     free(c->snapshots);
     free(c->attentions);
@@ -219,8 +223,10 @@ static void watch(int32_t i, const char *name, const samba_op *op, const samba_a
     }
     for (int32_t o = 0; !begins && o < n->n_out; o++) {
         if (n->out[o] < 0 || !args->out[o]) continue;
-        if (o == 0 && is_view(c->m, i)) take_view(c, n->out[0], i, n->in[0]);
-        else take(c, n->out[o], i, args->microbatch, args->out[o]);
+        if (o == 0 && is_view(c->m, i))
+            take_view(c, n->out[0], i, n->in[0]);
+        else
+            take(c, n->out[o], i, args->microbatch, args->out[o]);
     }
     bool attends = begins && n->op && strcmp(n->op, "scaled_dot_product_attention") == 0;
     if (attends && args->microbatch == 0) capture_attention(c, i, args);
@@ -228,7 +234,8 @@ static void watch(int32_t i, const char *name, const samba_op *op, const samba_a
 
 void begin_watch(capture *c)
 {
-    for (int32_t i = 0; i < c->m->pef.n_symbols; i++) c->now[i] = -1;
+    for (int32_t i = 0; i < c->m->pef.n_symbols; i++)
+        c->now[i] = -1;
     samba_on_node(c->m->session, watch, c);
 }
 

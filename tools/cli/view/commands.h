@@ -1,4 +1,5 @@
-// The commands of build/samba-view; each takes the words behind its name, and returns the exit code.
+// The commands of build/samba-view; each takes the words behind its name, and returns the exit
+// code.
 #ifndef SAMBA_VIEW_COMMANDS_H
 #define SAMBA_VIEW_COMMANDS_H
 

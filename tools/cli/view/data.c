@@ -13,9 +13,11 @@
 
 void write_json_number(FILE *to, double x)
 {
-    bool whole = fabs(x) < 0x1p53 && x == floor(x) && x != 0.0;     // -0 keeps its sign
-    if (!isfinite(x)) fputs("null", to);
-    else fprintf(to, whole ? "%.0f" : "%.9g", x);
+    bool whole = fabs(x) < 0x1p53 && x == floor(x) && x != 0.0; // -0 keeps its sign
+    if (!isfinite(x))
+        fputs("null", to);
+    else
+        fprintf(to, whole ? "%.0f" : "%.9g", x);
 }
 
 static void write_field(FILE *to, const char *name, const char *text)
@@ -27,7 +29,8 @@ static void write_field(FILE *to, const char *name, const char *text)
 static void write_indices(FILE *to, const int32_t *list, int32_t n)
 {
     fputc('[', to);
-    for (int32_t i = 0; i < n; i++) fprintf(to, i ? ",%d" : "%d", list[i]);
+    for (int32_t i = 0; i < n; i++)
+        fprintf(to, i ? ",%d" : "%d", list[i]);
     fputc(']', to);
 }
 
@@ -39,17 +42,21 @@ static void write_shape(FILE *to, const samba_shape *shape)
 // ---- Tensors ------------------------------------------------------------------------------------
 
 // Which nodes read each symbol, and which makes it: lists in one array.
-typedef struct readers { int32_t *begin, *list, *maker; } readers;
+typedef struct readers {
+    int32_t *begin, *list, *maker;
+} readers;
 
 static bool find_readers(readers *r, const model *m)
 {
     int32_t n = m->pef.n_symbols, total = 0;
     r->begin = calloc((size_t)n + 2, sizeof *r->begin);
     r->maker = malloc(((size_t)n + 1) * sizeof *r->maker);
-    for (int32_t i = 0; i < m->pef.n_nodes; i++) total += m->nodes[i].n_in;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++)
+        total += m->nodes[i].n_in;
     r->list = malloc(((size_t)total + 1) * sizeof *r->list);
     if (!r->begin || !r->maker || !r->list) return false;
-    for (int32_t i = 0; i < n; i++) r->maker[i] = -1;
+    for (int32_t i = 0; i < n; i++)
+        r->maker[i] = -1;
     for (int32_t i = 0; i < m->pef.n_nodes; i++) {
         const node *q = &m->nodes[i];
         for (int32_t k = 0; k < q->n_in; k++)
@@ -57,17 +64,19 @@ static bool find_readers(readers *r, const model *m)
         for (int32_t o = 0; o < q->n_out; o++)
             if (q->out[o] >= 0 && r->maker[q->out[o]] < 0) r->maker[q->out[o]] = i;
     }
-    for (int32_t i = 0; i < n; i++) r->begin[i + 1] += r->begin[i];
-    for (int32_t i = m->pef.n_nodes - 1; i >= 0; i--) {     // lists fill from their ends
+    for (int32_t i = 0; i < n; i++)
+        r->begin[i + 1] += r->begin[i];
+    for (int32_t i = m->pef.n_nodes - 1; i >= 0; i--) { // lists fill from their ends
         const node *q = &m->nodes[i];
         for (int32_t k = 0; k < q->n_in; k++)
             if (q->in[k] >= 0) r->list[--r->begin[q->in[k] + 1]] = i;
     }
-    for (int32_t i = 0; i < n; i++) r->begin[i] = r->begin[i + 1];
+    for (int32_t i = 0; i < n; i++)
+        r->begin[i] = r->begin[i + 1];
     r->begin[n] = total;
     for (int32_t i = 0; i < m->pef.n_nodes; i++)
         for (int32_t k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] < 0) r->begin[n]--;       // absent inputs have no reader
+            if (m->nodes[i].in[k] < 0) r->begin[n]--; // absent inputs have no reader
     return true;
 }
 
@@ -106,8 +115,9 @@ static const char *word_of(const symbol *s)
 // Does it have a value before a run? Nodes may update it then.
 static bool is_leaf(const symbol *s)
 {
-    return s->role == SAMBA_ROLE_INPUT || s->role == SAMBA_ROLE_WEIGHT || s->role == SAMBA_ROLE_STATE
-        || s->role == SAMBA_ROLE_ARGIN || s->role == SAMBA_ROLE_CONSTANT;
+    return s->role == SAMBA_ROLE_INPUT || s->role == SAMBA_ROLE_WEIGHT
+        || s->role == SAMBA_ROLE_STATE || s->role == SAMBA_ROLE_ARGIN
+        || s->role == SAMBA_ROLE_CONSTANT;
 }
 
 // "grad" is one tensor, "grads" what the gradient is the sum of.
@@ -154,7 +164,8 @@ static void write_tensors(FILE *to, const model *m)
     fputs("\"tensors\":[", to);
     gradient *grads = find_gradients(m);
     bool fine = find_readers(&r, m) && grads;
-    for (int32_t i = 0; fine && i < m->pef.n_symbols; i++) write_tensor(to, m, &r, i, &grads[i]);
+    for (int32_t i = 0; fine && i < m->pef.n_symbols; i++)
+        write_tensor(to, m, &r, i, &grads[i]);
     fputs("],\n", to);
     free_readers(&r);
     free(grads);
@@ -165,11 +176,21 @@ static void write_tensors(FILE *to, const model *m)
 static void write_word(FILE *to, char kind, int32_t word)
 {
     switch (kind) {
-    case 'f': write_json_number(to, samba_attr_float(word)); break;
-    case 'b': fputs(word ? "true" : "false", to); break;
-    case 't': fprintf(to, "\"%s\"", samba_dtype_name((samba_dtype)word)); break;
-    case 'x': fprintf(to, "\"%08x\"", (unsigned)word); break;
-    default: fprintf(to, "%d", word); break;
+    case 'f':
+        write_json_number(to, samba_attr_float(word));
+        break;
+    case 'b':
+        fputs(word ? "true" : "false", to);
+        break;
+    case 't':
+        fprintf(to, "\"%s\"", samba_dtype_name((samba_dtype)word));
+        break;
+    case 'x':
+        fprintf(to, "\"%08x\"", (unsigned)word);
+        break;
+    default:
+        fprintf(to, "%d", word);
+        break;
     }
 }
 
@@ -284,8 +305,8 @@ static void write_node(FILE *to, const page_data *d, int32_t i)
     write_attributes(to, n);
     write_layer(to, m->layer[i]);
     if (is_estimate(n)) fputs(",\"about\":true", to);
-    fprintf(to, ",\"flops\":%" PRId64 ",\"bytes\":%" PRId64 ",\"view\":%s",
-            view ? 0 : n->flops, bytes_of(m, i), view ? "true" : "false");
+    fprintf(to, ",\"flops\":%" PRId64 ",\"bytes\":%" PRId64 ",\"view\":%s", view ? 0 : n->flops,
+            bytes_of(m, i), view ? "true" : "false");
     if (d->times->node) fprintf(to, ",\"seconds\":%.4g", d->times->node[i]);
     fputc('}', to);
 }
@@ -293,13 +314,16 @@ static void write_node(FILE *to, const page_data *d, int32_t i)
 static void write_nodes(FILE *to, const page_data *d)
 {
     fputs("\"nodes\":[", to);
-    for (int32_t i = 0; i < d->model->pef.n_nodes; i++) write_node(to, d, i);
+    for (int32_t i = 0; i < d->model->pef.n_nodes; i++)
+        write_node(to, d, i);
     fputs("],\n", to);
 }
 
 // ---- Sections and graphs ------------------------------------------------------------------------
 
-typedef struct section_sum { int64_t flops, bytes; } section_sum;
+typedef struct section_sum {
+    int64_t flops, bytes;
+} section_sum;
 
 static section_sum sum_section(const model *m, const section *q)
 {
@@ -331,9 +355,11 @@ static void write_sections(FILE *to, const page_data *d)
         const section *q = &m->sections[i];
         graph += begins_graph(m, i);
         section_sum sum = sum_section(m, q);
-        fprintf(to, "%s{\"type\":\"%s\",\"graph\":%d,\"first\":%d,\"end\":%d,\"flops\":%" PRId64
-                ",\"bytes\":%" PRId64, i ? ",\n" : "", section_name(q->type), graph,
-                q->first, q->first + q->n, sum.flops, sum.bytes);
+        fprintf(to,
+                "%s{\"type\":\"%s\",\"graph\":%d,\"first\":%d,\"end\":%d,\"flops\":%" PRId64
+                ",\"bytes\":%" PRId64,
+                i ? ",\n" : "", section_name(q->type), graph, q->first, q->first + q->n, sum.flops,
+                sum.bytes);
         if (d->times->section) fprintf(to, ",\"seconds\":%.4g", d->times->section[i]);
         fputc('}', to);
     }
@@ -360,7 +386,8 @@ void write_snapshot(FILE *to, const snapshot *s, const capture *c, int32_t first
         fputs(",\"high\":", to);
         write_json_number(to, s->high);
         fputs(",\"counts\":[", to);
-        for (int i = 0; i < BINS; i++) fprintf(to, i ? ",%" PRId64 : "%" PRId64, s->counts[i]);
+        for (int i = 0; i < BINS; i++)
+            fprintf(to, i ? ",%" PRId64 : "%" PRId64, s->counts[i]);
         fputs("]}", to);
     }
     if (s->block >= 0) {
@@ -400,10 +427,14 @@ static void write_memory(FILE *to, const memory_map *map)
     fputs("],\"spans\":[", to);
     for (int32_t i = 0; i < map->n_spans; i++) {
         const span *s = &map->spans[i];
-        fprintf(to, "%s{\"pool\":%d,\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"from\":%d,\"to\":%d,",
+        fprintf(to,
+                "%s{\"pool\":%d,\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
+                ",\"from\":%d,\"to\":%d,",
                 i ? ",\n" : "", s->pool, s->offset, s->bytes, s->from, s->to);
-        if (s->tensor >= 0) fprintf(to, "\"tensor\":%d", s->tensor);
-        else write_field(to, "owner", s->owner);
+        if (s->tensor >= 0)
+            fprintf(to, "\"tensor\":%d", s->tensor);
+        else
+            write_field(to, "owner", s->owner);
         fputc('}', to);
     }
     fputs("]},\n", to);
@@ -414,7 +445,8 @@ static void write_attention(FILE *to, const capture *c)
     fputs("\"attention\":[", to);
     for (int32_t i = 0; i < c->n_attentions; i++) {
         const attention *a = &c->attentions[i];
-        fprintf(to, "%s{\"node\":%d,\"step\":%d,\"block\":%d,\"causal\":%s,\"shape\":", i ? "," : "",
+        fprintf(to,
+                "%s{\"node\":%d,\"step\":%d,\"block\":%d,\"causal\":%s,\"shape\":", i ? "," : "",
                 a->node, a->step, a->block, a->causal ? "true" : "false");
         write_shape(to, &a->shape);
         fputs(",\"whole\":", to);
@@ -469,7 +501,8 @@ static bool write_fused(FILE *to, const model *m)
     for (int32_t i = 0, end; i < m->pef.n_nodes; i = end) {
         int32_t working = 0;
         end = i + fused_nodes(m->session, i);
-        for (int32_t k = i; k < end; k++) working += !is_view(m, k);
+        for (int32_t k = i; k < end; k++)
+            working += !is_view(m, k);
         if (working < 2) continue;
         fputs(any ? ",\n{" : "{", to);
         write_field(to, "pass", "run together on a part of their elements at a time");
@@ -483,9 +516,12 @@ static bool write_fused(FILE *to, const model *m)
     return any;
 }
 
-static const model *sorted;         // of the nodes that qsort compares
+static const model *sorted; // of the nodes that qsort compares
 
-static const char *op_of(const node *n) { return n->op ? n->op : ""; }
+static const char *op_of(const node *n)
+{
+    return n->op ? n->op : "";
+}
 
 static bool alike(const node *a, const node *b)
 {
@@ -502,13 +538,14 @@ static int by_name(const void *a, const void *b)
     return op != 0 ? op : (i > k) - (i < k);
 }
 
-// Of each backward node the forward node that it is a copy of, with its name and op; -1: none. NULL:
-// no memory.
+// Of each backward node the forward node that it is a copy of, with its name and op; -1: none.
+// NULL: no memory.
 static int32_t *find_repeated(const model *m)
 {
     size_t n = (size_t)m->pef.n_nodes;
     int32_t *list = malloc((n + 1) * sizeof *list), *of = malloc((n + 1) * sizeof *of);
-    for (size_t i = 0; list && i < n; i++) list[i] = (int32_t)i;
+    for (size_t i = 0; list && i < n; i++)
+        list[i] = (int32_t)i;
     sorted = m;
     if (list) qsort(list, n, sizeof *list, by_name);
 

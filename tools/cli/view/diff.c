@@ -20,6 +20,7 @@ static void compare_elements(difference *d, samba_dtype type, const void *a, con
                              double tolerance)
 {
     enum { CHUNK = 1024 };
+
     double x[CHUNK], y[CHUNK];
     d->index = -1;
     if (memcmp(a, b, (size_t)d->count * samba_dtype_size(type)) == 0) return;
@@ -64,7 +65,7 @@ bool add_difference(comparison *c, const difference *of, samba_dtype type, const
 typedef struct side {
     struct meeting *meeting;
     model model;
-    int which;                  // 0 or 1
+    int which; // 0 or 1
     bool waiting, done, go, fine;
     int32_t node;
     bool begins;
@@ -77,8 +78,8 @@ typedef struct meeting {
     pthread_cond_t changed;
     side side[2];
     comparison *c;
-    bool *paired;               // of each node of model 1
-    bool *seen;                 // of each tensor of model 0: what it held at first is compared
+    bool *paired; // of each node of model 1
+    bool *seen;   // of each tensor of model 0: what it held at first is compared
     int32_t step;
     double tolerance;
     bool no_memory;
@@ -144,8 +145,8 @@ static void resolve(meeting *m)
     pthread_cond_broadcast(&m->changed);
 }
 
-static void meet(int32_t i, const char *name, const samba_op *op, const samba_args *args, bool begins,
-                 void *user)
+static void meet(int32_t i, const char *name, const samba_op *op, const samba_args *args,
+                 bool begins, void *user)
 {
     side *s = user;
     meeting *m = s->meeting;
@@ -160,7 +161,8 @@ static void meet(int32_t i, const char *name, const samba_op *op, const samba_ar
     s->waiting = true;
     s->go = other->done;
     if (other->waiting && !other->go) resolve(m);
-    while (!s->go) pthread_cond_wait(&m->changed, &m->lock);
+    while (!s->go)
+        pthread_cond_wait(&m->changed, &m->lock);
     s->waiting = false;
     pthread_mutex_unlock(&m->lock);
 }
@@ -184,7 +186,8 @@ static bool run_both(meeting *m, fault *why)
 {
     pthread_t thread;
     memset(m->seen, 0, (size_t)m->side[0].model.pef.n_symbols * sizeof *m->seen);
-    for (int i = 0; i < 2; i++) m->side[i].done = m->side[i].waiting = m->side[i].go = false;
+    for (int i = 0; i < 2; i++)
+        m->side[i].done = m->side[i].waiting = m->side[i].go = false;
     if (pthread_create(&thread, NULL, run_side, &m->side[1]) != 0)
         return fail(why, "no thread can be made for the second model");
     run_side(&m->side[0]);
@@ -214,7 +217,8 @@ static bool prepare(meeting *m, const compare_options *o, fault *why)
     return true;
 }
 
-bool compare_models(comparison *c, const char *a, const char *b, const compare_options *o, fault *why)
+bool compare_models(comparison *c, const char *a, const char *b, const compare_options *o,
+                    fault *why)
 {
     meeting m;
     memset(&m, 0, sizeof m);
@@ -226,8 +230,10 @@ bool compare_models(comparison *c, const char *a, const char *b, const compare_o
     pthread_mutex_init(&m.lock, NULL);
     pthread_cond_init(&m.changed, NULL);
     bool fine = prepare(&m, o, why);
-    for (m.step = 0; fine && m.step < o->steps; m.step++) fine = run_both(&m, why);
-    for (int i = 0; i < 2; i++) close_model(&m.side[i].model);
+    for (m.step = 0; fine && m.step < o->steps; m.step++)
+        fine = run_both(&m, why);
+    for (int i = 0; i < 2; i++)
+        close_model(&m.side[i].model);
     free(m.paired);
     free(m.seen);
     pthread_cond_destroy(&m.changed);

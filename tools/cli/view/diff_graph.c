@@ -14,7 +14,7 @@ bool add_sentence(comparison *c, int32_t node, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (c->n_structure >= MOST_SENTENCES) {     // counted alone
+    if (c->n_structure >= MOST_SENTENCES) { // counted alone
         c->n_structure++;
         return true;
     }
@@ -31,7 +31,8 @@ bool add_sentence(comparison *c, int32_t node, const char *format, ...)
 static bool same_spec(const samba_spec *a, const samba_spec *b)
 {
     bool same = a->dtype == b->dtype && a->shape.ndim == b->shape.ndim;
-    for (int32_t d = 0; same && d < a->shape.ndim; d++) same = a->shape.dim[d] == b->shape.dim[d];
+    for (int32_t d = 0; same && d < a->shape.ndim; d++)
+        same = a->shape.dim[d] == b->shape.dim[d];
     return same;
 }
 
@@ -53,7 +54,8 @@ static bool alike(const model *a, int32_t i, const model *b, int32_t j)
     return same;
 }
 
-// How many nodes one of the two has in addition before both go on alike: in a (positive), b (negative).
+// How many nodes one of the two has in addition before both go on alike: in a (positive), b
+// (negative).
 static int32_t gap_of(const model *a, int32_t i, const model *b, int32_t j)
 {
     for (int named = 1; named >= 0; named--)
@@ -110,7 +112,7 @@ static bool same_source(const walk *w, int32_t x, int32_t y)
 // Is one of them an output of the model which the other is not, or is of another name?
 static bool same_output(const walk *w, int32_t x, int32_t y)
 {
-    if (x < 0 || y < 0) return true;        // alike() has seen to it
+    if (x < 0 || y < 0) return true; // alike() has seen to it
     const symbol *s = &w->model[0]->symbols[x], *t = &w->model[1]->symbols[y];
     bool both = s->role == SAMBA_ROLE_OUTPUT && t->role == SAMBA_ROLE_OUTPUT;
     if (both) return strcmp(s->name, t->name) == 0;
@@ -126,7 +128,7 @@ static bool compare_inputs(comparison *c, const walk *w, int32_t i, int32_t j)
         if (same_source(w, x->in[k], y->in[k])) continue;
         print_tensor(one, sizeof one, w->model[0], x->in[k]);
         print_tensor(other, sizeof other, w->model[1], y->in[k]);
-        bool alike = strcmp(one, other) == 0;       // but made by another node
+        bool alike = strcmp(one, other) == 0; // but made by another node
         fine = add_sentence(c, i, "input %d of %s (%s) is %s in %s, %s%s in %s", k, x->name,
                             op_of(x), one, c->a, alike ? "another " : "", other, c->b);
     }
@@ -209,11 +211,15 @@ static bool walk_both(comparison *c, walk *w)
     while (fine && i < a->pef.n_nodes && j < b->pef.n_nodes) {
         int32_t gap = alike(a, i, b, j) ? 0 : gap_of(a, i, b, j);
         if (gap == 0) fine = pair_up(c, w, i++, j++);
-        for (; fine && gap > 0; gap--) fine = only_in(c, w, 0, i++);
-        for (; fine && gap < 0; gap++) fine = only_in(c, w, 1, j++);
+        for (; fine && gap > 0; gap--)
+            fine = only_in(c, w, 0, i++);
+        for (; fine && gap < 0; gap++)
+            fine = only_in(c, w, 1, j++);
     }
-    while (fine && i < a->pef.n_nodes) fine = only_in(c, w, 0, i++);
-    while (fine && j < b->pef.n_nodes) fine = only_in(c, w, 1, j++);
+    while (fine && i < a->pef.n_nodes)
+        fine = only_in(c, w, 0, i++);
+    while (fine && j < b->pef.n_nodes)
+        fine = only_in(c, w, 1, j++);
     return fine;
 }
 
@@ -221,13 +227,15 @@ static bool walk_both(comparison *c, walk *w)
 static int32_t *minus_ones(int32_t n)
 {
     int32_t *list = malloc(((size_t)n + 1) * sizeof *list);
-    for (int32_t i = 0; list && i < n; i++) list[i] = -1;
+    for (int32_t i = 0; list && i < n; i++)
+        list[i] = -1;
     return list;
 }
 
 bool pair_nodes(comparison *c, const model *a, const model *b)
 {
-    walk w = { { a, b }, { minus_ones(a->pef.n_symbols), minus_ones(b->pef.n_symbols) },
+    walk w = { { a, b },
+               { minus_ones(a->pef.n_symbols), minus_ones(b->pef.n_symbols) },
                minus_ones(a->pef.n_nodes) };
     c->pair = w.pair;
     c->n_pair = w.pair ? a->pef.n_nodes : 0;

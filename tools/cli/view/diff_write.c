@@ -14,8 +14,10 @@ static int32_t n_sentences(const comparison *c)
 
 void free_comparison(comparison *c)
 {
-    for (int32_t i = 0; c->structure && i < n_sentences(c); i++) free(c->structure[i]);
-    for (int32_t i = 0; i < c->n_tensors; i++) free(c->tensors[i].name);
+    for (int32_t i = 0; c->structure && i < n_sentences(c); i++)
+        free(c->structure[i]);
+    for (int32_t i = 0; i < c->n_tensors; i++)
+        free(c->tensors[i].name);
     free(c->structure);
     free(c->places);
     free(c->pair);
@@ -47,10 +49,11 @@ static void print_first(const comparison *c)
     int64_t place[SAMBA_MAX_DIMS];
     int32_t n = place_of(d, place);
     printf("first difference, in step %d: %s", d->step, shown(d->name));
-    for (int32_t k = 0; k < n; k++) printf(k ? ",%" PRId64 : "[%" PRId64, place[k]);
+    for (int32_t k = 0; k < n; k++)
+        printf(k ? ",%" PRId64 : "[%" PRId64, place[k]);
     printf("%s is %.9g and %.9g; %" PRId64 " of %" PRId64 " elements differ, by %.3g at most, "
-           "relative %.3g\n", n ? "]" : "", d->a, d->b, d->different, d->count, d->max_abs,
-           d->max_rel);
+           "relative %.3g\n",
+           n ? "]" : "", d->a, d->b, d->different, d->count, d->max_abs, d->max_rel);
 }
 
 void print_comparison(const comparison *c)
@@ -62,8 +65,10 @@ void print_comparison(const comparison *c)
     if (c->n_structure > n_sentences(c))
         printf("and %d more differences of the graphs\n", c->n_structure - n_sentences(c));
     if (c->first >= 0) print_first(c);
-    if (c->n_different) printf("%d of %d values differ\n", c->n_different, c->n_tensors);
-    else printf("all %d values that both have are equal\n", c->n_tensors);
+    if (c->n_different)
+        printf("%d of %d values differ\n", c->n_different, c->n_tensors);
+    else
+        printf("all %d values that both have are equal\n", c->n_tensors);
 }
 
 // ---- What b held --------------------------------------------------------------------------------
@@ -77,7 +82,7 @@ static bool is_of(const snapshot *s, const difference *d)
 void find_held(comparison *c, capture *b)
 {
     bool *wanted = calloc((size_t)b->n_blocks + 1, sizeof *wanted);
-    int32_t at = 0;             // both lists are in the order in which tensors are made
+    int32_t at = 0; // both lists are in the order in which tensors are made
     for (int32_t i = 0; i < c->n_tensors; i++) {
         difference *d = &c->tensors[i];
         int32_t left = d->different ? b->n_snapshots : 0;
@@ -101,9 +106,11 @@ static void write_difference(FILE *to, const difference *d)
     int64_t place[SAMBA_MAX_DIMS];
     fputs("{\"name\":", to);
     write_json_text(to, d->name);
-    fprintf(to, ",\"tensor\":%d,\"node\":%d,\"step\":%d,\"equal\":%s,\"count\":%" PRId64
-            ",\"different\":%" PRId64 ",\"microbatch\":%d", d->tensor, d->node, d->step, d->different ? "false" : "true",
-            d->count, d->different, d->microbatch);
+    fprintf(to,
+            ",\"tensor\":%d,\"node\":%d,\"step\":%d,\"equal\":%s,\"count\":%" PRId64
+            ",\"different\":%" PRId64 ",\"microbatch\":%d",
+            d->tensor, d->node, d->step, d->different ? "false" : "true", d->count, d->different,
+            d->microbatch);
     if (d->different) {
         int32_t n = place_of(d, place);
         fputs(",\"max_abs\":", to);
@@ -111,7 +118,8 @@ static void write_difference(FILE *to, const difference *d)
         fputs(",\"max_rel\":", to);
         write_json_number(to, d->max_rel);
         fputs(",\"index\":[", to);
-        for (int32_t k = 0; k < n; k++) fprintf(to, k ? ",%" PRId64 : "%" PRId64, place[k]);
+        for (int32_t k = 0; k < n; k++)
+            fprintf(to, k ? ",%" PRId64 : "%" PRId64, place[k]);
         fputs("],\"a\":", to);
         write_json_number(to, d->a);
         fputs(",\"b\":", to);
@@ -122,7 +130,8 @@ static void write_difference(FILE *to, const difference *d)
 static void write_list(FILE *to, const char *name, const int32_t *list, int32_t n)
 {
     fprintf(to, "\"%s\":[", name);
-    for (int32_t i = 0; i < n; i++) fprintf(to, i ? ",%d" : "%d", list[i]);
+    for (int32_t i = 0; i < n; i++)
+        fprintf(to, i ? ",%d" : "%d", list[i]);
     fputs("],\n", to);
 }
 

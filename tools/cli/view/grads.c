@@ -8,11 +8,11 @@
        y = affine(x, W)    dx = matmul(dy, W), dW = matmul(dy, x)
        y = dropout(x, p)   dx = dropout(dy, p), with the same mask
    It is complete there: the backward pass adds up what flows into y before it goes on. So a pair of
-   such nodes, and the same number of elements in y and dy, name dy. Sums and views hand the gradient
-   of what they make on to what they read, if nothing else reads that.
-   Nothing is said where two forward nodes fit one backward node; nor where two backward nodes fit a
-   forward node, which the compiler has made of two equal ones: then each dy is a part. If the
-   backward pass of two was equal as well, it adds a tensor to itself: then nothing is said at all. */
+   such nodes, and the same number of elements in y and dy, name dy. Sums and views hand the
+   gradient of what they make on to what they read, if nothing else reads that. Nothing is said
+   where two forward nodes fit one backward node; nor where two backward nodes fit a forward node,
+   which the compiler has made of two equal ones: then each dy is a part. If the backward pass of
+   two was equal as well, it adds a tensor to itself: then nothing is said at all. */
 #include "grads.h"
 #include "capture.h"
 #include <stdlib.h>
@@ -22,11 +22,11 @@ enum { UNKNOWN = -1, SEVERAL = -2 };
 
 typedef struct search {
     const model *m;
-    gradient *found;        // the result
-    int32_t *grad;          // of each tensor the one that is its gradient
-    int32_t *readers;       // of each tensor: how many forward nodes read it, views aside
-    int32_t *begin, *list;  // of each tensor: forward nodes that read or make it, in whatever shape
-    int32_t *seen;          // of each node: the last one that was compared with it
+    gradient *found;       // the result
+    int32_t *grad;         // of each tensor the one that is its gradient
+    int32_t *readers;      // of each tensor: how many forward nodes read it, views aside
+    int32_t *begin, *list; // of each tensor: forward nodes that read or make it, in whatever shape
+    int32_t *seen;         // of each node: the last one that was compared with it
 } search;
 
 // The tensor of which i is another shape.
@@ -66,8 +66,9 @@ static bool goes_back(const node *f, const node *b)
     size_t n = f->op ? strlen(f->op) : 0;
     bool product = is_op(f, "affine") || is_op(f, "matmul");
     if (product) return is_op(b, "matmul") || is_op(b, "matmul_accumulate");
-    if (is_op(f, "dropout")) return is_op(b, "dropout");    // the same mask
-    return n > 0 && b->op && strncmp(b->op, f->op, n) == 0 && strncmp(b->op + n, "_backward", 9) == 0;
+    if (is_op(f, "dropout")) return is_op(b, "dropout"); // the same mask
+    return n > 0 && b->op && strncmp(b->op, f->op, n) == 0
+        && strncmp(b->op + n, "_backward", 9) == 0;
 }
 
 // What b reads that is not of f, and as large as what f makes; *shared counts what is of both.
@@ -77,8 +78,10 @@ static int32_t gradient_in(const model *m, const node *f, const node *b, int32_t
     *shared = 0;
     for (int32_t k = 0; k < most; k++) {
         if (b->in[k] < 0) continue;
-        if (has(m, f, b->in[k])) ++*shared;
-        else if (found < 0 && count_of(m, b->in[k]) == count_of(m, f->out[0])) found = b->in[k];
+        if (has(m, f, b->in[k]))
+            ++*shared;
+        else if (found < 0 && count_of(m, b->in[k]) == count_of(m, f->out[0]))
+            found = b->in[k];
     }
     return found;
 }
@@ -103,7 +106,10 @@ static void count_use(search *s, int32_t root, int32_t node)
     s->begin[root + 1]++;
 }
 
-static void list_use(search *s, int32_t root, int32_t node) { s->list[s->begin[root]++] = node; }
+static void list_use(search *s, int32_t root, int32_t node)
+{
+    s->list[s->begin[root]++] = node;
+}
 
 static bool list_uses(search *s)
 {
@@ -111,13 +117,16 @@ static bool list_uses(search *s)
     s->begin = calloc((size_t)n + 2, sizeof *s->begin);
     s->seen = malloc(((size_t)s->m->pef.n_nodes + 1) * sizeof *s->seen);
     if (!s->begin || !s->seen) return false;
-    for (int32_t i = 0; i < s->m->pef.n_nodes; i++) s->seen[i] = -1;
+    for (int32_t i = 0; i < s->m->pef.n_nodes; i++)
+        s->seen[i] = -1;
     each_use(s, count_use);
-    for (int32_t i = 0; i < n; i++) s->begin[i + 1] += s->begin[i];
+    for (int32_t i = 0; i < n; i++)
+        s->begin[i + 1] += s->begin[i];
     s->list = malloc(((size_t)s->begin[n] + 1) * sizeof *s->list);
     if (!s->list) return false;
     each_use(s, list_use);
-    for (int32_t i = n; i > 0; i--) s->begin[i] = s->begin[i - 1];      // list_use moved them on
+    for (int32_t i = n; i > 0; i--)
+        s->begin[i] = s->begin[i - 1]; // list_use moved them on
     s->begin[0] = 0;
     return true;
 }
@@ -129,7 +138,9 @@ static bool may_go_back(const node *b)
         || (b->op && strstr(b->op, "_backward"));
 }
 
-typedef struct match { int32_t node, shared, gradient; } match;
+typedef struct match {
+    int32_t node, shared, gradient;
+} match;
 
 // Compares b with the forward nodes that use one of its inputs.
 static void match_users(search *s, int32_t b, int32_t root, match *best)
@@ -150,11 +161,12 @@ static void match_users(search *s, int32_t b, int32_t root, match *best)
 }
 
 // The forward node that b goes back through; -1: none, or several fit as well. It shares an input
-// with b. Inputs that many nodes use, as the weights of all layers, are looked at last: who has only
-// those in common with b has less than one that was found before.
+// with b. Inputs that many nodes use, as the weights of all layers, are looked at last: who has
+// only those in common with b has less than one that was found before.
 static int32_t forward_of(search *s, int32_t b, int32_t *gradient)
 {
     enum { MANY = 64 };
+
     const model *m = s->m;
     const node *n = &m->nodes[b];
     match best = { -1, 0, UNKNOWN };
@@ -263,13 +275,16 @@ static bool skip(const char **at, const char *text)
 // Can the part be permuted, or stretched, to the shape of the tensor?
 static bool part_fits(const model *m, const part *p, int32_t tensor)
 {
-    const samba_shape *x = &m->symbols[tensor].spec.shape, *from = &m->symbols[p->tensor].spec.shape;
+    const samba_shape *x = &m->symbols[tensor].spec.shape,
+                      *from = &m->symbols[p->tensor].spec.shape;
     bool fits = p->n_axes ? p->n_axes == x->ndim && from->ndim == x->ndim : from->ndim <= x->ndim;
     if (!p->n_axes && count_of(m, p->tensor) == count_of(m, tensor)) return true;
     for (int32_t d = 0; fits && d < from->ndim; d++) {
         int32_t to = x->dim[x->ndim - from->ndim + d];
-        if (p->n_axes) fits = p->axes[d] < from->ndim && to == from->dim[p->axes[d]];
-        else fits = from->dim[d] == 1 || from->dim[d] == to;
+        if (p->n_axes)
+            fits = p->axes[d] < from->ndim && to == from->dim[p->axes[d]];
+        else
+            fits = from->dim[d] == 1 || from->dim[d] == to;
     }
     return fits;
 }
@@ -325,8 +340,10 @@ static bool read_gradients(search *s)
         int32_t x = read_symbol(m, &p);
         if (x < 0 || m->symbols[x].gradient >= 0 || !skip(&p, " is ")) continue;
         gradient *g = &s->found[x];
-        if (skip(&p, "not kept: ")) g->why = why_not_kept(p);
-        else if (!read_sum(m, g, x, p)) g->n = 0;
+        if (skip(&p, "not kept: "))
+            g->why = why_not_kept(p);
+        else if (!read_sum(m, g, x, p))
+            g->n = 0;
         s->grad[x] = single_part(m, g, x);
     }
     return any;
@@ -340,7 +357,7 @@ static void share_with_views(search *s)
     for (int32_t i = 0; i < m->pef.n_nodes; i++) {
         const node *f = &m->nodes[i];
         if (!is_view(m, i) || !is_kind(m, i, "forward") || s->readers[f->in[0]] != 1) continue;
-        bool loss = m->symbols[f->in[0]].gradient >= 0;     // which has ones besides
+        bool loss = m->symbols[f->in[0]].gradient >= 0; // which has ones besides
         if (loss || s->readers[f->out[0]] == 0 || s->grad[f->in[0]] < 0) continue;
         if (s->grad[f->out[0]] == UNKNOWN) s->grad[f->out[0]] = s->grad[f->in[0]];
     }
@@ -371,11 +388,14 @@ static bool has_backward(const model *m)
 static void find_all(search *s, int32_t n)
 {
     const model *m = s->m;
-    for (int32_t i = 0; i < n; i++) s->grad[i] = m->symbols[i].gradient;
+    for (int32_t i = 0; i < n; i++)
+        s->grad[i] = m->symbols[i].gradient;
     count_readers(s);
     bool told = read_gradients(s), backward = has_backward(m);
-    if (told) share_with_views(s);
-    else if (!has_doubles(m)) find_pairs(s);
+    if (told)
+        share_with_views(s);
+    else if (!has_doubles(m))
+        find_pairs(s);
     for (int32_t i = 0; i < n; i++) {
         gradient *g = &s->found[i];
         if (s->grad[i] >= 0) {
@@ -389,7 +409,9 @@ static void find_all(search *s, int32_t n)
 gradient *find_gradients(const model *m)
 {
     size_t n = (size_t)m->pef.n_symbols + 1;
-    search s = { .m = m, .found = calloc(n, sizeof *s.found), .grad = malloc(n * sizeof *s.grad),
+    search s = { .m = m,
+                 .found = calloc(n, sizeof *s.found),
+                 .grad = malloc(n * sizeof *s.grad),
                  .readers = calloc(n, sizeof *s.readers) };
     if (s.found && s.grad && s.readers) find_all(&s, m->pef.n_symbols);
     free(s.grad);
@@ -403,12 +425,14 @@ gradient *find_gradients(const model *m)
 int32_t single_part(const model *m, const gradient *g, int32_t tensor)
 {
     bool single = g->n == 1 && g->parts[0].n_axes == 0;
-    return single && count_of(m, g->parts[0].tensor) == count_of(m, tensor) ? g->parts[0].tensor : -1;
+    return single && count_of(m, g->parts[0].tensor) == count_of(m, tensor) ? g->parts[0].tensor
+                                                                            : -1;
 }
 
 int64_t element_of_part(const model *m, const part *p, int32_t tensor, int64_t element)
 {
-    const samba_shape *x = &m->symbols[tensor].spec.shape, *from = &m->symbols[p->tensor].spec.shape;
+    const samba_shape *x = &m->symbols[tensor].spec.shape,
+                      *from = &m->symbols[p->tensor].spec.shape;
     int64_t at = 0;
     if (!p->n_axes && count_of(m, p->tensor) == count_of(m, tensor)) return element;
     for (int32_t d = x->ndim - 1; d >= 0; d--) {
@@ -416,7 +440,8 @@ int64_t element_of_part(const model *m, const part *p, int32_t tensor, int64_t e
         int32_t axis = p->n_axes ? p->axes[d] : d - (x->ndim - from->ndim);
         element /= x->dim[d];
         if (axis < 0 || from->dim[axis] == 1) continue;
-        for (int32_t k = axis + 1; k < from->ndim; k++) step *= from->dim[k];
+        for (int32_t k = axis + 1; k < from->ndim; k++)
+            step *= from->dim[k];
         at += place * step;
     }
     return at;

@@ -11,14 +11,14 @@ enum { MOST_PARTS = 8 };
 // stretched, as NumPy does it.
 typedef struct part {
     int32_t tensor;
-    int32_t n_axes;                     // 0: elements are in the order of the gradient
-    int32_t axes[SAMBA_MAX_DIMS];       // else axis d of the gradient is axis axes[d] of the tensor
+    int32_t n_axes;               // 0: elements are in the order of the gradient
+    int32_t axes[SAMBA_MAX_DIMS]; // else axis d of the gradient is axis axes[d] of the tensor
 } part;
 
 typedef struct gradient {
-    int32_t n;                          // 0: it is not known
+    int32_t n; // 0: it is not known
     part parts[MOST_PARTS];
-    const char *why;                    // it is not known: a sentence, or NULL
+    const char *why; // it is not known: a sentence, or NULL
 } gradient;
 
 // Of each tensor the loss's gradient in it. The caller frees the array; NULL: no memory.

@@ -44,14 +44,15 @@ static int32_t ids_of(const model *m, const node *n, int32_t k)
 // Does the op only move elements of its first input?
 static bool moves(const node *n)
 {
-    static const char *const ops[] = { "reshape", "permute", "expand", "slice", "cast", "cat", "pad" };
+    static const char *const ops[]
+        = { "reshape", "permute", "expand", "slice", "cast", "cat", "pad" };
     for (size_t i = 0; n->op && i < sizeof ops / sizeof *ops; i++)
         if (strcmp(n->op, ops[i]) == 0) return true;
     return false;
 }
 
-/* The least number of rows or classes that ids in this symbol may count, on the ways that they take;
-   0: no op says. Nodes come in the order in which values arise. */
+/* The least number of rows or classes that ids in this symbol may count, on the ways that they
+   take; 0: no op says. Nodes come in the order in which values arise. */
 static int32_t most_ids(const model *m, int32_t input, bool *reached)
 {
     int32_t most = 0;
@@ -71,25 +72,17 @@ static int32_t most_ids(const model *m, int32_t input, bool *reached)
 
 // ---- Drawn values -------------------------------------------------------------------------------
 
-// SplitMix64 (Steele, Lea, Flood 2014), seeded by the name.
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 static uint64_t seed_of(const char *name)
 {
     uint64_t h = 0xcbf29ce484222325u;
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
     return h;
 }
 
 static double uniform(uint64_t *state)
 {
-    return (double)(draw(state) >> 11) * 0x1p-53;
+    return (double)(samba_base__draw(state) >> 11) * 0x1p-53;
 }
 
 // Box and Muller, 1958.
@@ -140,14 +133,16 @@ static void draw_input(const symbol *s, double *to, int64_t n, int32_t ids)
 // Integers arrive as they are; a fraction, or what does not fit, is refused.
 static bool put_integers(void *to, samba_dtype type, const double *from, int64_t n, fault *why)
 {
-    static const double least[SAMBA_N_DTYPES] = { 0, 0, 0, -0x1p31, -32768, -128, 0, 0, -0x1p63, 0, 0 };
+    static const double least[SAMBA_N_DTYPES]
+        = { 0, 0, 0, -0x1p31, -32768, -128, 0, 0, -0x1p63, 0, 0 };
     static const double most[SAMBA_N_DTYPES]
         = { 0, 0, 0, 0x1p31 - 1, 32767, 127, 255, 1, 0x1p62, 65535, 0x1p32 - 1 };
     size_t size = samba_dtype_size(type);
     for (int64_t i = 0; i < n; i++) {
         double x = from[i];
         if (!(x >= least[type] && x <= most[type]) || x != floor(x))
-            return fail(why, "element %" PRId64 " is %g, which is no %s", i, x, samba_dtype_name(type));
+            return fail(why, "element %" PRId64 " is %g, which is no %s", i, x,
+                        samba_dtype_name(type));
         int64_t value = (int64_t)x;
         int32_t word = (int32_t)value;
         int16_t half = (int16_t)value;
@@ -168,8 +163,10 @@ static bool send(model *m, const symbol *s, const double *values, int64_t n, fau
     void *data = malloc((size_t)n * 8);
     if (!data) return fail(why, "no memory for %" PRId64 " numbers", n);
     float *single = data;
-    if (integers) fine = put_integers(data, s->spec.dtype, values, n, why);
-    else fine = true;
+    if (integers)
+        fine = put_integers(data, s->spec.dtype, values, n, why);
+    else
+        fine = true;
     for (int64_t i = 0; !integers && fine && i < n; i++) {
         single[i] = (float)values[i];
         if (isfinite(values[i]) && !isfinite(single[i]))
@@ -203,10 +200,11 @@ static bool send_file(model *m, const symbol *s, const char *path, fault *why)
     fault reason = { "" };
     char has[128], wants[128];
     if (!read_npy(&a, path, why)) return false;
-    samba_shape shape = s->spec.shape;      // of all microbatches
+    samba_shape shape = s->spec.shape; // of all microbatches
     if (s->holds_microbatches && s->batch_dim >= 0) shape.dim[s->batch_dim] *= m->pef.microbatches;
     bool fits = a.shape.ndim == shape.ndim;
-    for (int32_t d = 0; fits && d < shape.ndim; d++) fits = a.shape.dim[d] == shape.dim[d];
+    for (int32_t d = 0; fits && d < shape.ndim; d++)
+        fits = a.shape.dim[d] == shape.dim[d];
     print_shape(has, sizeof has, &a.shape);
     print_shape(wants, sizeof wants, &shape);
     bool fine = fits ? send(m, s, a.values, a.n, &reason)
@@ -225,8 +223,10 @@ static bool send_drawn(model *m, int32_t i, bool *reached, fault *why)
     draw_input(s, values, n, ids);
     bool fine = send(m, s, values, n, why);
     free(values);
-    if (ids) add_note(m, "The input %s is random: whole numbers from 0 to %d.", s->name, ids - 1);
-    else add_note(m, "The input %s is random.", s->name);
+    if (ids)
+        add_note(m, "The input %s is random: whole numbers from 0 to %d.", s->name, ids - 1);
+    else
+        add_note(m, "The input %s is random.", s->name);
     return fine;
 }
 
@@ -237,8 +237,10 @@ static bool send_parameter(model *m, const symbol *s, fault *why)
     samba_tensor *t = samba_tensor_by_name(m->session, s->name);
     bool fine = values && t;
     if (fine) {
-        if (!is_integer(s->spec.dtype)) draw_parameter(s, values, n);
-        else memset(values, 0, (size_t)n * sizeof *values);
+        if (!is_integer(s->spec.dtype))
+            draw_parameter(s, values, n);
+        else
+            memset(values, 0, (size_t)n * sizeof *values);
         fine = samba_write_f32(t, values, n);
     }
     free(values);
@@ -262,7 +264,8 @@ static bool is_repeated(const char *const *given, int k, int32_t n_names)
     const char *equals = strchr(given[k], '=');
     for (int i = 0; i < k; i++) {
         if (n_names == 1) return true;
-        if (equals && strncmp(given[i], given[k], (size_t)(equals + 1 - given[k])) == 0) return true;
+        if (equals && strncmp(given[i], given[k], (size_t)(equals + 1 - given[k])) == 0)
+            return true;
     }
     return false;
 }
@@ -279,8 +282,10 @@ static bool check_names(const model *m, const char *const *names, int32_t n_name
         for (int32_t i = 0; i < n_names; i++)
             known = known || file_for(names[i], &given[k], 1);
         if (!known)
-            return fail(why, "--input %s: write NAME=FILE.npy with the name of an input of %s; it has"
-                        "%s", given[k], m->path, n_names ? list : " none");
+            return fail(why,
+                        "--input %s: write NAME=FILE.npy with the name of an input of %s; it has"
+                        "%s",
+                        given[k], m->path, n_names ? list : " none");
         if (is_repeated(given, k, n_names))
             return fail(why, "--input %s: this input is given twice", given[k]);
     }
@@ -312,8 +317,10 @@ bool give_values(model *m, const char *const *given, int n, fault *why)
         drawn++;
     }
     if (fine && drawn)
-        add_note(m, "%s holds no values of %d parameters, for it was compiled and not saved: they are "
-                 "random.", m->path, drawn);
+        add_note(m,
+                 "%s holds no values of %d parameters, for it was compiled and not saved: they are "
+                 "random.",
+                 m->path, drawn);
     free(names);
     free(reached);
     return fine;

@@ -1,8 +1,8 @@
 /* Which layer each node belongs to. A PEF has names alone: those of parameters, and of ops that a
    layer called, are paths, such as transformer__h__0__attn__c_attn__weight. So
      - a node that reads or steps a parameter is of the parameter's layer, and so is one that makes
-       its gradient; but of a parameter that several kinds of ops read, the first kind alone is of its
-       layer: logits, for which a table of words is multiplied, are not of the embedding;
+       its gradient; but of a parameter that several kinds of ops read, the first kind alone is of
+   its layer: logits, for which a table of words is multiplied, are not of the embedding;
      - one whose own name is a path is of the path without its last part;
      - any other is of what the nodes before and behind it have in common: an addition between
        h.0.attn and h.0.mlp is of h.0, and a loss, behind which nothing stands, of no layer. */
@@ -18,8 +18,10 @@ static void path_of(char path[LONGEST], const char *name, int drop)
     size_t n = 0;
     for (const char *p = name; *p && n + 1 < LONGEST; p++) {
         bool divides = *p == '.' || *p == '/' || (p[0] == '_' && p[1] == '_' && p > name);
-        if (divides && n > 0 && path[n - 1] != '\n') path[n++] = '\n';
-        else if (!divides && *p != '\n') path[n++] = *p;
+        if (divides && n > 0 && path[n - 1] != '\n')
+            path[n++] = '\n';
+        else if (!divides && *p != '\n')
+            path[n++] = *p;
         if (*p == '_' && divides) p++;
     }
     path[n] = 0;
@@ -40,8 +42,10 @@ static const char **find_kinds(const model *m)
         for (int32_t k = 0; strcmp(kind_of(m, i), "forward") == 0 && k < n->n_in; k++) {
             int32_t at = n->in[k];
             if (at < 0 || m->symbols[at].role != SAMBA_ROLE_WEIGHT) continue;
-            if (!first[at]) first[at] = op;
-            else if (strcmp(first[at], op) != 0) several[at] = true;
+            if (!first[at])
+                first[at] = op;
+            else if (strcmp(first[at], op) != 0)
+                several[at] = true;
         }
     }
     for (int32_t i = 0; first && several && i < m->pef.n_symbols; i++)
@@ -68,9 +72,12 @@ static bool parameter_path(const model *m, int32_t node, const char *const *kind
     for (int32_t k = 0; k < n; k++) {
         const symbol *s = list[k] < 0 ? NULL : &m->symbols[list[k]];
         if (!s || !is_at_home(m, node, kinds[list[k]])) continue;
-        if (s->role == SAMBA_ROLE_WEIGHT) path_of(path, s->name, 1);
-        else if (s->role == SAMBA_ROLE_GRADIENT) path_of(path, s->name, 2);
-        else continue;
+        if (s->role == SAMBA_ROLE_WEIGHT)
+            path_of(path, s->name, 1);
+        else if (s->role == SAMBA_ROLE_GRADIENT)
+            path_of(path, s->name, 2);
+        else
+            continue;
         if (*path) return true;
     }
     return false;
@@ -122,7 +129,8 @@ static bool fill_between(model *m, const bool *known)
             before = i;
             continue;
         }
-        while (next < m->pef.n_nodes && (next <= i || !known[next])) next++;
+        while (next < m->pef.n_nodes && (next <= i || !known[next]))
+            next++;
         bool between = before >= 0 && next < m->pef.n_nodes && same_pass(m, before, i)
             && same_pass(m, i, next);
         common(path, between ? m->layer[before] : "", between ? m->layer[next] : "");

@@ -4,6 +4,6 @@
 
 #include "model.h"
 
-bool find_layers(model *m);     // fills in model.layer; false: no memory
+bool find_layers(model *m); // fills in model.layer; false: no memory
 
 #endif

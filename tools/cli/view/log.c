@@ -37,7 +37,8 @@ static bool beside(char log[PATH_SIZE], const char *path)
     size_t n = strlen(path);
     if (make_path(log, &ignored, "%s.log", path) && is_file(log)) return true;
     for (int i = 0; ends_with(path, ".ckpt") && i < 2; i++)
-        if (make_path(log, &ignored, "%.*s%s.log", (int)n - 5, path, pef[i]) && is_file(log)) return true;
+        if (make_path(log, &ignored, "%.*s%s.log", (int)n - 5, path, pef[i]) && is_file(log))
+            return true;
     return false;
 }
 
@@ -47,8 +48,10 @@ bool find_log(model *m, const char *named, fault *why)
     size_t size;
     const char *path = named ? named : found;
     if (!named && !beside(found, m->path)) {
-        return add_note(m, "The compiler's log is not beside %s (--log names it): what was rewritten, "
-                        "and some gradients, are not known.", m->path)
+        return add_note(m,
+                        "The compiler's log is not beside %s (--log names it): what was rewritten, "
+                        "and some gradients, are not known.",
+                        m->path)
             || fail(why, "no memory for a note");
     }
     m->log = read_file(path, &size, why);
@@ -57,7 +60,9 @@ bool find_log(model *m, const char *named, fault *why)
     if (named) return fail(why, "--log %s: it is of another program than %s", named, m->path);
     free(m->log);
     m->log = NULL;
-    return add_note(m, "%s is of another program, and is not used: what was rewritten, and some "
-                    "gradients, are not known.", path)
+    return add_note(m,
+                    "%s is of another program, and is not used: what was rewritten, and some "
+                    "gradients, are not known.",
+                    path)
         || fail(why, "no memory for a note");
 }

@@ -20,8 +20,10 @@ static void time_node(int32_t i, const char *name, const samba_op *op, const sam
     (void)name;
     (void)op;
     (void)args;
-    if (begins) c->began = samba_seconds();
-    else c->seconds[i] += samba_seconds() - c->began;
+    if (begins)
+        c->began = samba_seconds();
+    else
+        c->seconds[i] += samba_seconds() - c->began;
 }
 
 static void time_section(const char *name, int32_t section, bool begins, void *user)
@@ -29,8 +31,10 @@ static void time_section(const char *name, int32_t section, bool begins, void *u
     clocks *c = user;
     (void)name;
     if (section < 0) return;
-    if (begins) c->began = samba_seconds();
-    else c->seconds[section] += samba_seconds() - c->began;
+    if (begins)
+        c->began = samba_seconds();
+    else
+        c->seconds[section] += samba_seconds() - c->began;
 }
 
 static int by_value(const void *a, const void *b)
@@ -52,7 +56,8 @@ static void medians(double *to, const double *table, int32_t n, int32_t rows)
 {
     double column[MOST_RUNS];
     for (int32_t i = 0; i < n; i++) {
-        for (int32_t r = 0; r < rows; r++) column[r] = table[(size_t)r * (size_t)n + (size_t)i];
+        for (int32_t r = 0; r < rows; r++)
+            column[r] = table[(size_t)r * (size_t)n + (size_t)i];
         qsort(column, (size_t)rows, sizeof *column, by_value);
         to[i] = column[rows / 2];
     }
@@ -66,14 +71,17 @@ static double *run_watched(model *m, int32_t n, int32_t runs, bool nodes, fault 
     bool fine = (table && result) || fail(why, "no memory for the times of %d runs", runs);
     for (int32_t r = 0; fine && r < runs; r++) {
         clocks c = { table + (size_t)r * (size_t)n, 0.0 };
-        if (nodes) samba_on_node(m->session, time_node, &c);
-        else samba_on_event(m->session, time_section, &c);
+        if (nodes)
+            samba_on_node(m->session, time_node, &c);
+        else
+            samba_on_event(m->session, time_section, &c);
         fine = run_model(m, why);
         samba_on_node(m->session, NULL, NULL);
         samba_on_event(m->session, NULL, NULL);
     }
     if (fine) medians(result, table, n, runs);
-    for (int32_t i = 0; fine && i < n; i++) result[i] /= repeats(m, nodes ? m->section_of[i] : i);
+    for (int32_t i = 0; fine && i < n; i++)
+        result[i] /= repeats(m, nodes ? m->section_of[i] : i);
     free(table);
     if (fine) return result;
     free(result);
@@ -88,7 +96,8 @@ bool measure_times(times *t, model *m, int32_t runs, fault *why)
     t->section = run_watched(m, m->pef.n_sections, 1, false, why);
     double took = samba_seconds() - began;
     t->runs = runs < MOST_RUNS ? runs : MOST_RUNS;
-    while (t->runs > 1 && took * 2.0 * t->runs > 2.0) t->runs--;
+    while (t->runs > 1 && took * 2.0 * t->runs > 2.0)
+        t->runs--;
     if (t->section && t->runs > 1) {
         free(t->section);
         t->section = run_watched(m, m->pef.n_sections, t->runs, false, why);
@@ -131,12 +140,14 @@ static void name_machine(char *name, size_t size)
 static bool measure_product(double *gflops, int32_t threads, fault *why)
 {
     enum { N = VIEW_PRODUCT_SIDE };
+
     samba_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.threads = threads;
     desc.quiet = true;
     samba_session *s = samba_open(&desc);
-    samba_tensor *a = samba_rand(s, "a", SAMBA_SHAPE(N, N)), *b = samba_rand(s, "b", SAMBA_SHAPE(N, N));
+    samba_tensor *a = samba_rand(s, "a", SAMBA_SHAPE(N, N)),
+                 *b = samba_rand(s, "b", SAMBA_SHAPE(N, N));
     samba_set_tracing(s, false);
     double best = 1e9, end = samba_seconds() + 0.3;
     for (int32_t i = 0; i < 2 || (i < 20 && samba_seconds() < end); i++) {
@@ -167,7 +178,7 @@ static bool measure_copy(double *gbytes, fault *why)
             memcpy(to, from, size);
             double took = samba_seconds() - began;
             if (took < best) best = took;
-            from[i] = to[size - 1 - (size_t)i];     // so that no copy is left out
+            from[i] = to[size - 1 - (size_t)i]; // so that no copy is left out
         }
     }
     bool fine = (from && to) || fail(why, "no memory for a copy of 64 MiB");

@@ -5,14 +5,14 @@
 #include "model.h"
 
 typedef struct times {
-    double *node, *section;         // seconds for one microbatch, medians of runs
+    double *node, *section; // seconds for one microbatch, medians of runs
     int32_t runs;
 } times;
 
 typedef struct machine {
     char name[128];
     int32_t threads;
-    double gflops, gbytes;          // of a product of matrices; read and written by a copy
+    double gflops, gbytes; // of a product of matrices; read and written by a copy
 } machine;
 
 bool measure_times(times *t, model *m, int32_t runs, fault *why);

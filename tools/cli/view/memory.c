@@ -26,14 +26,17 @@ static bool is_temporary(const symbol *s)
 }
 
 /* Temporaries by the node with which they begin: lists, each from first[node] on through next. */
-typedef struct beginnings { int32_t *first, *next; } beginnings;
+typedef struct beginnings {
+    int32_t *first, *next;
+} beginnings;
 
 static bool find_beginnings(beginnings *b, const model *m)
 {
     b->first = malloc(((size_t)m->pef.n_nodes + 1) * sizeof *b->first);
     b->next = malloc(((size_t)m->pef.n_symbols + 1) * sizeof *b->next);
     if (!b->first || !b->next) return false;
-    for (int32_t i = 0; i < m->pef.n_nodes; i++) b->first[i] = -1;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++)
+        b->first[i] = -1;
     for (int32_t i = 0; i < m->pef.n_symbols; i++) {
         const symbol *s = &m->symbols[i];
         if (!is_temporary(s)) continue;
@@ -54,7 +57,8 @@ static int32_t successor_of(const model *m, const beginnings *b, int32_t i)
 }
 
 /* A result may lie where the input did that its node reads last. From that node on the bytes are
-   the result's; those behind it, if the input is larger, stay the input's until the node is done. */
+   the result's; those behind it, if the input is larger, stay the input's until the node is done.
+ */
 static bool add_temporary(memory_map *map, const model *m, const beginnings *b, int32_t i)
 {
     const symbol *s = &m->symbols[i];
@@ -160,7 +164,8 @@ static bool map_arena(memory_map *map, const model *m)
     if (!fine) return false;
     map->peak = peak_of(map, m);
     if (map->peak < 0) return false;
-    span gap = { REGION_ARENA, map->peak, map->peak, 0, 0, -1, "free at the peak: gaps, alignment" };
+    span gap
+        = { REGION_ARENA, map->peak, map->peak, 0, 0, -1, "free at the peak: gaps, alignment" };
     return fill_gaps(map, map->peak, gap);
 }
 
@@ -178,14 +183,16 @@ bool map_memory(memory_map *map, const model *m, fault *why)
     };
     memcpy(map->pools, pools, sizeof pools);
     uint64_t sum = pef->state_bytes + pef->arena_bytes + pef->io_bytes + pef->readonly_bytes;
-    if (!m->session) map->promised = sum;       // nobody has made the tables of the runtime
+    if (!m->session) map->promised = sum; // nobody has made the tables of the runtime
     if (sum > map->promised)
-        return fail(why, "%s: its regions have %" PRIu64 " bytes, and all of it is said to have %"
-                    PRIu64, m->path, sum, map->promised);
+        return fail(
+            why, "%s: its regions have %" PRIu64 " bytes, and all of it is said to have %" PRIu64,
+            m->path, sum, map->promised);
     uint64_t tables = map->promised - sum;
     map->pools[POOL_RUNTIME].bytes = tables;
-    span own = { POOL_RUNTIME, 0, last_node(m), 0, tables, -1,
-                 "tables of tensors and nodes, alignment" };
+    span own = {
+        POOL_RUNTIME, 0, last_node(m), 0, tables, -1, "tables of tensors and nodes, alignment"
+    };
     bool fine = add_span(map, &own) && map_arena(map, m);
     for (int32_t r = 0; fine && r < N_REGIONS; r++)
         if (r != REGION_ARENA) fine = map_region(map, m, r);
@@ -217,6 +224,7 @@ bool check_memory_map(const memory_map *map, int32_t node, fault *why)
         if (!fine) return false;
     }
     bool all = node != map->peak || owned == map->promised;
-    return all || fail(why, "%" PRIu64 " bytes have an owner, %" PRIu64 " are promised", owned,
-                       map->promised);
+    return all
+        || fail(why, "%" PRIu64 " bytes have an owner, %" PRIu64 " are promised", owned,
+                map->promised);
 }

@@ -13,18 +13,18 @@ typedef struct pool {
 typedef struct span {
     int32_t pool, from, to;
     uint64_t offset, bytes;
-    int32_t tensor;             // -1: owner says whose they are
+    int32_t tensor; // -1: owner says whose they are
     const char *owner;
 } span;
 
-enum { POOL_RUNTIME = N_REGIONS, N_POOLS };     // those before are the regions of the PEF
+enum { POOL_RUNTIME = N_REGIONS, N_POOLS }; // those before are the regions of the PEF
 
 typedef struct memory_map {
-    uint64_t promised;          // samba_device_bytes
+    uint64_t promised; // samba_device_bytes
     pool pools[N_POOLS];
     span *spans;
     int32_t n_spans, cap;
-    int32_t peak;               // the node with most bytes of temporaries
+    int32_t peak; // the node with most bytes of temporaries
 } memory_map;
 
 bool map_memory(memory_map *map, const model *m, fault *why);

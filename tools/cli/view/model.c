@@ -41,11 +41,14 @@ static bool read_records(model *m, fault *why)
     m->section_of = calloc((size_t)pef->n_nodes + 1, sizeof *m->section_of);
     if (!m->symbols || !m->nodes || !m->sections || !m->section_of)
         return fail(why, "no memory for the %d tensors of the program", pef->n_symbols);
-    for (int32_t i = 0; i < pef->n_symbols; i++) m->symbols[i] = samba_pef_symbol_at(pef, i);
-    for (int32_t i = 0; i < pef->n_nodes; i++) m->nodes[i] = samba_pef_node_at(pef, i);
+    for (int32_t i = 0; i < pef->n_symbols; i++)
+        m->symbols[i] = samba_pef_symbol_at(pef, i);
+    for (int32_t i = 0; i < pef->n_nodes; i++)
+        m->nodes[i] = samba_pef_node_at(pef, i);
     for (int32_t i = 0; i < pef->n_sections; i++) {
         section q = m->sections[i] = samba_pef_section_at(pef, i);
-        for (int32_t k = q.first; k < q.first + q.n; k++) m->section_of[k] = i;
+        for (int32_t k = q.first; k < q.first + q.n; k++)
+            m->section_of[k] = i;
     }
     return true;
 }
@@ -54,6 +57,7 @@ static bool read_records(model *m, fault *why)
 static bool read_tables(model *m, const char *path, fault *why)
 {
     enum { HEADER = 128 };
+
     char header[HEADER], reason[1024];
     int64_t size = file_size(path);
     FILE *f = open_file(path, "rb", why);
@@ -73,11 +77,13 @@ static bool read_tables(model *m, const char *path, fault *why)
 
 static bool load(model *m, const model_options *o, fault *why)
 {
-    static const char own_ops[] = ". tools/samba has no ops of programs: the program itself can repeat "
-                                  "the run, with samba_replay_load and samba_replay_again";
+    static const char own_ops[]
+        = ". tools/samba has no ops of programs: the program itself can repeat "
+          "the run, with samba_replay_load and samba_replay_again";
     char reason[1024];
     if (o->replay) {
-        bool fine = samba_replay_load(m->session, o->replay, m->path, o->found, reason, sizeof reason);
+        bool fine
+            = samba_replay_load(m->session, o->replay, m->path, o->found, reason, sizeof reason);
         if (fine) m->path = o->found->checkpoint;
         return fine || fail(why, "%s%s", reason, strstr(reason, "register it") ? own_ops : "");
     }
@@ -86,7 +92,8 @@ static bool load(model *m, const model_options *o, fault *why)
     if (!o->structure_will_do || !strstr(why->text, "register it")) return false;
     samba_close(m->session);
     m->session = NULL;
-    return add_note(m, "This program has ops of its own, which tools/samba cannot run: its structure "
+    return add_note(m,
+                    "This program has ops of its own, which tools/samba cannot run: its structure "
                     "and its memory are shown, without values and times.")
         || fail(why, "no memory for a note");
 }
@@ -113,7 +120,8 @@ bool open_model(model *m, const char *path, const model_options *o, fault *why)
 void close_model(model *m)
 {
     samba_close(m->session);
-    for (int32_t i = 0; m->layer && i < m->pef.n_nodes; i++) free(m->layer[i]);
+    for (int32_t i = 0; m->layer && i < m->pef.n_nodes; i++)
+        free(m->layer[i]);
     free(m->layer);
     free(m->log);
     free(m->notes);
@@ -145,28 +153,13 @@ bool run_model(model *m, fault *why)
     return true;
 }
 
-const char *role_word(samba_role role)
-{
-    switch (role) {
-    case SAMBA_ROLE_INPUT: return "input";
-    case SAMBA_ROLE_OUTPUT: return "output";
-    case SAMBA_ROLE_WEIGHT: return "parameter";
-    case SAMBA_ROLE_STATE: return "state";
-    case SAMBA_ROLE_ARGIN: return "argin";
-    case SAMBA_ROLE_GRADIENT: return "gradient";
-    case SAMBA_ROLE_CONSTANT: return "constant";
-    case SAMBA_ROLE_TEMPORARY: return "temporary";
-    case SAMBA_ROLE_SCRATCH: return "scratch";
-    default: return "tensor";
-    }
-}
-
 // Does it change a parameter, or what an optimizer keeps?
 static bool steps(const model *m, const node *n)
 {
     for (int32_t o = 0; o < n->n_out; o++) {
         const symbol *s = n->out[o] < 0 ? NULL : &m->symbols[n->out[o]];
-        bool kept = s && (s->role == SAMBA_ROLE_WEIGHT || (s->role == SAMBA_ROLE_STATE && s->generated));
+        bool kept
+            = s && (s->role == SAMBA_ROLE_WEIGHT || (s->role == SAMBA_ROLE_STATE && s->generated));
         if (kept) return true;
     }
     return n->op && strcmp(n->op, "clip_factor") == 0;

@@ -4,6 +4,7 @@
 
 #include "samba.h"
 #include "tools/cli/util/files.h"
+#include "tools/cli/util/role.h"
 
 typedef samba_pef_symbol symbol;
 typedef samba_pef_node node;
@@ -14,25 +15,25 @@ enum { REGION_STATE, REGION_ARENA, REGION_IO, REGION_READONLY, N_REGIONS };
 typedef struct model {
     const char *path;
     samba_pef pef;
-    char *bytes;                // of the file
+    char *bytes; // of the file
     size_t size;
     symbol *symbols;
     node *nodes;
     section *sections;
-    int32_t *section_of;        // of each node
-    char **layer;               // of each node: its path, parts divided by '\n'; "" at the top
-    samba_session *session;     // NULL: it has ops of its own, and is shown without values
-    char *log;                  // what the compiler said of it; NULL: that is not known
-    char *notes;                // sentences that belong on the page, each with a '\n'
-    bool lacks_note;            // there was no memory for one
+    int32_t *section_of;    // of each node
+    char **layer;           // of each node: its path, parts divided by '\n'; "" at the top
+    samba_session *session; // NULL: it has ops of its own, and is shown without values
+    char *log;              // what the compiler said of it; NULL: that is not known
+    char *notes;            // sentences that belong on the page, each with a '\n'
+    bool lacks_note;        // there was no memory for one
 } model;
 
 typedef struct model_options {
-    int32_t threads;            // 0: all processors
-    uint64_t seed;              // of what is drawn
-    const char *replay;         // NULL, or a replay file: the model is what it holds, written to path
-    struct samba_replay_found *found;   // (NULL: for a while), and what it says, to be freed last
-    bool structure_will_do;     // a program with ops of its own is opened without a session
+    int32_t threads;    // 0: all processors
+    uint64_t seed;      // of what is drawn
+    const char *replay; // NULL, or a replay file: the model is what it holds, written to path
+    struct samba_replay_found *found; // (NULL: for a while), and what it says, to be freed last
+    bool structure_will_do;           // a program with ops of its own is opened without a session
 } model_options;
 
 bool open_model(model *m, const char *path, const model_options *o, fault *why);
@@ -44,10 +45,9 @@ bool begins_graph(const model *m, int32_t section);
 // Runs the whole schedule, of each graph. False, with the session's sentence.
 bool run_model(model *m, fault *why);
 
-const char *role_word(samba_role role);         // "parameter"
-const char *kind_of(const model *m, int32_t node);      // forward, backward, optimizer, other
-const char *section_name(unsigned types);       // "FWD", "BCKWD + OPT"
-bool is_view(const model *m, int32_t node);     // it makes nothing: its output is its input
-int32_t find_input(const model *m, const char *name);   // -1: none
+const char *kind_of(const model *m, int32_t node);    // forward, backward, optimizer, other
+const char *section_name(unsigned types);             // "FWD", "BCKWD + OPT"
+bool is_view(const model *m, int32_t node);           // it makes nothing: its output is its input
+int32_t find_input(const model *m, const char *name); // -1: none
 
 #endif

@@ -5,17 +5,19 @@
 #include <string.h>
 
 static const struct {
-    const char *name;       // in the header, little-endian
+    const char *name; // in the header, little-endian
     size_t size;
-} types[] = { { "<f4", 4 }, { "<f8", 8 }, { "<i4", 4 }, { "<i8", 8 }, { "|u1", 1 }, { "|b1", 1 },
-              { "<i2", 2 }, { "|i1", 1 }, { "<u2", 2 }, { "<u4", 4 } };
+} types[] = { { "<f4", 4 }, { "<f8", 8 }, { "<i4", 4 }, { "<i8", 8 }, { "|u1", 1 },
+              { "|b1", 1 }, { "<i2", 2 }, { "|i1", 1 }, { "<u2", 2 }, { "<u4", 4 } };
+
 enum { F32, F64, I32, I64, U8, BOOL, I16, I8, U16, U32, N_TYPES };
 
 // The bytes of a number in the file, whatever the order of this machine's.
 static uint64_t little(const unsigned char *at, size_t size)
 {
     uint64_t bits = 0;
-    for (size_t i = size; i-- > 0;) bits = bits << 8 | at[i];
+    for (size_t i = size; i-- > 0;)
+        bits = bits << 8 | at[i];
     return bits;
 }
 
@@ -26,13 +28,22 @@ static double number_at(const unsigned char *at, int type)
     float single;
     double number;
     switch (type) {
-    case F32: memcpy(&single, &low, sizeof single); return single;
-    case F64: memcpy(&number, &bits, sizeof number); return number;
-    case I32: return (int32_t)low;
-    case I64: return (double)(int64_t)bits;
-    case I16: return (int16_t)low;
-    case I8: return (int8_t)low;
-    default: return (double)bits;
+    case F32:
+        memcpy(&single, &low, sizeof single);
+        return single;
+    case F64:
+        memcpy(&number, &bits, sizeof number);
+        return number;
+    case I32:
+        return (int32_t)low;
+    case I64:
+        return (double)(int64_t)bits;
+    case I16:
+        return (int16_t)low;
+    case I8:
+        return (int8_t)low;
+    default:
+        return (double)bits;
     }
 }
 
@@ -44,7 +55,8 @@ static const char *value_of(const char *header, const char *key)
     at = strchr(at + strlen(key), ':');
     if (!at) return NULL;
     at++;
-    while (*at == ' ') at++;
+    while (*at == ' ')
+        at++;
     return at;
 }
 
@@ -69,16 +81,18 @@ static bool read_shape(npy *a, const char *text)
 static bool read_header(npy *a, const char *header, int *type, fault *why)
 {
     const char *descr = value_of(header, "'descr'"), *order = value_of(header, "'fortran_order'");
-    char shown[64] = "missing";         // what it says, in letters that a terminal may have
+    char shown[64] = "missing"; // what it says, in letters that a terminal may have
     if (descr) snprintf(shown, sizeof shown, "%.*s", (int)strcspn(descr, ",}"), descr);
     for (char *c = shown; *c; c++)
         if (*c < 32 || *c > 126) *c = '?';
-    bool quoted = descr && (*descr == '\'' || *descr == '"');      // or it may be the header's end
+    bool quoted = descr && (*descr == '\'' || *descr == '"'); // or it may be the header's end
     for (*type = 0; quoted && *type < N_TYPES; ++*type)
         if (strncmp(descr + 1, types[*type].name, 3) == 0) break;
     if (!quoted || *type == N_TYPES)
-        return fail(why, "its type is %s; read are f4, f8, i1, i2, i4, i8, u1, u2, u4 and b1, "
-                    "little-endian: convert it with a.astype('<f4')", shown);
+        return fail(why,
+                    "its type is %s; read are f4, f8, i1, i2, i4, i8, u1, u2, u4 and b1, "
+                    "little-endian: convert it with a.astype('<f4')",
+                    shown);
     if (!order || strncmp(order, "False", 5) != 0)
         return fail(why, "it is in Fortran order; write it with numpy.ascontiguousarray(a)");
     if (!read_shape(a, value_of(header, "'shape'")))
@@ -114,8 +128,8 @@ static bool parse(npy *a, const unsigned char *bytes, size_t size, fault *why)
     for (int64_t i = 0; i < a->n; i++) {
         a->values[i] = number_at(data + (size_t)i * each, type);
         if (type == I64 && fabs(a->values[i]) > 0x1p53)
-            return fail(why, "number %lld is about %.17g: integers are read up to 2^53", (long long)i,
-                        a->values[i]);
+            return fail(why, "number %lld is about %.17g: integers are read up to 2^53",
+                        (long long)i, a->values[i]);
     }
     return true;
 }

@@ -8,7 +8,7 @@
 typedef struct npy {
     samba_shape shape;
     int64_t n;
-    double *values;         // whatever type the file has: f4, f8, i1 ... i8, u1 ... u4, b1
+    double *values; // whatever type the file has: f4, f8, i1 ... i8, u1 ... u4, b1
 } npy;
 
 // False, with a sentence, of a file that is damaged, of another type, or in another order.

@@ -2,7 +2,7 @@
 #include "page.h"
 #include "traffic.h"
 #include "tools/cli/util/text.h"
-#include "build/view_page.h"        // page_files: the texts of tools/cli/view/page
+#include "build/view_page.h" // page_files: the texts of tools/cli/view/page
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -37,10 +37,11 @@ void write_blocks(FILE *to, const capture *c, int32_t first)
     for (int32_t i = 0; i < c->n_blocks; i++) {
         const block *b = &c->blocks[i];
         if (b->n == 0) continue;
-        for (int64_t k = 0; k < b->n; k++) {        // little-endian, in place
+        for (int64_t k = 0; k < b->n; k++) { // little-endian, in place
             uint32_t w = b->words[k];
             unsigned char *p = (unsigned char *)&b->words[k];
-            for (int j = 0; j < 4; j++) p[j] = (unsigned char)(w >> 8 * j);
+            for (int j = 0; j < 4; j++)
+                p[j] = (unsigned char)(w >> 8 * j);
         }
         fprintf(to, "<script type=\"text/plain\" id=\"v%d\">", first + i);
         write_base64(to, (const unsigned char *)b->words, (size_t)b->n * 4);
@@ -85,9 +86,12 @@ static void write_number(FILE *to, int64_t n)
 
 static void write_seconds(FILE *to, double seconds)
 {
-    if (seconds < 1e-3) fprintf(to, "<td class=\"number\">%.1f µs</td>", seconds * 1e6);
-    else if (seconds < 1.0) fprintf(to, "<td class=\"number\">%.2f ms</td>", seconds * 1e3);
-    else fprintf(to, "<td class=\"number\">%.2f s</td>", seconds);
+    if (seconds < 1e-3)
+        fprintf(to, "<td class=\"number\">%.1f µs</td>", seconds * 1e6);
+    else if (seconds < 1.0)
+        fprintf(to, "<td class=\"number\">%.2f ms</td>", seconds * 1e3);
+    else
+        fprintf(to, "<td class=\"number\">%.2f s</td>", seconds);
 }
 
 static void write_row(FILE *to, const page_data *d, int32_t i)
@@ -109,7 +113,8 @@ static void write_row(FILE *to, const page_data *d, int32_t i)
 static void write_heads(FILE *to, bool timed)
 {
     static const char *const names[] = { "Number", "Type", "Nodes", "FLOPs", "Bytes", "Time" };
-    fputs("<div class=\"scroll\" tabindex=\"0\"><table><caption>Sections</caption>\n<thead><tr>", to);
+    fputs("<div class=\"scroll\" tabindex=\"0\"><table><caption>Sections</caption>\n<thead><tr>",
+          to);
     for (int i = 0; i < (timed ? 6 : 5); i++)
         fprintf(to, "<th%s scope=\"col\">%s</th>", i == 1 ? "" : " class=\"number\"", names[i]);
     fputs("</tr></thead>\n<tbody>\n", to);
@@ -128,7 +133,8 @@ void write_summary(FILE *to, const page_data *d)
     if (d->losses && d->n_steps > 0) write_fact(to, "Loss", "%.7g", d->losses[d->n_steps - 1]);
     fputs("</dl>\n", to);
     write_heads(to, d->times->section != NULL);
-    for (int32_t i = 0; i < m->pef.n_sections; i++) write_row(to, d, i);
+    for (int32_t i = 0; i < m->pef.n_sections; i++)
+        write_row(to, d, i);
     fputs("</tbody></table></div>\n<p class=\"note\"><code>", to);
     fputs(in_html(d->command), to);
     fputs("</code></p>\n", to);
@@ -148,7 +154,8 @@ static const char *find_file(const char *name, size_t n)
 static bool write_files(FILE *to, const char *names, const char *end, fault *why)
 {
     while (names < end) {
-        while (names < end && *names == ' ') names++;
+        while (names < end && *names == ' ')
+            names++;
         size_t n = strcspn(names, " ");
         if (names + n > end) n = (size_t)(end - names);
         if (n == 0 || names >= end) break;
@@ -174,17 +181,20 @@ static bool write_mark(FILE *to, const char *name, const char *end, const page_d
     static const char style[] = "style.css";
     if (is_mark(name, end, "style")) return write_files(to, style, style + strlen(style), why);
     if (is_mark(name, end, "script")) return write_files(to, name + strlen("script"), end, why);
-    if (is_mark(name, end, "title")) fputs(in_html(d->title), to);
-    else if (is_mark(name, end, "summary")) write_summary(to, d);
+    if (is_mark(name, end, "title"))
+        fputs(in_html(d->title), to);
+    else if (is_mark(name, end, "summary"))
+        write_summary(to, d);
     else if (is_mark(name, end, "values")) {
         write_blocks(to, d->capture, 0);
         if (d->other) write_blocks(to, d->other, d->capture->n_blocks);
-    }
-    else if (is_mark(name, end, "data")) {
+    } else if (is_mark(name, end, "data")) {
         fputs("<script type=\"application/json\" id=\"data\">", to);
         write_data(to, d);
         fputs("</script>\n", to);
-    } else return fail(why, "index.html has the mark %.*s, which nobody knows", (int)(end - name), name);
+    } else
+        return fail(why, "index.html has the mark %.*s, which nobody knows", (int)(end - name),
+                    name);
     return true;
 }
 

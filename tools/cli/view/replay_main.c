@@ -8,18 +8,19 @@
 #include <string.h>
 
 typedef struct options {
-    const char *from, *page;        // page: NULL, none is written
-    const char *checkpoint;         // of --keep: stays
+    const char *from, *page; // page: NULL, none is written
+    const char *checkpoint;  // of --keep: stays
 } options;
 
 static int usage(FILE *to)
 {
-    fprintf(to,
-            "usage: tools/samba replay FILE [--view PAGE.html] [--keep MODEL.ckpt]\n"
-            "  runs again what samba/replay.h wrote when a value was not finite, and says whether the\n"
-            "  same op made the same value: then it exits with 0, else with 1; with 2 after an error\n"
-            "  --view  writes a page that shows the run, and opens at that op\n"
-            "  --keep  writes the program with the values from before the run\n");
+    fprintf(
+        to,
+        "usage: tools/samba replay FILE [--view PAGE.html] [--keep MODEL.ckpt]\n"
+        "  runs again what samba/replay.h wrote when a value was not finite, and says whether the\n"
+        "  same op made the same value: then it exits with 0, else with 1; with 2 after an error\n"
+        "  --view  writes a page that shows the run, and opens at that op\n"
+        "  --keep  writes the program with the values from before the run\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -28,12 +29,16 @@ static bool read_words(options *o, int argc, char **argv, fault *why)
     for (int i = 0; i < argc; i++) {
         bool view = strcmp(argv[i], "--view") == 0, keep = strcmp(argv[i], "--keep") == 0;
         if ((view || keep) && i + 1 == argc) return fail(why, "%s: which file?", argv[i]);
-        if (view) o->page = argv[++i];
-        else if (keep) o->checkpoint = argv[++i];
+        if (view)
+            o->page = argv[++i];
+        else if (keep)
+            o->checkpoint = argv[++i];
         else if (*argv[i] == '-')
             return fail(why, "there is no flag %s; --help lists those there are", argv[i]);
-        else if (o->from) return fail(why, "%s: one file at a time", argv[i]);
-        else o->from = argv[i];
+        else if (o->from)
+            return fail(why, "%s: one file at a time", argv[i]);
+        else
+            o->from = argv[i];
     }
     return o->from || fail(why, "which file? replay FILE");
 }
@@ -59,8 +64,9 @@ static int32_t tensor_of(const model *m, int32_t i, const char *name)
 static void print_found(const samba_replay_found *f, bool again)
 {
     print_safely(stdout, f->message);
-    printf("\n%s\n", again ? "repeated: the same op made the same value"
-                          : "not repeated: this run does not end as that one did");
+    printf("\n%s\n",
+           again ? "repeated: the same op made the same value"
+                 : "not repeated: this run does not end as that one did");
 }
 
 // The run, watched: what it made until it ended stays in v.
@@ -95,8 +101,7 @@ static bool replay(const options *o, const char *command, bool *again, fault *wh
     bool fine = !o->page || may_write_page(o->page, why);
     fine = fine && open_model(&v.model, o->checkpoint, &how, why)
         && map_memory(&v.memory, &v.model, why);
-    if (fine && o->checkpoint)
-        printf("%s: the values from before the run\n", shown(o->checkpoint));
+    if (fine && o->checkpoint) printf("%s: the values from before the run\n", shown(o->checkpoint));
     fine = fine && repeat(&v, &found, again, why);
     if (fine) print_found(&found, *again);
     if (fine && o->page) fine = write_found(&v, o, command, &found, why);

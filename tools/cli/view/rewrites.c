@@ -18,7 +18,8 @@ static bool read_call(rewrite_call *call, const char *p, const char *end)
 {
     const char *open = end;
     if (end - p < 4 || end[-1] != ')') return false;
-    while (open > p && *open != '(') open--;
+    while (open > p && *open != '(')
+        open--;
     if (open - p < 2 || open[-1] != ' ') return false;
     call->name = copy_of(p, (size_t)(open - 1 - p));
     call->op = copy_of(open + 1, (size_t)(end - open - 2));
@@ -30,7 +31,7 @@ static bool read_line(rewrite *r, const char *line, size_t n)
     const char *end = line + n, *colon = strstr(line, ": "), *arrow = strstr(line, ") -> ");
     memset(r, 0, sizeof *r);
     if (!colon || !arrow || colon > arrow || arrow > end) return false;
-    arrow++;        // names may have one, too
+    arrow++; // names may have one, too
     r->pass = copy_of(line, (size_t)(colon - line));
     if (!r->pass || !read_call(&r->before, colon + 2, arrow)) return false;
     bool nothing = strncmp(arrow + 4, "nothing", 7) == 0;
@@ -58,7 +59,8 @@ bool read_rewrites(rewrites *r, const char *log, fault *why)
         if (more) {
             r->list = more;
             r->list[r->n++] = one;
-        } else if (begins) free_rewrite(&one);
+        } else if (begins)
+            free_rewrite(&one);
         if (is && !more) return fail(why, "no memory for what the compiler rewrote");
         line += n + (line[n] == '\n');
     }
@@ -67,7 +69,8 @@ bool read_rewrites(rewrites *r, const char *log, fault *why)
 
 void free_rewrites(rewrites *r)
 {
-    for (int32_t i = 0; i < r->n; i++) free_rewrite(&r->list[i]);
+    for (int32_t i = 0; i < r->n; i++)
+        free_rewrite(&r->list[i]);
     free(r->list);
     memset(r, 0, sizeof *r);
 }

@@ -4,7 +4,9 @@
 
 #include "tools/cli/util/files.h"
 
-typedef struct rewrite_call { char *name, *op; } rewrite_call;     // name NULL: there is none
+typedef struct rewrite_call {
+    char *name, *op;
+} rewrite_call; // name NULL: there is none
 
 typedef struct rewrite {
     char *pass;

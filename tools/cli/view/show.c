@@ -39,7 +39,8 @@ void close_view(view *v)
     free_times(&v->times);
     free_memory_map(&v->memory);
     free_rewrites(&v->rewrites);
-    for (int32_t i = 0; i < v->n_tokens; i++) free(v->tokens[i]);
+    for (int32_t i = 0; i < v->n_tokens; i++)
+        free(v->tokens[i]);
     free(v->tokens);
     free(v->losses);
     close_model(&v->model);
@@ -71,6 +72,7 @@ char *join_words(const char *command, int argc, char **argv)
     FILE *to = open_memstream(&text, &size);
     if (!to) return NULL;
     fprintf(to, "tools/samba %s", command);
-    for (int i = 0; i < argc; i++) add_word(to, argv[i]);
+    for (int i = 0; i < argc; i++)
+        add_word(to, argv[i]);
     return fclose(to) == 0 ? text : NULL;
 }

@@ -11,14 +11,14 @@ typedef struct view {
     machine machine;
     memory_map memory;
     rewrites rewrites;
-    double *losses;             // of each step; NULL: the program has none
+    double *losses; // of each step; NULL: the program has none
     char **tokens;
     int32_t n_steps, n_tokens;
 } view;
 
 // Fills in what a page of v shows; its title is the last part of path.
 void describe_view(page_data *d, const view *v, const char *path, const char *command);
-bool write_view(const char *path, const page_data *d, fault *why);     // and says so on stdout
+bool write_view(const char *path, const page_data *d, fault *why); // and says so on stdout
 void close_view(view *v);
 // The words of a command line as they can be given again, to be freed; NULL: no memory.
 char *join_words(const char *command, int argc, char **argv);

@@ -33,20 +33,43 @@ void load_doubles(double *to, const void *from, samba_dtype type, int64_t first,
 #define EACH(c_type, value) \
     do { \
         const c_type *x = (const c_type *)from + first; \
-        for (int64_t i = 0; i < n; i++) to[i] = (double)(value); \
+        for (int64_t i = 0; i < n; i++) \
+            to[i] = (double)(value); \
     } while (0)
     switch (type) {
-    case SAMBA_BF16: EACH(uint16_t, of_bf16(x[i])); break;
-    case SAMBA_F16: EACH(uint16_t, of_half(x[i])); break;
-    case SAMBA_I32: EACH(int32_t, x[i]); break;
-    case SAMBA_I16: EACH(int16_t, x[i]); break;
-    case SAMBA_I8: EACH(int8_t, x[i]); break;
-    case SAMBA_U8: EACH(uint8_t, x[i]); break;
-    case SAMBA_BOOL: EACH(uint8_t, x[i] != 0); break;
-    case SAMBA_I64: EACH(int64_t, x[i]); break;
-    case SAMBA_U16: EACH(uint16_t, x[i]); break;
-    case SAMBA_U32: EACH(uint32_t, x[i]); break;
-    default: EACH(float, x[i]); break;
+    case SAMBA_BF16:
+        EACH(uint16_t, of_bf16(x[i]));
+        break;
+    case SAMBA_F16:
+        EACH(uint16_t, of_half(x[i]));
+        break;
+    case SAMBA_I32:
+        EACH(int32_t, x[i]);
+        break;
+    case SAMBA_I16:
+        EACH(int16_t, x[i]);
+        break;
+    case SAMBA_I8:
+        EACH(int8_t, x[i]);
+        break;
+    case SAMBA_U8:
+        EACH(uint8_t, x[i]);
+        break;
+    case SAMBA_BOOL:
+        EACH(uint8_t, x[i] != 0);
+        break;
+    case SAMBA_I64:
+        EACH(int64_t, x[i]);
+        break;
+    case SAMBA_U16:
+        EACH(uint16_t, x[i]);
+        break;
+    case SAMBA_U32:
+        EACH(uint32_t, x[i]);
+        break;
+    default:
+        EACH(float, x[i]);
+        break;
     }
 #undef EACH
 }
@@ -57,7 +80,8 @@ void load_numbers(float *to, const void *from, samba_dtype type, int64_t first, 
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t part = n - at < CHUNK ? n - at : CHUNK;
         load_doubles(x, from, type, first + at, part);
-        for (int64_t i = 0; i < part; i++) to[at + i] = (float)x[i];
+        for (int64_t i = 0; i < part; i++)
+            to[at + i] = (float)x[i];
     }
 }
 
@@ -69,8 +93,10 @@ static void count(snapshot *s, const double *x, int64_t n, double *sum)
             if (x[i] > s->max) s->max = x[i];
             if (x[i] == 0.0) s->zeros++;
             *sum += x[i];
-        } else if (isnan(x[i])) s->nan++;
-        else s->inf++;
+        } else if (isnan(x[i]))
+            s->nan++;
+        else
+            s->inf++;
     }
 }
 
@@ -104,7 +130,7 @@ void take_statistics(snapshot *s, const void *data, samba_dtype type, int64_t n)
     s->mean = sum / (double)finite;
     s->low = s->min;
     s->high = s->max;
-    if (s->low == s->high) {        // all the same: a bin in the middle
+    if (s->low == s->high) { // all the same: a bin in the middle
         double half = s->low == 0.0 ? 0.5 : fabs(s->low) / 2.0;
         s->low -= half;
         s->high += half;

@@ -56,6 +56,7 @@ int64_t bytes_of(const model *m, int32_t i)
             bytes += read_of(m, n, k) * (int64_t)samba_dtype_size(m->symbols[n->in[k]].spec.dtype);
     for (int32_t o = 0; o < n->n_out; o++)
         if (n->out[o] >= 0)
-            bytes += written_of(m, n, o) * (int64_t)samba_dtype_size(m->symbols[n->out[o]].spec.dtype);
+            bytes += written_of(m, n, o)
+                * (int64_t)samba_dtype_size(m->symbols[n->out[o]].spec.dtype);
     return bytes;
 }

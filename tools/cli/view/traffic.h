@@ -4,6 +4,6 @@
 
 #include "model.h"
 
-int64_t bytes_of(const model *m, int32_t node);     // in one run of it
+int64_t bytes_of(const model *m, int32_t node); // in one run of it
 
 #endif

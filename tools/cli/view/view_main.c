@@ -12,7 +12,7 @@
 enum { MOST_INPUTS = 64 };
 
 typedef struct options {
-    const char *from, *other, *to;          // other: what from is compared with
+    const char *from, *other, *to; // other: what from is compared with
     const char *tokens, *log;
     const char *inputs[MOST_INPUTS];
     int n_inputs;
@@ -23,25 +23,26 @@ typedef struct options {
 
 static int usage(FILE *to)
 {
-    fprintf(to,
-            "usage: tools/samba view MODEL.pef|MODEL.ckpt [--input NAME=X.npy ...] [-o PAGE.html]\n"
-            "       tools/samba view --diff A B [--input NAME=X.npy ...] [-o PAGE.html]\n"
-            "       tools/samba view NAN.replay [-o PAGE.html]       the run that samba/replay.h wrote\n"
-            "  writes one HTML file, which needs nothing else, of the model: its graph, the values and\n"
-            "  gradients of each step, memory, time. Without -o it is MODEL.html. A program with ops\n"
-            "  of its own, which are not here, is shown without values and times\n"
-            "  --input   an array of NumPy for an input; X.npy alone if there is one input. Inputs that\n"
-            "            are not given are random, in the range that the ops allow\n"
-            "  --steps N    runs of the whole schedule that are kept (1)\n"
-            "  --values MB  room for values in the page (8): small tensors first, then the first\n"
-            "               elements of large ones\n"
-            "  --runs N     runs that are timed (5; 0: none, and the machine is not measured)\n"
-            "  --tokens FILE  a label for each place of a sequence, one a line\n"
-            "  --log FILE  what the compiler wrote of it, if MODEL.pef.log is not beside the file\n"
-            "  --threads N  (all)    --seed N  of what the model draws\n"
-            "  --diff    compares two files: their graphs, and what they make of the same inputs.\n"
-            "            Exits with 0 if they are equal, 1 if they differ, 2 after an error\n"
-            "  --tolerance X  elements differ by more than X max(1, |a|, |b|) (0)\n");
+    fprintf(
+        to,
+        "usage: tools/samba view MODEL.pef|MODEL.ckpt [--input NAME=X.npy ...] [-o PAGE.html]\n"
+        "       tools/samba view --diff A B [--input NAME=X.npy ...] [-o PAGE.html]\n"
+        "       tools/samba view NAN.replay [-o PAGE.html]       the run that samba/replay.h wrote\n"
+        "  writes one HTML file, which needs nothing else, of the model: its graph, the values and\n"
+        "  gradients of each step, memory, time. Without -o it is MODEL.html. A program with ops\n"
+        "  of its own, which are not here, is shown without values and times\n"
+        "  --input   an array of NumPy for an input; X.npy alone if there is one input. Inputs that\n"
+        "            are not given are random, in the range that the ops allow\n"
+        "  --steps N    runs of the whole schedule that are kept (1)\n"
+        "  --values MB  room for values in the page (8): small tensors first, then the first\n"
+        "               elements of large ones\n"
+        "  --runs N     runs that are timed (5; 0: none, and the machine is not measured)\n"
+        "  --tokens FILE  a label for each place of a sequence, one a line\n"
+        "  --log FILE  what the compiler wrote of it, if MODEL.pef.log is not beside the file\n"
+        "  --threads N  (all)    --seed N  of what the model draws\n"
+        "  --diff    compares two files: their graphs, and what they make of the same inputs.\n"
+        "            Exits with 0 if they are equal, 1 if they differ, 2 after an error\n"
+        "  --tolerance X  elements differ by more than X max(1, |a|, |b|) (0)\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -71,27 +72,36 @@ static bool read_flag(options *o, const char *flag, const char *value, fault *wh
         bool fine = *value && !*end && o->tolerance >= 0.0 && o->tolerance < 1.0;
         return fine || fail(why, "--tolerance %s: give a number from 0 to 1", value);
     }
-    if (strcmp(flag, "--tokens") == 0) o->tokens = value;
-    else if (strcmp(flag, "--log") == 0) o->log = value;
-    else if (strcmp(flag, "-o") == 0) o->to = value;
+    if (strcmp(flag, "--tokens") == 0)
+        o->tokens = value;
+    else if (strcmp(flag, "--log") == 0)
+        o->log = value;
+    else if (strcmp(flag, "-o") == 0)
+        o->to = value;
     else if (strcmp(flag, "--input") != 0)
         return fail(why, "there is no flag %s; --help lists those there are", flag);
-    else if (o->n_inputs == MOST_INPUTS) return fail(why, "more than %d inputs", MOST_INPUTS);
-    else o->inputs[o->n_inputs++] = value;
+    else if (o->n_inputs == MOST_INPUTS)
+        return fail(why, "more than %d inputs", MOST_INPUTS);
+    else
+        o->inputs[o->n_inputs++] = value;
     return true;
 }
 
 static bool read_words(options *o, int argc, char **argv, fault *why)
 {
     for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--diff") == 0) o->diff = true;
+        if (strcmp(argv[i], "--diff") == 0)
+            o->diff = true;
         else if (*argv[i] == '-') {
             const char *value = i + 1 < argc ? argv[i + 1] : NULL;
             if (!read_flag(o, argv[i], value, why)) return false;
             i++;
-        } else if (!o->from) o->from = argv[i];
-        else if (!o->other && o->diff) o->other = argv[i];
-        else return fail(why, "%s: one file at a time, or two behind --diff", argv[i]);
+        } else if (!o->from)
+            o->from = argv[i];
+        else if (!o->other && o->diff)
+            o->other = argv[i];
+        else
+            return fail(why, "%s: one file at a time, or two behind --diff", argv[i]);
     }
     if (o->diff && !o->other) return fail(why, "--diff: which two files?");
     return o->from || fail(why, "which file? view MODEL.pef or MODEL.ckpt");
@@ -120,7 +130,8 @@ static bool read_tokens(view *v, const char *path, fault *why)
     return true;
 }
 
-// What training makes small: the sum of all losses, and of all their elements; NAN: it is not known.
+// What training makes small: the sum of all losses, and of all their elements; NAN: it is not
+// known.
 static double loss_of(model *m)
 {
     samba_tensor *losses[SAMBA_MAX_OUTPUTS];
@@ -130,7 +141,8 @@ static double loss_of(model *m)
         int64_t all = (int64_t)(samba_bytes(losses[i]) / samba_dtype_size(losses[i]->dtype));
         float *value = malloc((size_t)all * sizeof *value + 1);
         bool fine = value && samba_copy_out_f32(losses[i], value, all);
-        for (int64_t k = 0; fine && k < all; k++) sum += value[k];
+        for (int64_t k = 0; fine && k < all; k++)
+            sum += value[k];
         free(value);
         if (!fine) return NAN;
     }
@@ -165,13 +177,16 @@ static void note_kept(view *v, const options *o)
 {
     const capture *c = &v->capture;
     int32_t cut = 0;
-    for (int32_t i = 0; i < c->n_snapshots; i++) cut += c->snapshots[i].n > c->most;
+    for (int32_t i = 0; i < c->n_snapshots; i++)
+        cut += c->snapshots[i].n > c->most;
     if (cut)
-        add_note(&v->model, "%d of %d values are kept whole, of the others the first %lld elements: "
-                 "--values %lld has no room for more.", c->n_snapshots - cut, c->n_snapshots,
-                 (long long)c->most, (long long)o->megabytes);
+        add_note(&v->model,
+                 "%d of %d values are kept whole, of the others the first %lld elements: "
+                 "--values %lld has no room for more.",
+                 c->n_snapshots - cut, c->n_snapshots, (long long)c->most, (long long)o->megabytes);
     if (c->wide >= 0)
-        add_note(&v->model, "%s has integers of over 32 bits: their statistics are shown, and no values.",
+        add_note(&v->model,
+                 "%s has integers of over 32 bits: their statistics are shown, and no values.",
                  v->model.symbols[c->wide].name);
     note_losses(&v->model);
     bool drops = false;
@@ -252,7 +267,10 @@ static int compare(view *v, const options *o, const char *command)
     comparison c;
     view other;
     memset(&other, 0, sizeof other);
-    const compare_options how = { o->inputs, o->n_inputs, (int)o->steps, o->tolerance,
+    const compare_options how = { o->inputs,
+                                  o->n_inputs,
+                                  (int)o->steps,
+                                  o->tolerance,
                                   { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL, false } };
     bool fine = compare_models(&c, o->from, o->other, &how, &why);
     bool equal = fine && are_equal(&c);
@@ -303,7 +321,8 @@ int view_main(int argc, char **argv)
     int code = 0;
     if (!command) fail(&why, "no memory for the command line");
     if (!command) return report_fault("view", &why, 2);
-    if (o.diff) code = compare(&v, &o, command);
+    if (o.diff)
+        code = compare(&v, &o, command);
     else if (!look(&v, &o, &why) || !show(&v, &o, command, NULL, NULL, &why))
         code = report_fault("view", &why, 2);
     close_view(&v);

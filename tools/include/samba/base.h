@@ -3,9 +3,9 @@
    Part of the headers that include it: all functions are private to the file, and nothing is to be
    enabled. C99 or C++11; needs nothing else.
 
-   Names of tensors, paths, lines of data are written by other people: any bytes may be in them. They
-   leave a program by samba_base_write or samba_base_shown alone, which know how each language spells
-   a character so that it stays a character:
+   Names of tensors, paths, lines of data are written by other people: any bytes may be in them.
+   They leave a program by samba_base_write or samba_base_shown alone, which know how each language
+   spells a character so that it stays a character:
 
        samba_base_write(f, SAMBA_BASE_C_COMMENT, name);
        printf("%s: written\n", samba_base_shown(path, room, sizeof room));
@@ -53,8 +53,9 @@ extern int fsync(int handle);
 #endif
 
 /* ==== Numbers ================================================================================= */
-/* A host program may have chosen a locale in which 1.5 is 1,5. Files and flags of samba.h's companions
-   have the point everywhere: what follows is fprintf, snprintf and strtod without the locale. */
+/* A host program may have chosen a locale in which 1.5 is 1,5. Files and flags of samba.h's
+   companions have the point everywhere: what follows is fprintf, snprintf and strtod without the
+   locale. */
 
 typedef struct samba_base__sink {
     FILE *to;   /* or, if NULL: */
@@ -85,10 +86,13 @@ static inline void samba_base__put_string(samba_base__sink *sink, const samba_ba
                                           const char *p)
 {
     size_t n = 0, width = c->width > 0 ? (size_t)c->width : 0;
-    while ((c->precision < 0 || n < (size_t)c->precision) && p[n]) n++;
-    for (size_t i = n; !c->left && i < width; i++) samba_base__put(sink, " ", 1);
+    while ((c->precision < 0 || n < (size_t)c->precision) && p[n])
+        n++;
+    for (size_t i = n; !c->left && i < width; i++)
+        samba_base__put(sink, " ", 1);
     samba_base__put(sink, p, n);
-    for (size_t i = n; c->left && i < width; i++) samba_base__put(sink, " ", 1);
+    for (size_t i = n; c->left && i < width; i++)
+        samba_base__put(sink, " ", 1);
 }
 
 static inline void samba_base__put_float(samba_base__sink *sink, const char *spec, double x)
@@ -146,14 +150,20 @@ static inline void samba_base__put_formatted(samba_base__sink *sink, const char 
         if (!*fmt) break;
         fmt = samba_base__read_conversion(&c, fmt + 1, args);
         text[0] = 0;
-        if (c.letter == '%') samba_base__put(sink, "%", 1);
-        else if (c.letter == 's') samba_base__put_string(sink, &c, va_arg(*args, const char *));
+        if (c.letter == '%')
+            samba_base__put(sink, "%", 1);
+        else if (c.letter == 's')
+            samba_base__put_string(sink, &c, va_arg(*args, const char *));
         else if (strchr("fFeEgGaA", c.letter))
             samba_base__put_float(sink, c.spec, va_arg(*args, double));
-        else if (c.longs > 1) snprintf(text, sizeof text, c.spec, va_arg(*args, long long));
-        else if (c.longs == 1) snprintf(text, sizeof text, c.spec, va_arg(*args, long));
-        else if (c.sized) snprintf(text, sizeof text, c.spec, va_arg(*args, size_t));
-        else snprintf(text, sizeof text, c.spec, va_arg(*args, int));
+        else if (c.longs > 1)
+            snprintf(text, sizeof text, c.spec, va_arg(*args, long long));
+        else if (c.longs == 1)
+            snprintf(text, sizeof text, c.spec, va_arg(*args, long));
+        else if (c.sized)
+            snprintf(text, sizeof text, c.spec, va_arg(*args, size_t));
+        else
+            snprintf(text, sizeof text, c.spec, va_arg(*args, int));
         samba_base__put(sink, text, strlen(text));
     }
 }
@@ -175,6 +185,7 @@ SAMBA_BASE__FORMAT(2, 3) static inline void samba_base_print(FILE *to, const cha
 
 /* Returns how long the text is, or would be with room enough. */
 SAMBA_BASE__FORMAT(3, 4)
+
 static inline int samba_base_format(char *text, size_t size, const char *fmt, ...)
 {
     samba_base__sink sink = { NULL, text, size ? size - 1 : 0, 0 };
@@ -238,7 +249,8 @@ static inline size_t samba_base_step(const void *text, size_t n, bool *bad)
     return size;
 }
 
-/* How many of the n bytes at p are one character, whose number is *code; 0: they begin with none. */
+/* How many of the n bytes at p are one character, whose number is *code; 0: they begin with none.
+ */
 static inline size_t samba_base_character(const void *text, size_t n, uint32_t *code)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -247,13 +259,14 @@ static inline size_t samba_base_character(const void *text, size_t n, uint32_t *
     if (bad) return 0;
     uint32_t c = p[0];
     if (size > 1) c &= 0x7Fu >> size;
-    for (size_t i = 1; i < size; i++) c = c << 6 | (p[i] & 0x3Fu);
+    for (size_t i = 1; i < size; i++)
+        c = c << 6 | (p[i] & 0x3Fu);
     *code = c;
     return size;
 }
 
-/* Where a text is going. A language of people shows what is no printable character as \xNN, byte for
-   byte; C_STRING and JSON stand for the same characters. */
+/* Where a text is going. A language of people shows what is no printable character as \xNN, byte
+   for byte; C_STRING and JSON stand for the same characters. */
 typedef enum samba_base_language {
     SAMBA_BASE_TERMINAL,  /* one line */
     SAMBA_BASE_C_COMMENT, /* within either kind of comment */
@@ -297,7 +310,8 @@ static inline void samba_base__spell_json(uint32_t c, char *to)
                  (unsigned)(0xDC00 + (c & 0x3FF)));
 }
 
-/* Octal has three digits at most, so that a digit behind it is none of its. ?? may begin a trigraph:
+/* Octal has three digits at most, so that a digit behind it is none of its. ?? may begin a
+   trigraph:
    ??/ is a backslash. */
 static inline void samba_base__spell_c_string(const char *at, size_t n, char *to)
 {
@@ -315,12 +329,18 @@ static inline void samba_base__spell_c_string(const char *at, size_t n, char *to
 static inline const char *samba_base__html_name(uint32_t c)
 {
     switch (c) {
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '&': return "&amp;";
-    case '"': return "&quot;";
-    case '\'': return "&#39;";
-    default: return NULL;
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
     }
 }
 
@@ -332,8 +352,8 @@ static inline size_t samba_base_spell(samba_base_language language, const char *
     uint32_t c = 0;
     size_t whole = samba_base_character(at, n, &c), size = whole ? whole : 1;
     const char *name = language == SAMBA_BASE_HTML ? samba_base__html_name(c) : NULL;
-    /* a comment ends at an asterisk and a slash, and goes on behind a backslash at the end of a line,
-       which ??/ stands for */
+    /* a comment ends at an asterisk and a slash, and goes on behind a backslash at the end of a
+       line, which ??/ stands for */
     bool ends = language == SAMBA_BASE_C_COMMENT && (c == '*' || c == '\\' || c == '?');
     bool layout = language == SAMBA_BASE_HTML && (c == '\n' || c == '\t');
 
@@ -392,7 +412,7 @@ static inline const char *samba_base_shown(const char *text, char *room, size_t 
 /* A file that is being written. */
 typedef struct samba_base_output {
     FILE *file;
-    int handle; /* of it, in POSIX */
+    int handle;             /* of it, in POSIX */
     char *path, *temporary; /* the file that it becomes; where it is until then */
     bool stays;             /* there: the old one is gone, and this one could not be renamed */
     bool named;             /* it has taken the place of the old one */
@@ -424,8 +444,16 @@ static inline uint64_t samba_base__mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The folder of path with its slash, "" for the one we are in, and samba-<16 hex digits><ending>, of
-   other digits with each call. NULL: no memory. */
+/* The next number of SplitMix64; any state is a seed. */
+static inline uint64_t samba_base__draw(uint64_t *state)
+{
+    uint64_t drawn = samba_base__mix(*state);
+    *state += 0x9E3779B97F4A7C15u;
+    return drawn;
+}
+
+/* The folder of path with its slash, "" for the one we are in, and samba-<16 hex digits><ending>,
+   of other digits with each call. NULL: no memory. */
 static inline char *samba_base__name_beside(const char *path, const char *ending)
 {
     const char *slash = strrchr(path, '/');
@@ -438,8 +466,8 @@ static inline char *samba_base__name_beside(const char *path, const char *ending
 #endif
     key = samba_base__mix(key ^ samba_base__mix((uint64_t)(uintptr_t)name));
     memcpy(name, path, folder);
-    snprintf(name + folder, 32 + strlen(ending), "samba-%08lx%08lx%s",
-             (unsigned long)(key >> 32), (unsigned long)(key & 0xFFFFFFFFu), ending);
+    snprintf(name + folder, 32 + strlen(ending), "samba-%08lx%08lx%s", (unsigned long)(key >> 32),
+             (unsigned long)(key & 0xFFFFFFFFu), ending);
     return name;
 }
 
@@ -463,13 +491,15 @@ static inline bool samba_base__has_mark(const char *path, const char *mark)
     if (!f) return errno == ENOENT;
     n = fread(begin, 1, sizeof begin - 1, f);
     bool has = n == 0 && !ferror(f);
-    for (size_t i = 0; !has && i + length <= n; i++) has = memcmp(begin + i, mark, length) == 0;
+    for (size_t i = 0; !has && i + length <= n; i++)
+        has = memcmp(begin + i, mark, length) == 0;
     fclose(f);
     return has;
 }
 
 /* May a file be written there? There is none, or a regular one; and with a mark, it has that. */
-static inline bool samba_base_may_replace(const char *path, const char *mark, char *why, size_t size)
+static inline bool samba_base_may_replace(const char *path, const char *mark, char *why,
+                                          size_t size)
 {
 #if SAMBA_BASE__POSIX
     struct stat about;
@@ -482,8 +512,10 @@ static inline bool samba_base_may_replace(const char *path, const char *mark, ch
         return samba_base__refuse(why, size, path, "what has this name is no regular file");
 #endif
     if (!mark || samba_base__has_mark(path, mark)) return true;
-    return samba_base__refuse(why, size, path, "another file has this name, which is none of those "
-                              "that are written here, so it stays: remove it, or choose another name");
+    return samba_base__refuse(
+        why, size, path,
+        "another file has this name, which is none of those "
+        "that are written here, so it stays: remove it, or choose another name");
 }
 
 #if SAMBA_BASE__POSIX
@@ -547,8 +579,8 @@ static inline void samba_base__sweep(const char *path)
     free(name);
 }
 
-/* Creates the file, which is not there yet, and locks it, which tells others that it is no leftover.
-   One of them may sweep it away before that: it has no link then. -1: it cannot be. */
+/* Creates the file, which is not there yet, and locks it, which tells others that it is no
+   leftover. One of them may sweep it away before that: it has no link then. -1: it cannot be. */
 static inline int samba_base__create(const char *name, unsigned mode)
 {
     struct stat about;
@@ -680,8 +712,10 @@ static inline bool samba_base__finish(samba_base_output *o)
 static inline bool samba_base_end(samba_base_output *o, bool whole, char *why, size_t size)
 {
     bool fine = whole && samba_base__finish(o);
-    if (o->stays) samba_base__refuse(why, size, o->temporary, "all of it is here: rename it");
-    else if (whole && !fine) samba_base__refuse_errno(why, size, o->path);
+    if (o->stays)
+        samba_base__refuse(why, size, o->temporary, "all of it is here: rename it");
+    else if (whole && !fine)
+        samba_base__refuse_errno(why, size, o->path);
     if (!fine && !o->stays && !o->named) remove(o->temporary);
     if (o->file) fclose(o->file);
     free(o->temporary);
@@ -769,8 +803,8 @@ static inline bool samba_base__make_folder(samba_base_scratch *scratch, const ch
 #endif
 }
 
-/* Makes the folder beside a path. anywhere: where none can be there, in TMPDIR or /tmp; but from there
-   a file may not be renamable to the path. */
+/* Makes the folder beside a path. anywhere: where none can be there, in TMPDIR or /tmp; but from
+   there a file may not be renamable to the path. */
 static inline bool samba_base_open_scratch(samba_base_scratch *scratch, const char *beside,
                                            bool anywhere, char *why, size_t size)
 {

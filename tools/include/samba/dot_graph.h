@@ -32,7 +32,10 @@ SAMBA_DOT_GRAPH_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, v
 #include <stdio.h>
 #include <string.h>
 
-typedef struct samba_dot_graph__dot { samba_emit_fn emit; void *user; } samba_dot_graph__dot;
+typedef struct samba_dot_graph__dot {
+    samba_emit_fn emit;
+    void *user;
+} samba_dot_graph__dot;
 
 /* The length of " f32 (2,3)" at p, a type and a shape; 0 if there is none. */
 static inline size_t samba_dot_graph__spec(const char *p)
@@ -52,7 +55,8 @@ static inline size_t samba_dot_graph__op_of(const char *name, size_t n)
 {
     static const char part[] = "__outputs__";
     size_t digits = 0, m = sizeof part - 1;
-    while (digits < n && name[n - 1 - digits] >= '0' && name[n - 1 - digits] <= '9') digits++;
+    while (digits < n && name[n - 1 - digits] >= '0' && name[n - 1 - digits] <= '9')
+        digits++;
     bool other = digits && n > digits + m && !memcmp(name + n - digits - m, part, m);
     return other ? n - digits - m : n;
 }
@@ -67,7 +71,8 @@ static inline void samba_dot_graph__line(const char *line, void *user)
     if (!shape) return;
     int n = (int)(op - line), n_op = (int)(in - op) - 3, n_shape = (int)strcspn(shape, ")") + 1;
     const char *attr = out;
-    for (bool more = out[-1] == ']'; more; more = *attr != '[') attr--;
+    for (bool more = out[-1] == ']'; more; more = *attr != '[')
+        attr--;
     snprintf(text, sizeof text, "  \"%.*s\" [label=\"%.*s\\n%.*s %.*s%s%.*s\"];\n", n, line, n,
              line, n_op, op + 3, n_shape, shape, attr < out ? "\\n" : "", (int)(out - attr), attr);
     dot->emit(text, dot->user);
@@ -82,6 +87,7 @@ static inline void samba_dot_graph__line(const char *line, void *user)
         name = p + 2;
     }
 }
+
 SAMBA_DOT_GRAPH_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user)
 {
     samba_dot_graph__dot dot = { emit, user };

@@ -38,20 +38,21 @@
    where 0 stands for a default in a struct, a kind without 0 sees to it that nobody asks for 0. */
 typedef enum samba_flag_kind {
     SAMBA_FLAG_BOOL,
-    SAMBA_FLAG_INT,                     /* any whole number */
-    SAMBA_FLAG_FLOAT,                   /* any number */
+    SAMBA_FLAG_INT,   /* any whole number */
+    SAMBA_FLAG_FLOAT, /* any number */
     SAMBA_FLAG_TEXT,
-    SAMBA_FLAG_COUNT,                   /* int32_t, at least 1 */
-    SAMBA_FLAG_NUMBER,                  /* int32_t, at least 0 */
-    SAMBA_FLAG_POSITIVE,                /* float, above 0 and finite */
-    SAMBA_FLAG_AMOUNT,                  /* float, at least 0 and finite */
-    SAMBA_FLAG_SHARE,                   /* float, 0 ... 1 */
-    SAMBA_FLAG_PART                     /* float, above 0 and at most 1 */
+    SAMBA_FLAG_COUNT,    /* int32_t, at least 1 */
+    SAMBA_FLAG_NUMBER,   /* int32_t, at least 0 */
+    SAMBA_FLAG_POSITIVE, /* float, above 0 and finite */
+    SAMBA_FLAG_AMOUNT,   /* float, at least 0 and finite */
+    SAMBA_FLAG_SHARE,    /* float, 0 ... 1 */
+    SAMBA_FLAG_PART      /* float, above 0 and at most 1 */
 } samba_flag_kind;
+
 typedef struct samba_flag {
-    const char *name;                   /* without the dashes */
+    const char *name; /* without the dashes */
     samba_flag_kind kind;
-    void *value;                        /* bool, int32_t, float or const char * to fill in */
+    void *value; /* bool, int32_t, float or const char * to fill in */
     const char *help;
 } samba_flag;
 
@@ -82,8 +83,8 @@ typedef struct samba_app_args {
     const char *extra[SAMBA_MAX_EXTRA]; /* here, as they were given, each with its value behind */
     int32_t n_extra;
     const samba_flag *run_flags; /* set them: flags of your own that only run, test and the */
-    int32_t n_run_flags;                /* measurements take, not compile */
-    int exit_code;                      /* of the program, where parse says false */
+    int32_t n_run_flags;         /* measurements take, not compile */
+    int exit_code;               /* of the program, where parse says false */
 } samba_app_args;
 
 /* Reads "program command --flag value --flag=value". False after printing what is wrong, or the
@@ -99,6 +100,7 @@ SAMBA_DRIVER_API int32_t samba_app_parts(const samba_app_args *args);
 /* samba_load of args->pef. If it was compiled with another -b or -mb, the error says so. */
 SAMBA_DRIVER_API bool samba_app_load(samba_session *s, const samba_app_args *args,
                                      const samba_program *program);
+
 /* What a section takes, in seconds: the mean and the best of the runs. throughput: samples per
    second by the mean, 0 without a batch size. */
 typedef struct samba_section_time {
@@ -106,19 +108,21 @@ typedef struct samba_section_time {
     double mean, best, throughput;
 } samba_section_time;
 
-/* measure_performance: runs the loaded program n times (0: 100) after one that does not count. Mean,
-   best, p50 and p99 in seconds; zeros with an error in s. Nothing is sent or fetched, which is
-   SambaFlow's run_graph_only = True. */
+/* measure_performance: runs the loaded program n times (0: 100) after one that does not count.
+   Mean, best, p50 and p99 in seconds; zeros with an error in s. Nothing is sent or fetched, which
+   is SambaFlow's run_graph_only = True. */
 SAMBA_DRIVER_API samba_performance samba_measure_performance(samba_session *s, int32_t batch_size,
                                                              int32_t n_iterations);
+
 /* The same with SambaFlow's other arguments. */
 typedef struct samba_measure_opts {
-    int32_t batch_size;     /* for the throughput; 0: none */
-    int32_t n_iterations;   /* 0: 100 */
-    bool inference;         /* the forward pass alone */
-    const char *pef;        /* the program's file: each run also writes all of its inputs and reads
-                               all of its outputs (run_graph_only = False); NULL: the graph only */
+    int32_t batch_size;   /* for the throughput; 0: none */
+    int32_t n_iterations; /* 0: 100 */
+    bool inference;       /* the forward pass alone */
+    const char *pef;      /* the program's file: each run also writes all of its inputs and reads
+                             all of its outputs (run_graph_only = False); NULL: the graph only */
 } samba_measure_opts;
+
 SAMBA_DRIVER_API samba_performance samba_measure_performance_with(samba_session *s,
                                                                   const samba_measure_opts *opts);
 /* measure_sections: the same of each of the first num_sections sections (0: of all), one after the
@@ -159,20 +163,26 @@ SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *a
 #include <sys/stat.h>
 #if defined(_WIN32)
 #include <direct.h>
-static inline int samba_driver__folder(const char *path) { return _mkdir(path); }
+
+static inline int samba_driver__folder(const char *path)
+{
+    return _mkdir(path);
+}
 #else
-static inline int samba_driver__folder(const char *path) { return mkdir(path, 0777); }
+static inline int samba_driver__folder(const char *path)
+{
+    return mkdir(path, 0777);
+}
 #endif
 
-static const char *const samba_driver__commands[] = {
-    "compile", "run", "test", "measure-performance", "measure-sections"
-};
+static const char *const samba_driver__commands[]
+    = { "compile", "run", "test", "measure-performance", "measure-sections" };
 
 /* A flag of the framework: its value goes to samba_app_args, or is a choice there. */
 typedef struct samba_driver__flag {
     samba_flag flag;
     const char *short_name;
-    size_t at;                          /* in samba_app_args; 0: a choice */
+    size_t at; /* in samba_app_args; 0: a choice */
 } samba_driver__flag;
 
 /* Flags of the framework that say how to run: compile refuses them. It takes --pef, as SambaFlow's
@@ -184,7 +194,9 @@ static inline bool samba_driver__is_for_running(const char *name)
 }
 
 #define SAMBA_DRIVER__FLAG(name, short_name, kind, field, help) \
-    { { name, SAMBA_FLAG_##kind, NULL, help }, short_name, offsetof(samba_app_args, field) }
+    { \
+        { name, SAMBA_FLAG_##kind, NULL, help }, short_name, offsetof(samba_app_args, field) \
+    }
 static const samba_driver__flag samba_driver__flags[] = {
     SAMBA_DRIVER__FLAG("batch-size", "b", COUNT, batch_size, "samples in a batch"),
     SAMBA_DRIVER__FLAG("microbatch-size", "mb", COUNT, microbatch_size,
@@ -199,7 +211,8 @@ static const samba_driver__flag samba_driver__flags[] = {
     SAMBA_DRIVER__FLAG("o0", "", BOOL, command, "one op per section"),
     SAMBA_DRIVER__FLAG("o1", "", BOOL, command, "sections by working set"),
     SAMBA_DRIVER__FLAG("o3", "", BOOL, command, "whole graph, the default"),
-    SAMBA_DRIVER__FLAG("num-iterations", "n", COUNT, num_iterations, "of a measurement, default 100"),
+    SAMBA_DRIVER__FLAG("num-iterations", "n", COUNT, num_iterations,
+                       "of a measurement, default 100"),
     SAMBA_DRIVER__FLAG("num-sections", "", COUNT, num_sections,
                        "measure the first ones, default all"),
     SAMBA_DRIVER__FLAG("run-graph-only", "", BOOL, run_graph_only,
@@ -216,26 +229,45 @@ static const samba_driver__flag samba_driver__flags[] = {
 #define SAMBA_DRIVER__N_FLAGS ((int32_t)(sizeof samba_driver__flags / sizeof *samba_driver__flags))
 
 /* Flags of SambaFlow's compiler that mean nothing on a CPU, and how many values follow. */
-static const struct { const char *name; int values; } samba_driver__ignored[] = {
-    { "arch", 1 }, { "num-tiles", 1 }, { "n-chips", 1 }, { "optimization-rules", 1 },
-    { "use-o1-default-rules", 0 }, { "debug", 0 }, { "verbose", 0 }, { "log-level", 1 },
-    { "num-spatial-batches", 1 }, { "weight-sharing", 0 }, { "mac-v1", 0 }, { "mac-v2", 0 },
-    { "mac-human-decision", 1 }, { "compiler-configs-file", 1 }, { "enable-conv-tiling", 0 },
-    { "enable-stoc-rounding", 0 }, { "resources-scaling-factors", 3 }, { "plot", 0 },
-    { "stage-instrumentation", 0 }, { "gen-tensorboard", 0 }, { "include-read-stall-cycles", 0 }
-};
+static const struct {
+    const char *name;
+    int values;
+} samba_driver__ignored[] = { { "arch", 1 },
+                              { "num-tiles", 1 },
+                              { "n-chips", 1 },
+                              { "optimization-rules", 1 },
+                              { "use-o1-default-rules", 0 },
+                              { "debug", 0 },
+                              { "verbose", 0 },
+                              { "log-level", 1 },
+                              { "num-spatial-batches", 1 },
+                              { "weight-sharing", 0 },
+                              { "mac-v1", 0 },
+                              { "mac-v2", 0 },
+                              { "mac-human-decision", 1 },
+                              { "compiler-configs-file", 1 },
+                              { "enable-conv-tiling", 0 },
+                              { "enable-stoc-rounding", 0 },
+                              { "resources-scaling-factors", 3 },
+                              { "plot", 0 },
+                              { "stage-instrumentation", 0 },
+                              { "gen-tensorboard", 0 },
+                              { "include-read-stall-cycles", 0 } };
 
 static inline void samba_driver__usage(FILE *to, const char *program, const samba_app_args *args,
                                        const samba_flag *flags, int32_t n)
 {
-    samba_base_print(to, "usage: %s compile | run | test | measure-performance | measure-sections "
-            "[flags]\n", program);
+    samba_base_print(to,
+                     "usage: %s compile | run | test | measure-performance | measure-sections "
+                     "[flags]\n",
+                     program);
     for (int32_t i = 0; i < SAMBA_DRIVER__N_FLAGS; i++) {
         const samba_driver__flag *f = &samba_driver__flags[i];
         samba_base_print(to, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
-                f->short_name[0] ? "; short -" : "", f->short_name);
+                         f->short_name[0] ? "; short -" : "", f->short_name);
     }
-    for (int32_t i = 0; i < n; i++) samba_base_print(to, "  --%-18s %s\n", flags[i].name, flags[i].help);
+    for (int32_t i = 0; i < n; i++)
+        samba_base_print(to, "  --%-18s %s\n", flags[i].name, flags[i].help);
     if (args->n_run_flags > 0) samba_base_print(to, "run and test only:\n");
     for (int32_t i = 0; i < args->n_run_flags; i++)
         samba_base_print(to, "  --%-18s %s\n", args->run_flags[i].name, args->run_flags[i].help);
@@ -245,22 +277,21 @@ static inline void samba_driver__usage(FILE *to, const char *program, const samb
 typedef struct samba_driver__range {
     bool number, whole;
     double least, most;
-    bool above;                         /* more than least */
-    const char *words;                  /* what is refused is told */
+    bool above;        /* more than least */
+    const char *words; /* what is refused is told */
 } samba_driver__range;
 
-static const samba_driver__range samba_driver__ranges[] = {
-    { false, false, 0.0, 0.0, false, "" },
-    { true, true, -2147483647.0, 2147483647.0, false, "a whole number" },
-    { true, false, -HUGE_VAL, HUGE_VAL, false, "a number" },
-    { false, false, 0.0, 0.0, false, "" },
-    { true, true, 1.0, 2147483647.0, false, "a whole number from 1 on" },
-    { true, true, 0.0, 2147483647.0, false, "a whole number from 0 on" },
-    { true, false, 0.0, 3.4028234663852886e38, true, "a number above 0" },
-    { true, false, 0.0, 3.4028234663852886e38, false, "a number from 0 on" },
-    { true, false, 0.0, 1.0, false, "a number from 0 to 1" },
-    { true, false, 0.0, 1.0, true, "a number above 0, up to 1" }
-};
+static const samba_driver__range samba_driver__ranges[]
+    = { { false, false, 0.0, 0.0, false, "" },
+        { true, true, -2147483647.0, 2147483647.0, false, "a whole number" },
+        { true, false, -HUGE_VAL, HUGE_VAL, false, "a number" },
+        { false, false, 0.0, 0.0, false, "" },
+        { true, true, 1.0, 2147483647.0, false, "a whole number from 1 on" },
+        { true, true, 0.0, 2147483647.0, false, "a whole number from 0 on" },
+        { true, false, 0.0, 3.4028234663852886e38, true, "a number above 0" },
+        { true, false, 0.0, 3.4028234663852886e38, false, "a number from 0 on" },
+        { true, false, 0.0, 1.0, false, "a number from 0 to 1" },
+        { true, false, 0.0, 1.0, true, "a number above 0, up to 1" } };
 
 /* Stores text as a value of the kind. False if it is no such value. */
 static inline bool samba_driver__store(samba_flag_kind kind, void *value, const char *text)
@@ -274,24 +305,33 @@ static inline bool samba_driver__store(samba_flag_kind kind, void *value, const 
     if (end == text || *end || !(number >= k->least && number <= k->most)) return false;
     if (k->above && !((float)number > (float)k->least)) return false;
     if (k->whole && number != (double)(int32_t)number) return false;
-    if (k->whole) *(int32_t *)value = (int32_t)number;
-    else *(float *)value = (float)number;
+    if (k->whole)
+        *(int32_t *)value = (int32_t)number;
+    else
+        *(float *)value = (float)number;
     return true;
 }
 
 /* Flags whose text is one of a few words. */
 static inline bool samba_driver__choose(samba_app_args *args, const char *name, const char *text)
 {
-    if (!strcmp(name, "o0")) args->level = SAMBA_O0;
-    else if (!strcmp(name, "o1")) args->level = SAMBA_O1;
-    else if (!strcmp(name, "o3")) args->level = SAMBA_O3;
+    if (!strcmp(name, "o0"))
+        args->level = SAMBA_O0;
+    else if (!strcmp(name, "o1"))
+        args->level = SAMBA_O1;
+    else if (!strcmp(name, "o3"))
+        args->level = SAMBA_O3;
     else if (!strcmp(name, "graphamp-preset")) {
-        args->graphamp = !strcmp(text, "mp4") ? SAMBA_MP4 : !strcmp(text, "mp1") ? SAMBA_MP1
-            : SAMBA_MP0;
+        args->graphamp = !strcmp(text, "mp4") ? SAMBA_MP4
+            : !strcmp(text, "mp1")            ? SAMBA_MP1
+                                              : SAMBA_MP0;
         return args->graphamp || !strcmp(text, "mp0");
-    } else if (!strcmp(text, "section")) args->mapping = SAMBA_MAPPING_SECTION;
-    else if (!strcmp(text, "spatial")) args->mapping = SAMBA_MAPPING_SPATIAL;
-    else return false;
+    } else if (!strcmp(text, "section"))
+        args->mapping = SAMBA_MAPPING_SECTION;
+    else if (!strcmp(text, "spatial"))
+        args->mapping = SAMBA_MAPPING_SPATIAL;
+    else
+        return false;
     return true;
 }
 
@@ -301,9 +341,15 @@ static inline bool samba_driver__is_flag(const char *text, const char *name, con
 {
     const char *p = text + 1, *want = short_name;
     if (text[0] != '-') return false;
-    if (text[1] == '-') p = text + 2, want = name;
+    if (text[1] == '-') {
+        p = text + 2;
+        want = name;
+    }
     if (!*want) return false;
-    while (*want && *p == *want) p++, want++;
+    while (*want && *p == *want) {
+        p++;
+        want++;
+    }
     if (*want || (*p && *p != '=')) return false;
     *value = *p ? p + 1 : NULL;
     return true;
@@ -315,7 +361,8 @@ static inline int samba_driver__keep(int argc, char **argv, int i, samba_app_arg
     bool flag = argv[i][0] == '-' && argv[i][1] && args->allow_extra;
     int used = flag && !strchr(argv[i], '=') && i + 1 < argc && argv[i + 1][0] != '-' ? 2 : 1;
     if (flag && args->n_extra + used <= SAMBA_MAX_EXTRA) {
-        for (int k = 0; k < used; k++) args->extra[args->n_extra++] = argv[i + k];
+        for (int k = 0; k < used; k++)
+            args->extra[args->n_extra++] = argv[i + k];
         return used;
     }
     samba_base_print(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
@@ -329,15 +376,18 @@ static inline int samba_driver__read(int argc, char **argv, int i, samba_app_arg
     const int32_t own = n + args->n_run_flags;
     for (int32_t k = 0; k < SAMBA_DRIVER__N_FLAGS + own; k++) {
         const samba_driver__flag *f = k < own ? NULL : &samba_driver__flags[k - own];
-        samba_flag flag;                                /* the application's own come first */
-        if (f) flag = f->flag;
-        else flag = k < n ? flags[k] : args->run_flags[k - n];
+        samba_flag flag; /* the application's own come first */
+        if (f)
+            flag = f->flag;
+        else
+            flag = k < n ? flags[k] : args->run_flags[k - n];
         const char *text = NULL;
         if (!samba_driver__is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
         bool run_only = f ? samba_driver__is_for_running(flag.name) : k >= n;
         if (run_only && !strcmp(args->command, "compile")) {
-            samba_base_print(stderr, "%s: --%s says how to run; compile has no use for it, give it to run\n",
-                    argv[0], flag.name);
+            samba_base_print(
+                stderr, "%s: --%s says how to run; compile has no use for it, give it to run\n",
+                argv[0], flag.name);
             return 0;
         }
         int used = flag.kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
@@ -348,19 +398,21 @@ static inline int samba_driver__read(int argc, char **argv, int i, samba_app_arg
         }
         if (!text) text = "";
         if (f) flag.value = (char *)args + f->at;
-        bool fine = flag.kind != SAMBA_FLAG_BOOL || !*text;     /* --inference=false sets nothing */
-        if (fine) fine = f && f->at == 0 ? samba_driver__choose(args, flag.name, text)
-            : samba_driver__store(flag.kind, flag.value, text);
+        bool fine = flag.kind != SAMBA_FLAG_BOOL || !*text; /* --inference=false sets nothing */
+        if (fine)
+            fine = f && f->at == 0 ? samba_driver__choose(args, flag.name, text)
+                                   : samba_driver__store(flag.kind, flag.value, text);
         if (fine) return used;
         const char *words = samba_driver__ranges[flag.kind].words;
-        samba_base_print(stderr, "%s: \"%s\" is no value for --%s (%s)%s%s\n", argv[0], text, flag.name,
-                flag.help, *words ? ": it takes " : "", words);
+        samba_base_print(stderr, "%s: \"%s\" is no value for --%s (%s)%s%s\n", argv[0], text,
+                         flag.name, flag.help, *words ? ": it takes " : "", words);
         return 0;
     }
     for (size_t k = 0; k < sizeof samba_driver__ignored / sizeof *samba_driver__ignored; k++) {
         const char *name = samba_driver__ignored[k].name, *text = NULL;
         if (!samba_driver__is_flag(argv[i], name, "", &text)) continue;
-        samba_base_print(stderr, "[warning samba] --%s has no meaning on a CPU and is ignored\n", name);
+        samba_base_print(stderr, "[warning samba] --%s has no meaning on a CPU and is ignored\n",
+                         name);
         int used = 1 + (text ? 0 : samba_driver__ignored[k].values);
         return used < argc - i ? used : argc - i;
     }
@@ -380,10 +432,12 @@ static inline int32_t samba_driver__setting(const char *name, const char *other)
 SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size)
 {
     const char *slash = strrchr(file, '/');
-    int n = slash ? samba_base_format(folder, size, "%.*s", slash == file ? 1 : (int)(slash - file), file)
+    int n = slash
+        ? samba_base_format(folder, size, "%.*s", slash == file ? 1 : (int)(slash - file), file)
         : samba_base_format(folder, size, ".");
     return n >= 0 && (size_t)n < size;
 }
+
 SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                            const samba_flag *flags, int32_t n_flags)
 {
@@ -414,20 +468,22 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
         return false;
     }
     if (args->microbatch_size && args->batch_size % args->microbatch_size) {
-        samba_base_print(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n", argv[0],
-                (int)args->batch_size, (int)args->microbatch_size);
+        samba_base_print(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n",
+                         argv[0], (int)args->batch_size, (int)args->microbatch_size);
         return false;
     }
     int32_t steps = args->grad_accumulation_steps;
     if (steps > 1 && args->batch_size % steps) {
-        samba_base_print(stderr, "%s: the batch size %d cannot be split into --grad-accumulation-steps %d\n",
-                argv[0], (int)args->batch_size, (int)steps);
+        samba_base_print(
+            stderr, "%s: the batch size %d cannot be split into --grad-accumulation-steps %d\n",
+            argv[0], (int)args->batch_size, (int)steps);
         return false;
     }
     if (steps > 1 && args->microbatch_size && args->batch_size / args->microbatch_size != steps) {
-        samba_base_print(stderr, "%s: -b %d with -mb %d makes %d parts, --grad-accumulation-steps says %d\n",
-                argv[0], (int)args->batch_size, (int)args->microbatch_size,
-                (int)(args->batch_size / args->microbatch_size), (int)steps);
+        samba_base_print(
+            stderr, "%s: -b %d with -mb %d makes %d parts, --grad-accumulation-steps says %d\n",
+            argv[0], (int)args->batch_size, (int)args->microbatch_size,
+            (int)(args->batch_size / args->microbatch_size), (int)steps);
         return false;
     }
     return true;
@@ -468,6 +524,7 @@ static inline uint8_t *samba_driver__file(samba_session *s, const char *path, si
     samba_fail(s, SAMBA_EIO, "cannot read %s", path);
     return NULL;
 }
+
 /* The PEF of a file, in memory that is to be freed; NULL with an error. */
 static inline uint8_t *samba_driver__open(samba_session *s, const char *path, samba_pef *pef)
 {
@@ -484,36 +541,43 @@ static inline uint8_t *samba_driver__open(samba_session *s, const char *path, sa
 static inline bool samba_driver__has_own_ops(const samba_pef *pef)
 {
     bool own = false;
-    for (int32_t i = 0; i < pef->n_nodes; i++) own = own || !samba_pef_node_at(pef, i).op;
+    for (int32_t i = 0; i < pef->n_nodes; i++)
+        own = own || !samba_pef_node_at(pef, i).op;
     return own;
 }
 
 /* Prints what a run of the PEF takes, to the byte. */
 static inline bool samba_driver__memory(samba_session *s, const char *path)
 {
-    static const char *const parts[6] = {
-        "parameters", "gradients", "state", "arena", "inputs and outputs",
-        "tables, constants and scratch of a thread"
-    };
+    static const char *const parts[6]
+        = { "parameters", "gradients",          "state",
+            "arena",      "inputs and outputs", "tables, constants and scratch of a thread" };
     uint64_t of_role[SAMBA_ROLE_SCRATCH + 1] = { 0 };
     samba_pef pef;
     uint8_t *bytes = samba_driver__open(s, path, &pef);
     uint64_t total = bytes ? samba_runtime_bytes(bytes, pef.size, NULL, 0) : 0;
     bool own = bytes && samba_driver__has_own_ops(&pef);
-    if (own) samba_base_print(stdout, "it has ops of your own: what a run needs is known when it is loaded\n");
+    if (own)
+        samba_base_print(stdout,
+                         "it has ops of your own: what a run needs is known when it is loaded\n");
     for (int32_t i = 0; total && i < pef.n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(&pef, i);
         if (q.view_of < 0) of_role[q.role] += q.size;
     }
     if (total) {
-        uint64_t part[6] = { of_role[SAMBA_ROLE_WEIGHT], of_role[SAMBA_ROLE_GRADIENT],
+        uint64_t part[6] = { of_role[SAMBA_ROLE_WEIGHT],
+                             of_role[SAMBA_ROLE_GRADIENT],
                              of_role[SAMBA_ROLE_STATE] + of_role[SAMBA_ROLE_ARGIN],
-                             pef.arena_bytes, pef.io_bytes, total };
-        for (int i = 0; i < 5; i++) part[5] -= part[i];
+                             pef.arena_bytes,
+                             pef.io_bytes,
+                             total };
+        for (int i = 0; i < 5; i++)
+            part[5] -= part[i];
         samba_base_print(stdout, "a run needs %llu bytes (%.1f MiB)", (unsigned long long)total,
-               (double)total / 1048576);
+                         (double)total / 1048576);
         for (int i = 0; i < 6; i++)
-            samba_base_print(stdout, "%s%s %llu", i ? ", " : ": ", parts[i], (unsigned long long)part[i]);
+            samba_base_print(stdout, "%s%s %llu", i ? ", " : ": ", parts[i],
+                             (unsigned long long)part[i]);
         samba_base_print(stdout, "\n");
     }
     free(bytes);
@@ -563,8 +627,10 @@ static inline void samba_driver__warn_of_gradients(samba_session *s, const samba
     if (list) samba_parameters(s, list, n);
     for (int32_t i = 0; list && i < n; i++)
         if (!list[i]->frozen && !samba_driver__is_reached(p, list[i]->name))
-            samba_base_print(stdout, "[warning samba] the parameter %s gets no gradient: no loss depends on it\n",
-                   list[i]->name);
+            samba_base_print(
+                stdout,
+                "[warning samba] the parameter %s gets no gradient: no loss depends on it\n",
+                list[i]->name);
     free(list);
 }
 
@@ -574,8 +640,9 @@ static inline void samba_driver__warn_of_parameters(const samba_pef *p)
     for (int32_t i = 0; i < p->n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(p, i);
         if (q.role == SAMBA_ROLE_WEIGHT && q.gradient >= 0 && !samba_driver__stepped(p, i))
-            samba_base_print(stdout, "[warning samba] no optimizer has the parameter %s: it keeps its values\n",
-                   q.name);
+            samba_base_print(
+                stdout, "[warning samba] no optimizer has the parameter %s: it keeps its values\n",
+                q.name);
     }
 }
 
@@ -588,8 +655,11 @@ static inline void samba_driver__warn_of_cuts(const samba_pef *p)
         bool inside = samba_pef_section_at(p, i - 1).type == q.type
             && samba_pef_section_at(p, i + 1).type == q.type;
         if (q.n == 1 && !node.op && inside)
-            samba_base_print(stdout, "[warning samba] %s is a section of its own (call %d) and cuts the graph: ops "
-                   "before and after it cannot be joined\n", node.name, (int)i);
+            samba_base_print(
+                stdout,
+                "[warning samba] %s is a section of its own (call %d) and cuts the graph: ops "
+                "before and after it cannot be joined\n",
+                node.name, (int)i);
     }
 }
 
@@ -607,6 +677,7 @@ static inline bool samba_driver__warn(samba_session *s, const char *path, bool c
     free(bytes);
     return true;
 }
+
 /* The tables of a PEF, of whose values there may be much, in memory that is to be freed. NULL: it
    is none, or cannot be read. */
 static inline uint8_t *samba_driver__tables(const char *path, samba_pef *pef)
@@ -644,9 +715,10 @@ static inline bool samba_driver__fits(samba_session *s, const samba_app_args *ar
     int32_t parts = bytes ? pef.microbatches : 1;
     free(bytes);
     if (rows < 1 || (same && parts == samba_app_parts(args))) return true;
-    return samba_fail(s, SAMBA_EGRAPH, "%s was compiled with -b %d -mb %d; the command line says "
-                      "-b %d -mb %d", args->pef, rows * parts, rows, args->batch_size,
-                      samba_app_rows(args));
+    return samba_fail(s, SAMBA_EGRAPH,
+                      "%s was compiled with -b %d -mb %d; the command line says "
+                      "-b %d -mb %d",
+                      args->pef, rows * parts, rows, args->batch_size, samba_app_rows(args));
 }
 
 SAMBA_DRIVER_API bool samba_app_load(samba_session *s, const samba_app_args *args,
@@ -673,7 +745,8 @@ static inline bool samba_driver__compile(samba_session *s, const samba_app_args 
     }
     if (args->pef && strcmp(args->pef, path) != 0)
         printf("[warning samba] --pef %s says what to run and is not written: compile writes %s "
-               "(--output-folder, --pef-name)\n", args->pef, path);
+               "(--output-folder, --pef-name)\n",
+               args->pef, path);
     p.pef = path;
     p.compile_only = true;
     p.inference = p.inference || args->inference;
@@ -683,7 +756,8 @@ static inline bool samba_driver__compile(samba_session *s, const samba_app_args 
     if (samba_app_parts(args) > 1) p.microbatches = samba_app_parts(args);
     double start = samba_seconds();
     if (!samba_compile(s, &p)) return false;
-    samba_base_print(stdout, "compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
+    samba_base_print(stdout, "compiled %s in %.3f s, log in %s.log\n", path,
+                     samba_seconds() - start, path);
     return samba_driver__memory(s, path) && samba_driver__warn(s, path, p.level != SAMBA_O0);
 }
 
@@ -691,7 +765,7 @@ static inline bool samba_driver__compile(samba_session *s, const samba_app_args 
 typedef struct samba_driver__traffic {
     samba_tensor **inputs, **outputs;
     int32_t n_inputs, n_outputs;
-    uint8_t *zeros, *room;              /* what is sent, where it is put: for the largest */
+    uint8_t *zeros, *room; /* what is sent, where it is put: for the largest */
 } samba_driver__traffic;
 
 /* The tensor of a symbol. With microbatches a loss called x is read for its mean, x__mean. */
@@ -724,22 +798,27 @@ static inline bool samba_driver__find_traffic(samba_session *s, const char *path
         samba_pef_symbol q = samba_pef_symbol_at(&p, i);
         if (q.role != SAMBA_ROLE_INPUT && q.role != SAMBA_ROLE_OUTPUT) continue;
         samba_tensor *x = samba_driver__tensor(s, q.name);
-        if (q.role == SAMBA_ROLE_INPUT) t->inputs[t->n_inputs++] = x;
-        else t->outputs[t->n_outputs++] = x;
+        if (q.role == SAMBA_ROLE_INPUT)
+            t->inputs[t->n_inputs++] = x;
+        else
+            t->outputs[t->n_outputs++] = x;
         if (samba_bytes(x) > largest) largest = samba_bytes(x);
     }
     free(bytes);
     t->zeros = (uint8_t *)calloc(2, largest);
     t->room = t->zeros ? t->zeros + largest : NULL;
     return t->inputs && t->zeros ? samba_ok(s)
-        : samba_fail(s, SAMBA_ENOMEM, "no memory to measure");
+                                 : samba_fail(s, SAMBA_ENOMEM, "no memory to measure");
 }
+
 static inline bool samba_driver__send(const samba_driver__traffic *t)
 {
     bool fine = true;
-    for (int32_t i = 0; fine && i < t->n_inputs; i++) fine = samba_write(t->inputs[i], t->zeros);
+    for (int32_t i = 0; fine && i < t->n_inputs; i++)
+        fine = samba_write(t->inputs[i], t->zeros);
     return fine;
 }
+
 static inline bool samba_driver__fetch(const samba_driver__traffic *t)
 {
     bool fine = true;
@@ -776,7 +855,8 @@ static inline samba_performance samba_driver__sum_up(double *seconds, int32_t n,
     double total = 0.0;
     memset(&p, 0, sizeof p);
     qsort(seconds, (size_t)n, sizeof *seconds, samba_driver__compare);
-    for (int32_t i = 0; i < n; i++) total += seconds[i];
+    for (int32_t i = 0; i < n; i++)
+        total += seconds[i];
     p.count = n;
     p.mean = total / n;
     p.best = seconds[0];
@@ -824,13 +904,17 @@ static inline bool samba_driver__limits(samba_session *s, int32_t threads, doubl
     const int32_t side = 576, many = 1 << 24;
     samba_desc desc;
     memset(&desc, 0, sizeof desc);
-    desc.threads = threads, desc.quiet = true;      /* its error becomes one of s */
+    desc.threads = threads;
+    desc.quiet = true; /* its error becomes one of s */
     samba_session *own = samba_open(&desc);
     samba_tensor *a = samba_rand(own, "a", SAMBA_SHAPE(side, side));
     *flops = 2.0 * side * side * side / samba_driver__time_of(samba_matmul(a, a));
     *bytes = 8.0 * many / samba_driver__time_of(samba_neg(samba_rand(own, "x", SAMBA_SHAPE(many))));
-    bool fine = samba_ok(own) || samba_fail(s, samba_error_code(own), "while measuring the "
-                                            "machine: %s", samba_error(own));
+    bool fine = samba_ok(own)
+        || samba_fail(s, samba_error_code(own),
+                      "while measuring the "
+                      "machine: %s",
+                      samba_error(own));
     samba_close(own);
     return fine;
 }
@@ -921,10 +1005,11 @@ SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n)
         times[k].section.flops += t.section.flops;
         times[k].section.bytes += t.section.bytes;
     }
-    for (int32_t i = 1; i < n_kinds; i++) {             /* the costliest first */
+    for (int32_t i = 1; i < n_kinds; i++) { /* the costliest first */
         samba_section_time t = times[i];
         int32_t at = i;
-        for (; at > 0 && times[at - 1].best < t.best; at--) times[at] = times[at - 1];
+        for (; at > 0 && times[at - 1].best < t.best; at--)
+            times[at] = times[at - 1];
         times[at] = t;
     }
     return n_kinds;
@@ -934,9 +1019,12 @@ SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n)
 static inline void samba_driver__print_rate(const char *unit, double rate, double limit)
 {
     samba_base_print(stdout, ", %.1f %s ", rate * 1e-9, unit);
-    if (rate <= limit) samba_base_print(stdout, "(%.0f %%)", 100.0 * rate / limit);
-    else if (rate <= 1.2 * limit) samba_base_print(stdout, "(100 %%)");
-    else samba_base_print(stdout, "(cached)");
+    if (rate <= limit)
+        samba_base_print(stdout, "(%.0f %%)", 100.0 * rate / limit);
+    else if (rate <= 1.2 * limit)
+        samba_base_print(stdout, "(100 %%)");
+    else
+        samba_base_print(stdout, "(cached)");
 }
 
 /* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
@@ -955,15 +1043,16 @@ static inline void samba_driver__print_ops(samba_section_time *times, int32_t n)
     double all = 0.0;
     for (int32_t i = 0; i < n; i++) {
         if (!times[i].section.op) {
-            samba_base_print(stdout, "for times by op, measure a program that was compiled with --o0\n");
+            samba_base_print(stdout,
+                             "for times by op, measure a program that was compiled with --o0\n");
             return;
         }
         all += times[i].best;
     }
     n = samba_sum_by_op(times, n);
     for (int32_t i = 0; i < n; i++)
-        samba_base_print(stdout, "op %-24s best %.3f ms, %.1f %%\n", times[i].section.op, times[i].best * 1e3,
-               all > 0.0 ? 100.0 * times[i].best / all : 0.0);
+        samba_base_print(stdout, "op %-24s best %.3f ms, %.1f %%\n", times[i].section.op,
+                         times[i].best * 1e3, all > 0.0 ? 100.0 * times[i].best / all : 0.0);
 }
 
 static inline bool samba_driver__sections(samba_session *s, const samba_app_args *args, int32_t n)
@@ -973,11 +1062,12 @@ static inline bool samba_driver__sections(samba_session *s, const samba_app_args
     int32_t n_sections = 0;
     if (!samba_driver__limits(s, args->threads, &most_flops, &most_bytes)) return false;
     samba_base_print(stdout, "limits: products %.1f GFLOP/s, copies %.1f GB/s\n", most_flops * 1e-9,
-           most_bytes * 1e-9);
-    while (samba_describe_section(s, n_sections, &q)) n_sections++;
+                     most_bytes * 1e-9);
+    while (samba_describe_section(s, n_sections, &q))
+        n_sections++;
     if (args->num_sections > 0 && args->num_sections < n_sections) n_sections = args->num_sections;
-    samba_section_time *times = (samba_section_time *)malloc(((size_t)n_sections + 1)
-                                                             * sizeof *times);
+    samba_section_time *times
+        = (samba_section_time *)malloc(((size_t)n_sections + 1) * sizeof *times);
     if (!times) return samba_fail(s, SAMBA_ENOMEM, "no memory to measure sections");
     bool fine = samba_measure_sections(s, args->batch_size, n_sections, n, times, n_sections) >= 0;
     for (int32_t k = 0; fine && k < n_sections; k++) {
@@ -1007,6 +1097,7 @@ static inline bool samba_driver__performance(samba_session *s, const samba_app_a
     samba_base_print(stdout, "\n");
     return true;
 }
+
 static inline bool samba_driver__measure(samba_session *s, const samba_app_args *args,
                                          const samba_program *program, bool sections)
 {
@@ -1017,12 +1108,12 @@ static inline bool samba_driver__measure(samba_session *s, const samba_app_args 
     samba_profiler *p = args->trace ? samba_profiler_open(s, 0) : NULL;
     samba_start_profile(p);
     bool fine = samba_load(s, args->pef, program) && samba_zero_inputs(s)
-        && (sections ? samba_driver__sections(s, args, n)
-            : samba_driver__performance(s, args, n));
+        && (sections ? samba_driver__sections(s, args, n) : samba_driver__performance(s, args, n));
     if (p && fine) fine = samba_end_profile(p, NULL) && samba_profile_trace(p, args->trace);
     samba_profiler_close(p);
     return fine;
 }
+
 SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
                                        const samba_program *program)
 {

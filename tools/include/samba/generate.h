@@ -25,17 +25,17 @@
 
 /* How the next token is drawn from logits. All zero: greedy, the largest logit. */
 typedef struct samba_sampling {
-    float temperature;                  /* logits / temperature; 0: greedy */
-    int32_t top_k;                      /* only the k largest; 0: all */
-    float top_p;                        /* then only the fewest that have this mass, up to 1, which
-                                           is all, as is 0; for the likeliest alone: top_k = 1 */
+    float temperature; /* logits / temperature; 0: greedy */
+    int32_t top_k;     /* only the k largest; 0: all */
+    float top_p;       /* then only the fewest that have this mass, up to 1, which
+                          is all, as is 0; for the likeliest alone: top_k = 1 */
     uint64_t seed;
 } samba_sampling;
 
 /* The token drawn from logits (n); u in [0,1) decides. work holds n indices. Of equal logits the
-   first one counts as larger; beside one of +inf no other has a chance, and -inf has none. -1: a logit
-   is NaN, or all are -inf. Order of the filters as in Hugging Face's
-   transformers: temperature, top_k, top_p. */
+   first one counts as larger; beside one of +inf no other has a chance, and -inf has none. -1: a
+   logit is NaN, or all are -inf. Order of the filters as in Hugging Face's transformers:
+   temperature, top_k, top_p. */
 SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how,
                                         double u, int32_t *work);
 /* A number in [0,1) that depends on its arguments only. */
@@ -45,17 +45,17 @@ SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uin
 typedef struct samba_generator_graph {
     const char *name;
     int32_t T;
-    samba_tensor *ids;                  /* (B,T) i32 */
-    samba_tensor *position;             /* (B,T) i32: of each token in its text */
-    samba_tensor *row;                  /* (B,T) i32: where the cache keeps it; -1: nowhere */
-    samba_tensor *last;                 /* (B) i32: b T + t of the token whose logits are wanted */
-    samba_tensor *key;                  /* (rows) i32: 0, 1, 2 ... */
-    samba_tensor *logits;               /* (B,V), set by the model */
+    samba_tensor *ids;      /* (B,T) i32 */
+    samba_tensor *position; /* (B,T) i32: of each token in its text */
+    samba_tensor *row;      /* (B,T) i32: where the cache keeps it; -1: nowhere */
+    samba_tensor *last;     /* (B) i32: b T + t of the token whose logits are wanted */
+    samba_tensor *key;      /* (rows) i32: 0, 1, 2 ... */
+    samba_tensor *logits;   /* (B,V), set by the model */
 } samba_generator_graph;
 
 typedef struct samba_generator {
     samba_session *session;
-    int32_t B, length, V;               /* rows, most tokens in a row (prompt and new), ids */
+    int32_t B, length, V; /* rows, most tokens in a row (prompt and new), ids */
     samba_generator_graph prefill, decode;
 } samba_generator;
 
@@ -68,11 +68,11 @@ SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session 
 
 /* What to generate. */
 typedef struct samba_generate_desc {
-    const int32_t *const *prompt;       /* n_prompts <= B texts, each at least one token */
+    const int32_t *const *prompt; /* n_prompts <= B texts, each at least one token */
     const int32_t *prompt_size;
     int32_t n_prompts;
     int32_t max_new_tokens;
-    const int32_t *stop;                /* a row ends after one of these */
+    const int32_t *stop; /* a row ends after one of these */
     int32_t n_stop;
     samba_sampling sampling;
     /* called for each new token, as it comes; returning false ends the row */
@@ -90,6 +90,7 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
 
 #if defined(SAMBA_GENERATE_IMPLEMENTATION) && !defined(SAMBA_GENERATE__IMPLEMENTED)
 #define SAMBA_GENERATE__IMPLEMENTED
+#include "base.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,13 +100,8 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
 
 SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step)
 {
-    uint64_t x = seed * 0x9E3779B97F4A7C15u + (row << 32) + step;
-    for (int i = 0; i < 2; i++) {       /* the mixer of SplitMix64: Steele et al., OOPSLA 2014 */
-        x += 0x9E3779B97F4A7C15u;
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-        x ^= x >> 31;
-    }
+    uint64_t x = samba_base__mix(seed * 0x9E3779B97F4A7C15u + (row << 32) + step);
+    x = samba_base__mix(x);
     return (double)(x >> 11) * (1.0 / 9007199254740992.0);
 }
 
@@ -157,14 +153,17 @@ static inline int32_t samba_generate__ranked(samba_generate__ranking *r, int32_t
 static inline bool samba_generate__rank(samba_generate__ranking *r, const float *logits, int32_t n,
                                         int32_t *work)
 {
-    r->logits = logits, r->index = work, r->n = 0;
+    r->logits = logits;
+    r->index = work;
+    r->n = 0;
     for (int32_t i = 0; i < n; i++) {
         if (logits[i] != logits[i]) return false;
         if (logits[i] > -HUGE_VALF) work[r->n++] = i;
     }
     if (!r->n) return false;
     r->n_heap = r->n;
-    for (int32_t i = r->n / 2; i-- > 0;) samba_generate__sink(logits, work, r->n, i);
+    for (int32_t i = r->n / 2; i-- > 0;)
+        samba_generate__sink(logits, work, r->n, i);
     r->most = (double)logits[work[0]];
     return true;
 }
@@ -180,19 +179,21 @@ SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const sa
     double p = how->top_p > 0 && how->top_p < 1 ? (double)how->top_p : 1, all = 0, kept = 0;
     if (k < r.n) samba_generate__ranked(&r, k - 1);
     int32_t *candidate = r.index + (k < r.n ? r.n - k : 0);
-    for (int32_t i = 0; i < k; i++) all += samba_generate__weight(&r, candidate[i]);
+    for (int32_t i = 0; i < k; i++)
+        all += samba_generate__weight(&r, candidate[i]);
     if (p < 1) {
         while (m < k && kept < p * all)
             kept += samba_generate__weight(&r, samba_generate__ranked(&r, m++));
         candidate = r.index + r.n - m;
     } else {
-        m = k, kept = all;
+        m = k;
+        kept = all;
     }
     for (int32_t i = 0; i < m; i++) {
         u -= samba_generate__weight(&r, candidate[i]) / kept;
         if (u < 0) return candidate[i];
     }
-    return candidate[m - 1];            /* rounding: u was almost 1 */
+    return candidate[m - 1]; /* rounding: u was almost 1 */
 }
 
 /* ---- The two graphs ---- */
@@ -217,7 +218,8 @@ static inline bool samba_generate__trace_graph(samba_generator *g, samba_generat
                                                samba_generator_model trace, const void *model)
 {
     samba_session *s = g->session;
-    graph->name = name, graph->T = T;
+    graph->name = name;
+    graph->T = T;
     if (!samba_begin_graph(s, name)) return false;
     graph->ids = samba_generate__graph_input(s, name, "ids", SAMBA_SHAPE(g->B, T));
     graph->position = samba_generate__graph_input(s, name, "position", SAMBA_SHAPE(g->B, T));
@@ -234,21 +236,27 @@ SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session 
                                               samba_generator_model trace, const void *model)
 {
     memset(g, 0, sizeof *g);
-    g->session = s, g->B = B, g->length = length;
+    g->session = s;
+    g->B = B;
+    g->length = length;
     if (B < 1 || chunk < 1 || length < 1 || length > 1 << 24) {
-        return samba_fail(s, SAMBA_EARG, "in samba_generator_trace: %d rows, chunks of %d, length "
-                          "%d: each must be at least 1", B, chunk, length);
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_generator_trace: %d rows, chunks of %d, length "
+                          "%d: each must be at least 1",
+                          B, chunk, length);
     }
     int32_t *number = (int32_t *)malloc((size_t)length * sizeof *number);
     if (!number) return samba_fail(s, SAMBA_ENOMEM, "no memory for %d numbers", length);
-    for (int32_t i = 0; i < length; i++) number[i] = i;
-    g->prefill.key = g->decode.key =
-        samba_from_data_copy(s, "generator__key", SAMBA_I32, SAMBA_SHAPE(length), number);
+    for (int32_t i = 0; i < length; i++)
+        number[i] = i;
+    g->prefill.key = g->decode.key
+        = samba_from_data_copy(s, "generator__key", SAMBA_I32, SAMBA_SHAPE(length), number);
     free(number);
     samba_set_batch_dim(g->prefill.key, -1);
     if (chunk > length) chunk = length;
     if (!samba_generate__trace_graph(g, &g->prefill, "prefill", chunk, trace, model)
-        || !samba_generate__trace_graph(g, &g->decode, "decode", 1, trace, model)) return false;
+        || !samba_generate__trace_graph(g, &g->decode, "decode", 1, trace, model))
+        return false;
     g->V = g->decode.logits->shape.dim[1];
     return true;
 }
@@ -259,10 +267,10 @@ SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session 
 typedef struct samba_generate__generation {
     samba_generator *g;
     const samba_generate_desc *d;
-    int32_t *input;                     /* ids, position, row: (B,T) each; last (B) */
-    int32_t *work;                      /* (V) */
-    int32_t *n_new;                     /* (B) tokens that were generated */
-    bool *ended;                        /* (B) */
+    int32_t *input; /* ids, position, row: (B,T) each; last (B) */
+    int32_t *work;  /* (V) */
+    int32_t *n_new; /* (B) tokens that were generated */
+    bool *ended;    /* (B) */
 } samba_generate__generation;
 
 /* Runs a graph over the tokens at, at + 1 ... of each text, T of them or as many as there are. */
@@ -296,14 +304,17 @@ static inline bool samba_generate__draw(samba_generate__generation *e, int32_t b
     double u = samba_sampling_number(d->sampling.seed, (uint64_t)b, (uint64_t)e->n_new[b]);
     int32_t token = samba_sample(logits, e->g->V, &d->sampling, u, e->work);
     if (token < 0) {
-        return samba_fail(e->g->session, SAMBA_ERANGE, "text %d: a logit after token %d is NaN, or "
+        return samba_fail(e->g->session, SAMBA_ERANGE,
+                          "text %d: a logit after token %d is NaN, or "
                           "all are -inf; the weights are damaged, or training has diverged: "
-                          "samba_set_check_finite finds which op made it", b, d->text_size[b]);
+                          "samba_set_check_finite finds which op made it",
+                          b, d->text_size[b]);
     }
     d->text[b][d->text_size[b]++] = token;
     e->n_new[b]++;
     e->ended[b] = e->n_new[b] >= d->max_new_tokens || d->text_size[b] >= e->g->length;
-    for (int32_t i = 0; i < d->n_stop; i++) e->ended[b] = e->ended[b] || token == d->stop[i];
+    for (int32_t i = 0; i < d->n_stop; i++)
+        e->ended[b] = e->ended[b] || token == d->stop[i];
     if (d->on_token && !d->on_token(d->user, b, token)) e->ended[b] = true;
     return true;
 }
@@ -351,20 +362,25 @@ static inline bool samba_generate__check_prompts(const samba_generator *g,
 {
     samba_session *s = g->session;
     if (d->n_prompts < 1 || d->n_prompts > g->B || d->max_new_tokens < 1) {
-        return samba_fail(s, SAMBA_EARG, "in samba_generate: %d prompts and %d new tokens; there "
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_generate: %d prompts and %d new tokens; there "
                           "are rows for 1 ... %d prompts, and at least one token is made",
                           d->n_prompts, d->max_new_tokens, g->B);
     }
     if (!(d->sampling.temperature >= 0) || d->sampling.top_k < 0
         || !(d->sampling.top_p >= 0 && d->sampling.top_p <= 1)) {
-        return samba_fail(s, SAMBA_ERANGE, "in samba_generate: temperature %g and top_k %d must not "
-                          "be negative, top_p %g is 0 ... 1", (double)d->sampling.temperature,
-                          d->sampling.top_k, (double)d->sampling.top_p);
+        return samba_fail(s, SAMBA_ERANGE,
+                          "in samba_generate: temperature %g and top_k %d must not "
+                          "be negative, top_p %g is 0 ... 1",
+                          (double)d->sampling.temperature, d->sampling.top_k,
+                          (double)d->sampling.top_p);
     }
     for (int32_t b = 0; b < d->n_prompts; b++) {
         if (d->prompt_size[b] >= 1 && d->prompt_size[b] < g->length) continue;
-        return samba_fail(s, SAMBA_ERANGE, "in samba_generate: prompt %d has %d tokens; this "
-                          "generator takes 1 ... %d", b, d->prompt_size[b], g->length - 1);
+        return samba_fail(s, SAMBA_ERANGE,
+                          "in samba_generate: prompt %d has %d tokens; this "
+                          "generator takes 1 ... %d",
+                          b, d->prompt_size[b], g->length - 1);
     }
     return true;
 }
@@ -379,7 +395,9 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
     bool fine = numbers && e.ended;
     if (fine) {
         int32_t *at = numbers;
-        e.n_new = at + B, e.work = e.n_new + B, e.input = e.work + g->V;
+        e.n_new = at + B;
+        e.work = e.n_new + B;
+        e.input = e.work + g->V;
         for (int32_t b = 0; b < d->n_prompts; b++) {
             memcpy(d->text[b], d->prompt[b], (size_t)d->prompt_size[b] * sizeof **d->text);
             d->text_size[b] = d->prompt_size[b];

@@ -34,7 +34,7 @@
 #error "gpt2.h: include samba.h before"
 #endif
 #if defined(SAMBA_GPT2_IMPLEMENTATION) && !defined(SAMBA_LOSS_IMPLEMENTATION)
-#define SAMBA_LOSS_IMPLEMENTATION       /* is part of it */
+#define SAMBA_LOSS_IMPLEMENTATION /* is part of it */
 #endif
 #include "generate.h"
 #include "loss.h"
@@ -54,27 +54,38 @@
 
 /* Name in config.json, what it is here. */
 #define SAMBA_GPT2__ACTIVATIONS(X) \
-    X("gelu_new", GELU_TANH) X("gelu_pytorch_tanh", GELU_TANH) X("gelu_fast", GELU_TANH) \
-    X("gelu", GELU) X("relu", RELU) X("silu", SILU) X("swish", SILU) X("tanh", TANH)
+    X("gelu_new", GELU_TANH) \
+    X("gelu_pytorch_tanh", GELU_TANH) \
+    X("gelu_fast", GELU_TANH) \
+    X("gelu", GELU) \
+    X("relu", RELU) \
+    X("silu", SILU) \
+    X("swish", SILU) \
+    X("tanh", TANH)
+
 typedef enum gpt2_activation {
-    GPT2_GELU_TANH = 0, GPT2_GELU, GPT2_RELU, GPT2_SILU, GPT2_TANH
+    GPT2_GELU_TANH = 0,
+    GPT2_GELU,
+    GPT2_RELU,
+    GPT2_SILU,
+    GPT2_TANH
 } gpt2_activation;
 
 /* The names are those of config.json. */
 typedef struct gpt2_config {
     int32_t n_layer, n_head, n_embd, n_positions, vocab_size;
-    int32_t n_inner;                        /* 0: 4 n_embd */
+    int32_t n_inner; /* 0: 4 n_embd */
     gpt2_activation activation_function;
     double layer_norm_epsilon;
-    double initializer_range;               /* 0: zeros; quicker, if weights are loaded anyway */
+    double initializer_range; /* 0: zeros; quicker, if weights are loaded anyway */
     /* not Hugging Face's: those of the embeddings; -1: initializer_range. With little text, tokens
        that are rare should not begin with much to say: a small one for wte. */
     double wte_initializer_range, wpe_initializer_range;
-    double attn_pdrop, embd_pdrop, resid_pdrop;     /* dropout; 0: no such layers are traced */
-    bool scale_attn_weights;                /* by 1/sqrt(D) */
-    bool scale_attn_by_inverse_layer_idx;   /* and by 1/(layer+1) */
-    bool tie_word_embeddings;               /* the last matrix is wte */
-    int32_t bos_token_id, eos_token_id;     /* -1: none */
+    double attn_pdrop, embd_pdrop, resid_pdrop; /* dropout; 0: no such layers are traced */
+    bool scale_attn_weights;                    /* by 1/sqrt(D) */
+    bool scale_attn_by_inverse_layer_idx;       /* and by 1/(layer+1) */
+    bool tie_word_embeddings;                   /* the last matrix is wte */
+    int32_t bos_token_id, eos_token_id;         /* -1: none */
 } gpt2_config;
 
 /* The smallest GPT-2, 124,439,808 parameters. */
@@ -92,13 +103,15 @@ SAMBA_GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, ch
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
 typedef enum gpt2_group { GPT2_EMBEDDING = 0, GPT2_OTHER, GPT2_NO_DECAY } gpt2_group;
+
 #define GPT2_MAX_NAME 96
+
 typedef struct gpt2_param {
-    char name[GPT2_MAX_NAME];               /* transformer.h.0.ln_1.weight */
-    char samba_name[GPT2_MAX_NAME];         /* transformer__h__0__ln_1__weight */
+    char name[GPT2_MAX_NAME];       /* transformer.h.0.ln_1.weight */
+    char samba_name[GPT2_MAX_NAME]; /* transformer__h__0__ln_1__weight */
     int32_t ndim;
-    int32_t dim[2];                         /* in the file */
-    bool transposed;                        /* in samba it is (dim[1], dim[0]) */
+    int32_t dim[2];  /* in the file */
+    bool transposed; /* in samba it is (dim[1], dim[0]) */
     gpt2_group group;
     samba_init init;
 } gpt2_param;
@@ -209,7 +222,8 @@ typedef struct samba_gpt2__why {
 static inline samba_gpt2__why samba_gpt2__why_of(char *text, size_t size)
 {
     samba_gpt2__why why;
-    why.text = text, why.size = text ? size : 0;
+    why.text = text;
+    why.size = text ? size : 0;
     if (why.size) text[0] = 0;
     return why;
 }
@@ -217,7 +231,8 @@ static inline samba_gpt2__why samba_gpt2__why_of(char *text, size_t size)
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static inline bool samba_gpt2__fail(const samba_gpt2__why *why, const char *fmt, ...)
+static inline bool
+samba_gpt2__fail(const samba_gpt2__why *why, const char *fmt, ...)
 {
     va_list args;
     if (!why->size) return false;
@@ -225,7 +240,7 @@ static inline bool samba_gpt2__fail(const samba_gpt2__why *why, const char *fmt,
     vsnprintf(why->text, why->size, fmt, args);
     va_end(args);
     for (char *p = why->text; *p; p++) {
-        if ((unsigned char)*p < ' ' || *p == 127) *p = '?';     /* names in files are hostile */
+        if ((unsigned char)*p < ' ' || *p == 127) *p = '?'; /* names in files are hostile */
     }
     return false;
 }
@@ -241,9 +256,13 @@ SAMBA_GPT2_API gpt2_config gpt2_config_default(void)
 {
     gpt2_config c;
     memset(&c, 0, sizeof c);
-    c.n_layer = c.n_head = 12, c.n_embd = 768, c.n_positions = 1024, c.vocab_size = 50257;
+    c.n_layer = c.n_head = 12;
+    c.n_embd = 768;
+    c.n_positions = 1024;
+    c.vocab_size = 50257;
     c.activation_function = GPT2_GELU_TANH;
-    c.layer_norm_epsilon = 1e-5, c.initializer_range = 0.02;
+    c.layer_norm_epsilon = 1e-5;
+    c.initializer_range = 0.02;
     c.wte_initializer_range = c.wpe_initializer_range = -1;
     c.attn_pdrop = c.embd_pdrop = c.resid_pdrop = 0.1;
     c.scale_attn_weights = c.tie_word_embeddings = true;
@@ -262,7 +281,7 @@ static inline bool samba_gpt2__in(const char *key, int64_t value, int64_t least,
 static inline bool samba_gpt2__real_in(const char *key, double value, double least, double most,
                                        const samba_gpt2__why *why)
 {
-    if (value >= least && value <= most) return true;           /* NaN is not */
+    if (value >= least && value <= most) return true; /* NaN is not */
     return samba_gpt2__fail(why, "%s is %g; it must be %g ... %g", key, value, least, most);
 }
 
@@ -304,7 +323,8 @@ SAMBA_GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t wh
         || !samba_gpt2__real_in("wpe_initializer_range", c->wpe_initializer_range, -1, 1, &w)
         || !samba_gpt2__real_in("attn_pdrop", c->attn_pdrop, 0, 0.999, &w)
         || !samba_gpt2__real_in("embd_pdrop", c->embd_pdrop, 0, 0.999, &w)
-        || !samba_gpt2__real_in("resid_pdrop", c->resid_pdrop, 0, 0.999, &w)) return false;
+        || !samba_gpt2__real_in("resid_pdrop", c->resid_pdrop, 0, 0.999, &w))
+        return false;
     if (c->n_embd % c->n_head) {
         return samba_gpt2__fail(&w, "n_embd is %d, which %d heads (n_head) cannot share equally",
                                 (int)c->n_embd, (int)c->n_head);
@@ -315,7 +335,7 @@ SAMBA_GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t wh
 typedef struct samba_gpt2__reader {
     const cJSON *json;
     const samba_gpt2__why *why;
-    bool failed;                            /* the first reason stands */
+    bool failed; /* the first reason stands */
 } samba_gpt2__reader;
 
 /* The value of a key; NULL if it is missing or null, which is an error if it is required. */
@@ -351,16 +371,20 @@ static inline void samba_gpt2__read_real(samba_gpt2__reader *r, const char *key,
 {
     const cJSON *item = samba_gpt2__key(r, key, false);
     if (!item) return;
-    if (cJSON_IsNumber(item)) *out = item->valuedouble;
-    else samba_gpt2__wrong_type(r, key, "a number");
+    if (cJSON_IsNumber(item))
+        *out = item->valuedouble;
+    else
+        samba_gpt2__wrong_type(r, key, "a number");
 }
 
 static inline void samba_gpt2__read_bool(samba_gpt2__reader *r, const char *key, bool *out)
 {
     const cJSON *item = samba_gpt2__key(r, key, false);
     if (!item) return;
-    if (cJSON_IsBool(item)) *out = cJSON_IsTrue(item) != 0;
-    else samba_gpt2__wrong_type(r, key, "true or false");
+    if (cJSON_IsBool(item))
+        *out = cJSON_IsTrue(item) != 0;
+    else
+        samba_gpt2__wrong_type(r, key, "true or false");
 }
 
 /* The value must be one of the names of the table. */
@@ -373,12 +397,17 @@ static inline void samba_gpt2__read_activation(samba_gpt2__reader *r, gpt2_activ
         samba_gpt2__wrong_type(r, key, "a string");
         return;
     }
-#define X(name, value) if (!strcmp(item->valuestring, name)) { *out = GPT2_##value; return; }
+#define X(name, value) \
+    if (!strcmp(item->valuestring, name)) { \
+        *out = GPT2_##value; \
+        return; \
+    }
     SAMBA_GPT2__ACTIVATIONS(X)
 #undef X
 #define X(name, value) " " name
-    r->failed = !samba_gpt2__fail(r->why, "activation_function \"%.40s\" is unknown; known are"
-                                  SAMBA_GPT2__ACTIVATIONS(X), item->valuestring);
+    r->failed = !samba_gpt2__fail(
+        r->why, "activation_function \"%.40s\" is unknown; known are" SAMBA_GPT2__ACTIVATIONS(X),
+        item->valuestring);
 #undef X
 }
 
@@ -386,10 +415,11 @@ static inline void samba_gpt2__read_model_type(samba_gpt2__reader *r)
 {
     const cJSON *item = samba_gpt2__key(r, "model_type", false);
     if (!item) return;
-    if (!cJSON_IsString(item)) samba_gpt2__wrong_type(r, "model_type", "a string");
+    if (!cJSON_IsString(item))
+        samba_gpt2__wrong_type(r, "model_type", "a string");
     else if (strcmp(item->valuestring, "gpt2")) {
-        r->failed = !samba_gpt2__fail(r->why, "model_type is \"%.40s\", not \"gpt2\"",
-                                      item->valuestring);
+        r->failed
+            = !samba_gpt2__fail(r->why, "model_type is \"%.40s\", not \"gpt2\"", item->valuestring);
     }
 }
 
@@ -401,7 +431,9 @@ static inline bool samba_gpt2__config_from(const cJSON *json, gpt2_config *out, 
     gpt2_config c = gpt2_config_default();
     bool cross = false, has_ctx = cJSON_GetObjectItemCaseSensitive(json, "n_ctx") != NULL;
     int32_t n_ctx = -1;
-    r.json = json, r.why = &why, r.failed = false;
+    r.json = json;
+    r.why = &why;
+    r.failed = false;
     c.n_positions = -1;
     samba_gpt2__read_model_type(&r);
     samba_gpt2__read_int(&r, "n_layer", true, &c.n_layer);
@@ -410,7 +442,7 @@ static inline bool samba_gpt2__config_from(const cJSON *json, gpt2_config *out, 
     samba_gpt2__read_int(&r, "vocab_size", true, &c.vocab_size);
     samba_gpt2__read_int(&r, "n_positions", !has_ctx, &c.n_positions);
     samba_gpt2__read_int(&r, "n_ctx", false, &n_ctx);
-    if (c.n_positions < 0) c.n_positions = n_ctx;       /* the name it had before */
+    if (c.n_positions < 0) c.n_positions = n_ctx; /* the name it had before */
     samba_gpt2__read_int(&r, "n_inner", false, &c.n_inner);
     if (samba_gpt2__key(&r, "n_inner", false) && c.n_inner < 1)
         samba_gpt2__wrong_type(&r, "n_inner",
@@ -466,7 +498,8 @@ SAMBA_GPT2_API bool gpt2_config_read(const char *path, gpt2_config *c, char *why
 
 static inline const char *samba_gpt2__activation_name(gpt2_activation a)
 {
-#define X(name, value) if (a == GPT2_##value) return name;
+#define X(name, value) \
+    if (a == GPT2_##value) return name;
     SAMBA_GPT2__ACTIVATIONS(X)
 #undef X
     return "none";
@@ -483,22 +516,35 @@ static inline cJSON *samba_gpt2__config_json(const gpt2_config *c)
     if (!fine) cJSON_Delete(list);
 #define INT(key, value) fine = fine && cJSON_AddNumberToObject(json, key, (double)(value))
 #define BOOL(key) fine = fine && cJSON_AddBoolToObject(json, #key, c->key)
-    INT("n_layer", c->n_layer), INT("n_head", c->n_head), INT("n_embd", c->n_embd);
-    INT("n_positions", c->n_positions), INT("n_ctx", c->n_positions);
+    INT("n_layer", c->n_layer);
+    INT("n_head", c->n_head);
+    INT("n_embd", c->n_embd);
+    INT("n_positions", c->n_positions);
+    INT("n_ctx", c->n_positions);
     INT("vocab_size", c->vocab_size);
-    if (c->n_inner) INT("n_inner", c->n_inner);
-    else fine = fine && cJSON_AddNullToObject(json, "n_inner");
-    fine = fine && cJSON_AddStringToObject(json, "activation_function",
-                                           samba_gpt2__activation_name(c->activation_function));
+    if (c->n_inner)
+        INT("n_inner", c->n_inner);
+    else
+        fine = fine && cJSON_AddNullToObject(json, "n_inner");
+    fine = fine
+        && cJSON_AddStringToObject(json, "activation_function",
+                                   samba_gpt2__activation_name(c->activation_function));
     INT("layer_norm_epsilon", c->layer_norm_epsilon);
     INT("initializer_range", c->initializer_range);
-    INT("attn_pdrop", c->attn_pdrop), INT("embd_pdrop", c->embd_pdrop);
+    INT("attn_pdrop", c->attn_pdrop);
+    INT("embd_pdrop", c->embd_pdrop);
     INT("resid_pdrop", c->resid_pdrop);
-    BOOL(scale_attn_weights), BOOL(scale_attn_by_inverse_layer_idx), BOOL(tie_word_embeddings);
-    if (c->bos_token_id >= 0) INT("bos_token_id", c->bos_token_id);
-    else fine = fine && cJSON_AddNullToObject(json, "bos_token_id");
-    if (c->eos_token_id >= 0) INT("eos_token_id", c->eos_token_id);
-    else fine = fine && cJSON_AddNullToObject(json, "eos_token_id");
+    BOOL(scale_attn_weights);
+    BOOL(scale_attn_by_inverse_layer_idx);
+    BOOL(tie_word_embeddings);
+    if (c->bos_token_id >= 0)
+        INT("bos_token_id", c->bos_token_id);
+    else
+        fine = fine && cJSON_AddNullToObject(json, "bos_token_id");
+    if (c->eos_token_id >= 0)
+        INT("eos_token_id", c->eos_token_id);
+    else
+        fine = fine && cJSON_AddNullToObject(json, "eos_token_id");
 #undef INT
 #undef BOOL
     if (fine) return json;
@@ -514,8 +560,10 @@ SAMBA_GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, ch
     cJSON *json = samba_gpt2__config_json(c);
     char *text = json ? cJSON_Print(json) : NULL;
     bool fine = text != NULL;
-    if (fine) fine = samba_safetensors_replace(path, text, strlen(text), why, why_size);
-    else samba_gpt2__fail(&w, "there is no memory for a configuration");
+    if (fine)
+        fine = samba_safetensors_replace(path, text, strlen(text), why, why_size);
+    else
+        samba_gpt2__fail(&w, "there is no memory for a configuration");
     cJSON_free(text);
     cJSON_Delete(json);
     return fine;
@@ -537,11 +585,11 @@ enum {
     SAMBA_GPT2__BLOCKS, /* numbers of parameters */
     SAMBA_GPT2__PER_BLOCK = 2 * SAMBA_GPT2__N_PARTS
 };
+
 static inline const char *samba_gpt2__part_name(int32_t part)
 {
-    static const char *const names[SAMBA_GPT2__N_PARTS] = {
-        "ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"
-    };
+    static const char *const names[SAMBA_GPT2__N_PARTS]
+        = { "ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj" };
     return names[part];
 }
 
@@ -549,6 +597,7 @@ static inline int32_t samba_gpt2__block_param(int32_t layer, int32_t part)
 {
     return SAMBA_GPT2__BLOCKS + SAMBA_GPT2__PER_BLOCK * layer + 2 * part;
 }
+
 static inline int32_t samba_gpt2__ln_f(const gpt2_config *c)
 {
     return samba_gpt2__block_param(c->n_layer, 0);
@@ -576,10 +625,12 @@ static inline bool samba_gpt2__translate(const char *name, const char *from, con
     out[n] = 0;
     return true;
 }
+
 SAMBA_GPT2_API bool gpt2_samba_name(const char *name, char *out, size_t out_size)
 {
     return samba_gpt2__translate(name, ".", "__", out, out_size);
 }
+
 SAMBA_GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size)
 {
     return samba_gpt2__translate(samba_name, "__", ".", out, out_size);
@@ -588,9 +639,13 @@ SAMBA_GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out
 static inline void samba_gpt2__matrix(gpt2_param *p, int32_t rows, int32_t columns,
                                       gpt2_group group, double deviation)
 {
-    p->ndim = 2, p->dim[0] = rows, p->dim[1] = columns, p->group = group;
-    if (deviation <= 0) return;             /* zeros: nothing to draw */
-    p->init.kind = SAMBA_INIT_NORMAL, p->init.scale = (float)deviation;
+    p->ndim = 2;
+    p->dim[0] = rows;
+    p->dim[1] = columns;
+    p->group = group;
+    if (deviation <= 0) return; /* zeros: nothing to draw */
+    p->init.kind = SAMBA_INIT_NORMAL;
+    p->init.scale = (float)deviation;
 }
 
 static inline double samba_gpt2__range(const gpt2_config *c, double own)
@@ -601,7 +656,9 @@ static inline double samba_gpt2__range(const gpt2_config *c, double own)
 /* Parameters that are the layer's norm, weight first. */
 static inline void samba_gpt2__norm(gpt2_param *p, int32_t n, bool bias)
 {
-    p->ndim = 1, p->dim[0] = n, p->group = GPT2_NO_DECAY;
+    p->ndim = 1;
+    p->dim[0] = n;
+    p->group = GPT2_NO_DECAY;
     p->init.value = bias ? 0.0f : 1.0f;
 }
 
@@ -733,8 +790,10 @@ static inline samba_tensor *samba_gpt2__layer_norm(const gpt2_config *c, samba_t
 /* transformer__h__<layer>__<part>; without a layer, transformer__<part>. */
 static inline void samba_gpt2__layer_name(char name[GPT2_MAX_NAME], int32_t layer, const char *part)
 {
-    if (layer < 0) snprintf(name, GPT2_MAX_NAME, "transformer__%s", part);
-    else snprintf(name, GPT2_MAX_NAME, "transformer__h__%d__%s", (int)layer, part);
+    if (layer < 0)
+        snprintf(name, GPT2_MAX_NAME, "transformer__%s", part);
+    else
+        snprintf(name, GPT2_MAX_NAME, "transformer__h__%d__%s", (int)layer, part);
 }
 
 /* The dropout called transformer__h__<layer>__<part>; with rate 0 there is none. */
@@ -750,11 +809,16 @@ static inline samba_tensor *samba_gpt2__dropout(samba_tensor *x, double rate, in
 static inline samba_tensor *samba_gpt2__activate(const gpt2_config *c, samba_tensor *x)
 {
     switch (c->activation_function) {
-    case GPT2_GELU_TANH: return samba_gelu_tanh(x);
-    case GPT2_GELU: return samba_gelu(x);
-    case GPT2_RELU: return samba_relu(x);
-    case GPT2_SILU: return samba_silu(x);
-    case GPT2_TANH: return samba_tanh(x);
+    case GPT2_GELU_TANH:
+        return samba_gelu_tanh(x);
+    case GPT2_GELU:
+        return samba_gelu(x);
+    case GPT2_RELU:
+        return samba_relu(x);
+    case GPT2_SILU:
+        return samba_silu(x);
+    case GPT2_TANH:
+        return samba_tanh(x);
     }
     return NULL;
 }
@@ -762,7 +826,11 @@ static inline samba_tensor *samba_gpt2__activate(const gpt2_config *c, samba_ten
 static inline samba_shape samba_gpt2__dims(int32_t n, int32_t a, int32_t b, int32_t c, int32_t d)
 {
     samba_shape shape = samba_scalar_shape();
-    shape.ndim = n, shape.dim[0] = a, shape.dim[1] = b, shape.dim[2] = c, shape.dim[3] = d;
+    shape.ndim = n;
+    shape.dim[0] = a;
+    shape.dim[1] = b;
+    shape.dim[2] = c;
+    shape.dim[3] = d;
     return shape;
 }
 
@@ -785,7 +853,9 @@ SAMBA_GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t la
     if (c->attn_pdrop <= 0) return samba_scaled_dot_product_attention(q, k, v, NULL, &opts);
     char name[GPT2_MAX_NAME];
     samba_tensor *qkv[3] = { NULL, NULL, NULL };
-    qkv[0] = q, qkv[1] = k, qkv[2] = v;
+    qkv[0] = q;
+    qkv[1] = k;
+    qkv[2] = v;
     samba_gpt2__layer_name(name, layer, "attn__attn_dropout");
     return samba_attention_dropout(qkv, NULL, &opts, name, (float)c->attn_pdrop);
 }
@@ -835,7 +905,8 @@ SAMBA_GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, sam
         = samba_gpt2__layer_norm(c, x, samba_gpt2__block_param(layer, SAMBA_GPT2__LN_1));
     h = samba_gpt2__affine(c, h, samba_gpt2__block_param(layer, SAMBA_GPT2__C_ATTN));
     samba_split(h, c->n_embd, -1, qkv, 3);
-    for (int i = 0; i < 3; i++) qkv[i] = samba_gpt2__split_heads(c, qkv[i]);
+    for (int i = 0; i < 3; i++)
+        qkv[i] = samba_gpt2__split_heads(c, qkv[i]);
     h = (attend ? attend : gpt2_attend_causal)(c, layer, qkv[0], qkv[1], qkv[2], user);
     h = samba_gpt2__affine(c, samba_gpt2__join_heads(c, h),
                            samba_gpt2__block_param(layer, SAMBA_GPT2__ATTN_C_PROJ));
@@ -855,8 +926,10 @@ SAMBA_GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
     samba_session *s = ids->session;
     const int32_t t = ids->shape.dim[1];
     if (!positions && t > c->n_positions) {
-        samba_fail(s, SAMBA_ESHAPE, "in gpt2_embed: %s %S is longer than the %d positions of the "
-                   "model (n_positions)", ids->name, &ids->shape, c->n_positions);
+        samba_fail(s, SAMBA_ESHAPE,
+                   "in gpt2_embed: %s %S is longer than the %d positions of the "
+                   "model (n_positions)",
+                   ids->name, &ids->shape, c->n_positions);
         return NULL;
     }
     samba_tensor *wte = samba_gpt2__use(c, s, SAMBA_GPT2__WTE),
@@ -955,17 +1028,18 @@ static inline samba_tensor *samba_gpt2__tensor(samba_session *s, const gpt2_conf
     gpt2_param p;
     gpt2_param_at(c, i, &p);
     samba_shape shape = samba_gpt2__shape(&p);
-    bool quiet = samba_set_quiet(s, true);          /* the caller gets the reason by why */
+    bool quiet = samba_set_quiet(s, true); /* the caller gets the reason by why */
     samba_tensor *t = samba_tensor_by_name(s, p.samba_name);
     if (!t) {
         samba_gpt2__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
-        samba_clear_error(s);               /* the session is as good as before */
+        samba_clear_error(s); /* the session is as good as before */
     }
     samba_set_quiet(s, quiet);
     if (!t) return NULL;
     bool real = t->dtype == SAMBA_F32 || t->dtype == SAMBA_BF16 || t->dtype == SAMBA_F16;
     bool same = real && t->shape.ndim == shape.ndim;
-    for (int32_t d = 0; same && d < shape.ndim; d++) same = t->shape.dim[d] == shape.dim[d];
+    for (int32_t d = 0; same && d < shape.ndim; d++)
+        same = t->shape.dim[d] == shape.dim[d];
     if (same) return t;
     samba_gpt2__fail(why,
                      "the session's %s is not the one of this configuration: its first dimension "
@@ -992,7 +1066,8 @@ static inline bool samba_gpt2__is_float(const samba_safetensors_tensor *t,
                                         const samba_gpt2__why *why)
 {
     if (t->dtype == SAMBA_SAFETENSORS_F32 || t->dtype == SAMBA_SAFETENSORS_F16
-        || t->dtype == SAMBA_SAFETENSORS_BF16) return true;
+        || t->dtype == SAMBA_SAFETENSORS_BF16)
+        return true;
     return samba_gpt2__fail(why, "tensor \"%s\" is %s; weights must be F32, F16 or BF16", t->name,
                             samba_safetensors_dtype_name(t->dtype));
 }
@@ -1003,7 +1078,8 @@ static inline bool samba_gpt2__fits(const gpt2_param *p, const samba_safetensors
     char got[200], want[64];
     const int64_t dim[2] = { p->dim[0], p->dim[1] };
     bool same = t->ndim == p->ndim;
-    for (int32_t d = 0; same && d < p->ndim; d++) same = t->dim[d] == dim[d];
+    for (int32_t d = 0; same && d < p->ndim; d++)
+        same = t->dim[d] == dim[d];
     if (!same) {
         bool turned = p->transposed && t->ndim == 2 && t->dim[0] == dim[1] && t->dim[1] == dim[0];
         return samba_gpt2__fail(why, "tensor \"%s\" is %s, but this configuration wants %s%s",
@@ -1033,7 +1109,8 @@ static inline bool samba_gpt2__match(const gpt2_config *c, const samba_safetenso
 {
     const int32_t n = gpt2_n_params(c);
     gpt2_param p;
-    for (int32_t i = 0; i < n; i++) of[i] = NULL;
+    for (int32_t i = 0; i < n; i++)
+        of[i] = NULL;
     for (size_t k = 0; k < samba_safetensors_count(f); k++) {
         const samba_safetensors_tensor *t = samba_safetensors_at(f, k);
         int32_t i = gpt2_param_find(c, t->name);
@@ -1045,8 +1122,9 @@ static inline bool samba_gpt2__match(const gpt2_config *c, const samba_safetenso
                                     "%d, %s)",
                                     t->name, (int)c->n_layer,
                                     c->tie_word_embeddings ? "tied" : "not tied");
-        if (of[i]) return samba_gpt2__fail(why, "tensors \"%s\" and \"%s\" are the same parameter",
-                                           of[i]->name, t->name);
+        if (of[i])
+            return samba_gpt2__fail(why, "tensors \"%s\" and \"%s\" are the same parameter",
+                                    of[i]->name, t->name);
         of[i] = t;
     }
     for (int32_t i = 0; i < n; i++) {
@@ -1072,7 +1150,8 @@ static inline bool samba_gpt2__check_head(const gpt2_config *c, const samba_safe
         if (!samba_safetensors_read_f32(f, wte, row * columns, columns, buffer, why->text,
                                         why->size)
             || !samba_safetensors_read_f32(f, t, row * columns, columns, buffer + columns,
-                                           why->text, why->size)) return false;
+                                           why->text, why->size))
+            return false;
         if (!memcmp(buffer, buffer + columns, columns * sizeof *buffer)) continue;
         return samba_gpt2__fail(why,
                                 "lm_head.weight differs from wte in row %llu: this model is not "
@@ -1087,8 +1166,8 @@ static inline bool samba_gpt2__read(const samba_safetensors *f, const samba_safe
                                     const gpt2_param *p, float *w, float *rows,
                                     const samba_gpt2__why *why)
 {
-    if (!p->transposed) return samba_safetensors_read_f32(f, t, 0, t->count, w, why->text,
-                                                          why->size);
+    if (!p->transposed)
+        return samba_safetensors_read_f32(f, t, 0, t->count, w, why->text, why->size);
     const size_t n_in = (size_t)p->dim[0], n_out = (size_t)p->dim[1];
     for (size_t at = 0; at < n_in; at += SAMBA_GPT2__ROWS) {
         size_t n = n_in - at < SAMBA_GPT2__ROWS ? n_in - at : (size_t)SAMBA_GPT2__ROWS;
@@ -1096,7 +1175,8 @@ static inline bool samba_gpt2__read(const samba_safetensors *f, const samba_safe
             return false;
         }
         for (size_t o = 0; o < n_out; o++) {
-            for (size_t i = 0; i < n; i++) w[o * n_in + at + i] = rows[i * n_out + o];
+            for (size_t i = 0; i < n; i++)
+                w[o * n_in + at + i] = rows[i * n_out + o];
         }
     }
     return true;
@@ -1170,8 +1250,9 @@ SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samb
     float *buffer = (float *)SAMBA_GPT2_MALLOC(samba_gpt2__largest(c) * sizeof *buffer),
           *rows = samba_gpt2__rows(c);
     bool fine = of && buffer && rows;
-    if (!fine) samba_gpt2__fail(&w, "there is no memory for %llu elements",
-                                (unsigned long long)samba_gpt2__largest(c));
+    if (!fine)
+        samba_gpt2__fail(&w, "there is no memory for %llu elements",
+                         (unsigned long long)samba_gpt2__largest(c));
     fine = fine && samba_gpt2__match(c, f, of, &w)
         && samba_gpt2__check_head(c, f, of[SAMBA_GPT2__WTE], rows, &w);
     for (int32_t i = 0; fine && gpt2_param_at(c, i, &p); i++) {
@@ -1198,7 +1279,8 @@ static inline bool samba_gpt2__put(samba_safetensors_writer *writer, const gpt2_
     for (size_t at = 0; at < n_in; at += SAMBA_GPT2__ROWS) {
         size_t n = n_in - at < SAMBA_GPT2__ROWS ? n_in - at : (size_t)SAMBA_GPT2__ROWS;
         for (size_t o = 0; o < n_out; o++) {
-            for (size_t i = 0; i < n; i++) rows[i * n_out + o] = w[o * n_in + at + i];
+            for (size_t i = 0; i < n; i++)
+                rows[i * n_out + o] = w[o * n_in + at + i];
         }
         if (!samba_safetensors_put(writer, rows, n * n_out)) return false;
     }
@@ -1209,12 +1291,12 @@ static inline bool samba_gpt2__save_weights(samba_session *s, const gpt2_config 
                                             const char *path, samba_safetensors_dtype dtype,
                                             const samba_gpt2__why *why)
 {
-    const char *const metadata[2] = { "format", "pt" };     /* transformers asks for it */
+    const char *const metadata[2] = { "format", "pt" }; /* transformers asks for it */
     const int32_t n = gpt2_n_params(c);
     samba_safetensors_writer *w = NULL;
     gpt2_param *params = (gpt2_param *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *params);
-    samba_safetensors_entry *entries =
-        (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
+    samba_safetensors_entry *entries
+        = (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
     float *rows = samba_gpt2__rows(c),
           *values = (float *)SAMBA_GPT2_MALLOC(samba_gpt2__largest(c) * sizeof *values);
     bool fine = params && entries && rows && values;
@@ -1222,20 +1304,26 @@ static inline bool samba_gpt2__save_weights(samba_session *s, const gpt2_config 
     if (fine) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; fine && i < n; i++) {
         gpt2_param_at(c, i, &params[i]);
-        entries[i].name = params[i].name, entries[i].dtype = dtype;
+        entries[i].name = params[i].name;
+        entries[i].dtype = dtype;
         entries[i].ndim = params[i].ndim;
-        entries[i].dim[0] = params[i].dim[0], entries[i].dim[1] = params[i].dim[1];
+        entries[i].dim[0] = params[i].dim[0];
+        entries[i].dim[1] = params[i].dim[1];
     }
-    if (fine) w = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why->text,
-                                           why->size);
+    if (fine)
+        w = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why->text, why->size);
     for (int32_t i = 0; w && i < n; i++) {
         samba_tensor *t = samba_gpt2__tensor(s, c, i, why);
         fine = samba_copy_out_f32(t, values, samba_count(&t->shape));
         if (!fine) break;
         samba_gpt2__put(w, &params[i], values, rows);
     }
-    if (w && fine) fine = samba_safetensors_finish(w, why->text, why->size);
-    else if (w) samba_safetensors_abandon(w), samba_gpt2__fail(why, "%s", samba_error(s));
+    if (w && fine)
+        fine = samba_safetensors_finish(w, why->text, why->size);
+    else if (w) {
+        samba_safetensors_abandon(w);
+        samba_gpt2__fail(why, "%s", samba_error(s));
+    }
     SAMBA_GPT2_FREE(params);
     SAMBA_GPT2_FREE(entries);
     SAMBA_GPT2_FREE(rows);
@@ -1275,7 +1363,8 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
         samba_optim *o = &optims[group];
         *o = *base;
         if (group == GPT2_NO_DECAY) o->weight_decay = 0.0f;
-        o->params = params + used, o->n_params = 0;
+        o->params = params + used;
+        o->n_params = 0;
         for (int32_t i = 0; gpt2_param_at(c, i, &p); i++) {
             if ((int)p.group != group) continue;
             params[used++] = samba_gpt2__tensor(s, c, i, &w);
@@ -1323,7 +1412,8 @@ static inline size_t samba_gpt2__find_weights(const char *folder,
     for (struct dirent *e; d && (e = readdir(d)) && n < SAMBA_GPT2__MAX_SHARDS;) {
         size_t length = strlen(e->d_name), end = sizeof ".safetensors" - 1;
         if (strncmp(e->d_name, "model-", 6) || length < end
-            || strcmp(e->d_name + length - end, ".safetensors")) continue;
+            || strcmp(e->d_name + length - end, ".safetensors"))
+            continue;
         paths[n] = samba_gpt2__join_path(folder, e->d_name);
         if (paths[n]) n++;
     }
@@ -1345,7 +1435,8 @@ SAMBA_GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, con
     samba_safetensors *f = samba_safetensors_open((const char *const *)paths, n, why, why_size);
     bool fine = f && gpt2_load(s, c, f, why, why_size);
     samba_safetensors_close(f);
-    for (size_t i = 0; i < n; i++) SAMBA_GPT2_FREE(paths[i]);
+    for (size_t i = 0; i < n; i++)
+        SAMBA_GPT2_FREE(paths[i]);
     return fine;
 }
 
@@ -1374,7 +1465,8 @@ static inline int32_t samba_gpt2__adapters(samba_session *s, samba_gpt2__adapter
         a->tensor = samba_tensor_by_name(s, names[i]);
         n += a->tensor != NULL;
     }
-    if (!names || !*list) samba_gpt2__fail(why, "there is no memory for a list of adapters");
+    if (!names || !*list)
+        samba_gpt2__fail(why, "there is no memory for a list of adapters");
     else if (!n)
         samba_gpt2__fail(why,
                          "the program has no adapters: call samba_add_lora before tracing, "
@@ -1394,8 +1486,8 @@ SAMBA_GPT2_API bool gpt2_save_lora(samba_session *s, const char *path,
     samba_gpt2__adapter *list;
     int32_t n = samba_gpt2__adapters(s, &list, &w);
     if (n < 0) return false;
-    samba_safetensors_entry *entries =
-        (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
+    samba_safetensors_entry *entries
+        = (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
     samba_safetensors_writer *writer = NULL;
     int64_t most = 0;
     for (int32_t i = 0; i < n; i++)
@@ -1403,21 +1495,29 @@ SAMBA_GPT2_API bool gpt2_save_lora(samba_session *s, const char *path,
     float *values = (float *)SAMBA_GPT2_MALLOC((size_t)(most + 1) * sizeof *values);
     if (entries) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; entries && i < n; i++) {
-        entries[i].name = list[i].name, entries[i].dtype = dtype, entries[i].ndim = 2;
-        for (int d = 0; d < 2; d++) entries[i].dim[d] = list[i].tensor->shape.dim[d];
+        entries[i].name = list[i].name;
+        entries[i].dtype = dtype;
+        entries[i].ndim = 2;
+        for (int d = 0; d < 2; d++)
+            entries[i].dim[d] = list[i].tensor->shape.dim[d];
     }
     if (!entries || !values)
         samba_gpt2__fail(&w, "there is no memory for a list of %d adapters", (int)n);
-    else writer = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why, why_size);
+    else
+        writer = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why, why_size);
     bool fine = writer != NULL;
     for (int32_t i = 0; fine && i < n; i++) {
         int64_t count = samba_count(&list[i].tensor->shape);
         fine = samba_copy_out_f32(list[i].tensor, values, count);
-        if (fine) samba_safetensors_put(writer, values, (uint64_t)count);
-        else samba_gpt2__fail(&w, "%s", samba_error(s));
+        if (fine)
+            samba_safetensors_put(writer, values, (uint64_t)count);
+        else
+            samba_gpt2__fail(&w, "%s", samba_error(s));
     }
-    if (fine) fine = samba_safetensors_finish(writer, why, why_size);
-    else if (writer) samba_safetensors_abandon(writer);
+    if (fine)
+        fine = samba_safetensors_finish(writer, why, why_size);
+    else if (writer)
+        samba_safetensors_abandon(writer);
     SAMBA_GPT2_FREE(entries);
     SAMBA_GPT2_FREE(values);
     SAMBA_GPT2_FREE(list);

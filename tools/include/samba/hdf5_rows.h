@@ -31,6 +31,7 @@
 #endif
 
 typedef struct samba_rows samba_rows;
+
 typedef enum samba_rows_mode {
     SAMBA_ROWS_READ,
     SAMBA_ROWS_CHANGE,
@@ -78,7 +79,7 @@ SAMBA_HDF5_ROWS_API int64_t samba_rows_block(int32_t length);
 #include <string.h>
 
 #if defined __has_include
-#if __has_include(<hdf5/serial/hdf5.h>)     /* Debian keeps one for each MPI, and this */
+#if __has_include(<hdf5/serial/hdf5.h>) /* Debian keeps one for each MPI, and this */
 #include <hdf5/serial/hdf5.h>
 #else
 #include <hdf5.h>
@@ -98,9 +99,9 @@ static const char *const samba_hdf5_rows__names[]
     = { "input_ids", "token_type_ids", "category_ids" };
 
 struct samba_rows {
-    hid_t file, data[SAMBA_HDF5_ROWS__N_DATA];        /* -1: there is none */
-    int64_t n, n_block, block_rows;         /* rows in the file, and waiting in block */
-    int32_t *block[SAMBA_HDF5_ROWS__N_DATA]; /* (block_rows,length), made by the first append */
+    hid_t file, data[SAMBA_HDF5_ROWS__N_DATA]; /* -1: there is none */
+    int64_t n, n_block, block_rows;            /* rows in the file, and waiting in block */
+    int32_t *block[SAMBA_HDF5_ROWS__N_DATA];   /* (block_rows,length), made by the first append */
     int32_t length;
     bool categories;
     char *path;
@@ -133,7 +134,7 @@ static bool samba_hdf5_rows__refuse(const samba_rows *r, char *why, size_t why_s
 
 void samba_rows_chunk(int64_t rows, int32_t length, int64_t chunk[2])
 {
-    const double base = 16384, least = 8192, most = 1048576;    /* h5py/_hl/filters.py */
+    const double base = 16384, least = 8192, most = 1048576; /* h5py/_hl/filters.py */
     double size[2], target;
     int axis = 0;
     size[0] = (double)rows;
@@ -166,16 +167,18 @@ static bool samba_hdf5_rows__can_unpack(const samba_rows *r, hid_t data, char *w
     for (int i = 0; i < n && fine; i++) {
         unsigned flags, config;
         size_t n_values = 0;
-        H5Z_filter_t filter = H5Pget_filter2(how, (unsigned)i, &flags, &n_values, NULL, sizeof name,
-                                             name, &config);
+        H5Z_filter_t filter
+            = H5Pget_filter2(how, (unsigned)i, &flags, &n_values, NULL, sizeof name, name, &config);
         fine = filter < 0 || H5Zfilter_avail(filter) > 0;
     }
     if (how >= 0) H5Pclose(how);
     if (fine) return true;
-    return samba_hdf5_rows__refuse(r, why, why_size, "its rows are packed by the filter %.60s, which "
-                                   "libhdf5 does not have here; pack them again with gzip: h5repack "
-                                   "-f GZIP=1 OLD NEW, or compression=\"gzip\" in h5py",
-                                   *name ? name : "of another program");
+    return samba_hdf5_rows__refuse(
+        r, why, why_size,
+        "its rows are packed by the filter %.60s, which "
+        "libhdf5 does not have here; pack them again with gzip: h5repack "
+        "-f GZIP=1 OLD NEW, or compression=\"gzip\" in h5py",
+        *name ? name : "of another program");
 }
 
 /* Opens one dataset and checks that its shape is (rows,length), the same for all. */
@@ -187,15 +190,17 @@ static bool samba_hdf5_rows__open_data(samba_rows *r, int which, char *why, size
     bool good;
     r->data[which] = data;
     if (data < 0)
-        return samba_hdf5_rows__refuse(r, why, why_size, "the dataset %s cannot be opened; it is "
+        return samba_hdf5_rows__refuse(r, why, why_size,
+                                       "the dataset %s cannot be opened; it is "
                                        "damaged, or written for a newer libhdf5 than the one here: "
-                                       "write it without libver=\"latest\"", name);
+                                       "write it without libver=\"latest\"",
+                                       name);
     if (!samba_hdf5_rows__can_unpack(r, data, why, why_size)) return false;
     type = H5Dget_type(data);
     space = H5Dget_space(data);
-    good = H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= 4 &&
-           H5Sget_simple_extent_ndims(space) == 2 &&
-           H5Sget_simple_extent_dims(space, shape, NULL) == 2;
+    good = H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= 4
+        && H5Sget_simple_extent_ndims(space) == 2
+        && H5Sget_simple_extent_dims(space, shape, NULL) == 2;
     H5Sclose(space);
     H5Tclose(type);
     if (!good || shape[1] < 1 || shape[1] > INT32_MAX || shape[0] > INT64_MAX / 4 / shape[1])
@@ -205,8 +210,10 @@ static bool samba_hdf5_rows__open_data(samba_rows *r, int which, char *why, size
                                        name);
     if (which != SAMBA_HDF5_ROWS__IDS
         && ((int64_t)shape[0] != r->n || (int32_t)shape[1] != r->length))
-        return samba_hdf5_rows__refuse(r, why, why_size, "%s has shape (%lld,%lld), input_ids has "
-                                       "(%lld,%d)", name, (long long)shape[0], (long long)shape[1],
+        return samba_hdf5_rows__refuse(r, why, why_size,
+                                       "%s has shape (%lld,%lld), input_ids has "
+                                       "(%lld,%d)",
+                                       name, (long long)shape[0], (long long)shape[1],
                                        (long long)r->n, (int)r->length);
     r->n = (int64_t)shape[0];
     r->length = (int32_t)shape[1];
@@ -220,7 +227,7 @@ static bool samba_hdf5_rows__open_all(samba_rows *r, int32_t length, bool catego
     errno = 0;
     for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) {
         has[i] = H5Lexists(r->file, samba_hdf5_rows__names[i], H5P_DEFAULT);
-        if (has[i] < 0)         /* not: there are none */
+        if (has[i] < 0) /* not: there are none */
             return samba_hdf5_rows__fail(r, why, why_size, "its list of datasets cannot be read");
     }
     r->length = length;
@@ -269,13 +276,14 @@ static bool samba_hdf5_rows__open_file(samba_rows *r, samba_rows_mode mode, char
     if (r->file >= 0) return true;
     if (mode == SAMBA_ROWS_CREATE)
         return samba_hdf5_rows__fail(r, why, why_size, "cannot be written");
-    return samba_hdf5_rows__refuse(r, why, why_size, "cannot be opened; it is damaged, open "
+    return samba_hdf5_rows__refuse(r, why, why_size,
+                                   "cannot be opened; it is damaged, open "
                                    "elsewhere, or written for a newer libhdf5 than the one here: "
                                    "write it without libver=\"latest\"");
 }
 
-samba_rows *samba_rows_open(const char *path, samba_rows_mode mode, int32_t length,
-                            bool categories, char *why, size_t why_size)
+samba_rows *samba_rows_open(const char *path, samba_rows_mode mode, int32_t length, bool categories,
+                            char *why, size_t why_size)
 {
     samba_rows *r = (samba_rows *)calloc(1, sizeof *r);
     size_t size = strlen(path) + 1;
@@ -286,21 +294,33 @@ samba_rows *samba_rows_open(const char *path, samba_rows_mode mode, int32_t leng
         return NULL;
     }
     memcpy(r->path, path, size);
-    H5dont_atexit();            /* at exit it would write to a file that could not be closed */
+    H5dont_atexit(); /* at exit it would write to a file that could not be closed */
     H5open();
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);      /* errors are told here, in words */
-    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) r->data[i] = -1;
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* errors are told here, in words */
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++)
+        r->data[i] = -1;
     r->file = -1;
-    if (samba_hdf5_rows__open_file(r, mode, why, why_size) &&
-        samba_hdf5_rows__open_all(r, length, categories, why, why_size))
+    if (samba_hdf5_rows__open_file(r, mode, why, why_size)
+        && samba_hdf5_rows__open_all(r, length, categories, why, why_size))
         return r;
     samba_rows_abandon(r);
     return NULL;
 }
 
-int64_t samba_rows_count(const samba_rows *r) { return r->n + r->n_block; }
-int32_t samba_rows_length(const samba_rows *r) { return r->length; }
-bool samba_rows_has_categories(const samba_rows *r) { return r->categories; }
+int64_t samba_rows_count(const samba_rows *r)
+{
+    return r->n + r->n_block;
+}
+
+int32_t samba_rows_length(const samba_rows *r)
+{
+    return r->length;
+}
+
+bool samba_rows_has_categories(const samba_rows *r)
+{
+    return r->categories;
+}
 
 /* ---- Reading and writing ---- */
 
@@ -360,7 +380,7 @@ static hid_t samba_hdf5_rows__create_data(const samba_rows *r, int which)
     how = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(how, 2, chunk);
     H5Pset_deflate(how, 4);
-    H5Pset_obj_track_times(how, false);         /* equal rows make equal bytes */
+    H5Pset_obj_track_times(how, false); /* equal rows make equal bytes */
     data = H5Dcreate2(r->file, samba_hdf5_rows__names[which], H5T_STD_I32LE, space, H5P_DEFAULT,
                       how, H5P_DEFAULT);
     H5Pclose(how);
@@ -423,8 +443,10 @@ bool samba_rows_append(samba_rows *r, int64_t n, const int32_t *ids, const int32
         for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) {
             int32_t *to = r->block[i] + r->n_block * r->length;
             size_t size = (size_t)r->length * sizeof *to;
-            if (from[i]) memcpy(to, from[i] + row * r->length, size);
-            else memset(to, 0xFF, size);        /* -1 each */
+            if (from[i])
+                memcpy(to, from[i] + row * r->length, size);
+            else
+                memset(to, 0xFF, size); /* -1 each */
         }
         if (++r->n_block == r->block_rows && !samba_hdf5_rows__flush(r, why, why_size))
             return false;
@@ -486,8 +508,9 @@ bool samba_rows_close(samba_rows *r, char *why, size_t why_size)
     if (!r) return true;
     ok = samba_hdf5_rows__flush(r, why, why_size);
     if (!samba_hdf5_rows__end(r) && ok)
-        ok = samba_hdf5_rows__fail(r, why, why_size, "the last rows cannot be written; is the disk "
-                                                "full?");
+        ok = samba_hdf5_rows__fail(r, why, why_size,
+                                   "the last rows cannot be written; is the disk "
+                                   "full?");
     errno = 0;
     if (ok && r->scratch.file && !samba_base_rename(r->scratch.file, r->path))
         ok = samba_hdf5_rows__fail(r, why, why_size, "cannot be replaced");

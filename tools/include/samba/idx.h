@@ -20,12 +20,12 @@
 #endif
 
 typedef struct samba_idx {
-    float mean, deviation;              /* of the pixels in 0 ... 1; deviation 0 is 1 */
+    float mean, deviation; /* of the pixels in 0 ... 1; deviation 0 is 1 */
     int32_t n;
-    int32_t pixels;                     /* of an image: side * side */
-    unsigned char *image;               /* (n, side, side) */
-    unsigned char *label;               /* (n), each below classes */
-    samba_spec row[2];                  /* what samba_idx_fill writes: samba_dataset.writes */
+    int32_t pixels;       /* of an image: side * side */
+    unsigned char *image; /* (n, side, side) */
+    unsigned char *label; /* (n), each below classes */
+    samba_spec row[2];    /* what samba_idx_fill writes: samba_dataset.writes */
 } samba_idx;
 
 /* Reads FOLDER/WHICH-images-idx3-ubyte and FOLDER/WHICH-labels-idx1-ubyte, or these names with .gz;
@@ -78,8 +78,8 @@ static inline unsigned char *samba_idx__bytes(gzFile f, size_t n)
 }
 
 /* One file: bytes 0 0 8 ndim, then ndim sizes, then the data. side 0: labels. */
-static inline unsigned char *samba_idx__read(samba_session *s, const char *folder,
-                                             const char *name, int32_t side, int32_t *n)
+static inline unsigned char *samba_idx__read(samba_session *s, const char *folder, const char *name,
+                                             int32_t side, int32_t *n)
 {
     char path[1024];
     unsigned char head[16] = { 0 }, *data = NULL;
@@ -92,16 +92,17 @@ static inline unsigned char *samba_idx__read(samba_session *s, const char *folde
         f = gzopen(path, "rb");
     }
     if (!f) {
-        samba_fail(s, SAMBA_EIO, "there is no %s.gz in %s. Debian has the data: apt-get install "
+        samba_fail(s, SAMBA_EIO,
+                   "there is no %s.gz in %s. Debian has the data: apt-get install "
                    "dataset-fashion-mnist. Elsewhere, put the four files of github.com/"
-                   "zalandoresearch/fashion-mnist into a folder and say --data FOLDER", name,
-                   folder);
+                   "zalandoresearch/fashion-mnist into a folder and say --data FOLDER",
+                   name, folder);
         return NULL;
     }
-    bool ok = gzread(f, head, head_size) == (int)head_size
-        && samba_idx__number(head) == 0x800 + ndim;
-    if (side) ok = ok && samba_idx__number(head + 8) == length
-        && samba_idx__number(head + 12) == length;
+    bool ok
+        = gzread(f, head, head_size) == (int)head_size && samba_idx__number(head) == 0x800 + ndim;
+    if (side)
+        ok = ok && samba_idx__number(head + 8) == length && samba_idx__number(head + 12) == length;
     uint32_t count = samba_idx__number(head + 4);
     ok = ok && count >= 1 && count <= 1000000 && (uint64_t)count * item < 0x7FFFFFFF;
     if (ok) data = samba_idx__bytes(f, (size_t)count * item);
@@ -111,16 +112,20 @@ static inline unsigned char *samba_idx__read(samba_session *s, const char *folde
         return data;
     }
     free(data);
-    samba_fail(s, SAMBA_EIO, side ? "%s is damaged, or not an IDX file of %d x %d images"
-               : "%s is damaged, or not an IDX file of labels", path, side, side);
+    samba_fail(s, SAMBA_EIO,
+               side ? "%s is damaged, or not an IDX file of %d x %d images"
+                    : "%s is damaged, or not an IDX file of labels",
+               path, side, side);
     return NULL;
 }
+
 SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *folder,
                                   const char *which, int32_t side, int32_t classes)
 {
     char name[64];
     int32_t n_labels = 0;
-    idx->n = 0, idx->pixels = (int32_t)((uint32_t)side * (uint32_t)side);
+    idx->n = 0;
+    idx->pixels = (int32_t)((uint32_t)side * (uint32_t)side);
     idx->image = idx->label = NULL;
     memset(idx->row, 0, sizeof idx->row);
     idx->row[0].dtype = SAMBA_F32;
@@ -140,6 +145,7 @@ SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *
     samba_idx_close(idx);
     return false;
 }
+
 SAMBA_IDX_API void samba_idx_fill(void *idx, int32_t sample, void *const *row)
 {
     const samba_idx *from = (const samba_idx *)idx;
@@ -147,8 +153,9 @@ SAMBA_IDX_API void samba_idx_fill(void *idx, int32_t sample, void *const *row)
     float deviation = from->deviation > 0.0f ? from->deviation : 1.0f, *x = (float *)row[0];
     for (int32_t k = 0; k < from->pixels; k++)
         x[k] = ((float)pixel[k] / 255.0f - from->mean) / deviation;
-    if (row[1]) *(int32_t *)row[1] = from->label[sample];       /* NULL: images alone are wanted */
+    if (row[1]) *(int32_t *)row[1] = from->label[sample]; /* NULL: images alone are wanted */
 }
+
 SAMBA_IDX_API void samba_idx_close(samba_idx *idx)
 {
     free(idx->image);

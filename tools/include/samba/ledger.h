@@ -10,9 +10,9 @@
        samba_ledger_print(&ledger, stdout);
 
    Each layer is measured by ablation: one program in which it alone is int8, and one in which it
-   alone reads weights stored as int4, which are computed with in f32. That needs no calibration; who
-   wants no other than int4 says .keep_int4, and compiles nothing before. Layers do not add up, so
-   the bound is kept by measuring, too: while all int8 (int4) layers together lose more than
+   alone reads weights stored as int4, which are computed with in f32. That needs no calibration;
+   who wants no other than int4 says .keep_int4, and compiles nothing before. Layers do not add up,
+   so the bound is kept by measuring, too: while all int8 (int4) layers together lose more than
    max_loss, the one that alone loses most goes back to f32. */
 #ifndef SAMBA_LEDGER_H
 #define SAMBA_LEDGER_H
@@ -51,15 +51,15 @@ typedef struct samba_ledger_row {
 } samba_ledger_row;
 
 typedef struct samba_ledger {
-    samba_program program;       /* outputs; inference and quantize are set here */
+    samba_program program; /* outputs; inference and quantize are set here */
     double (*score)(samba_session *s, void *user); /* runs the loaded program; more is better */
     void *user;
-    double max_loss;             /* of the score, with all layers that are kept; 0: no bound */
-    bool keep_int4;              /* the bound is for int4 weights; int8 is not measured */
+    double max_loss; /* of the score, with all layers that are kept; 0: no bound */
+    bool keep_int4;  /* the bound is for int4 weights; int8 is not measured */
     /* results */
     samba_ledger_row rows[SAMBA_LEDGER_LAYERS];
     int32_t n_rows;
-    double f32_score, score_kept; /* of the program that is loaded */
+    double f32_score, score_kept;  /* of the program that is loaded */
     int64_t f32_bytes, bytes_kept; /* of its weights */
 } samba_ledger;
 
@@ -207,8 +207,7 @@ static inline bool samba_ledger__keep(samba_session *s, samba_ledger *ledger,
         if (!samba_ledger__measure(s, ledger, form, &trial)) return false;
         ledger->score_kept = trial.score;
         ledger->bytes_kept = trial.bytes;
-        bool holds
-            = ledger->max_loss <= 0.0 || ledger->f32_score - trial.score <= ledger->max_loss;
+        bool holds = ledger->max_loss <= 0.0 || ledger->f32_score - trial.score <= ledger->max_loss;
         if (holds || worst == ledger->n_rows) return true;
         ledger->rows[worst].kept = false;
     }
@@ -246,8 +245,8 @@ SAMBA_LEDGER_API void samba_ledger_print(const samba_ledger *ledger, FILE *file)
     if (!ledger || !file) return;
     const char *form = ledger->keep_int4 ? "int4" : "int8";
     samba_base_print(file, "%-20s %19s %19s\n", "", "int8", "int4 weights");
-    samba_base_print(file, "%-20s %8s %10s %8s %10s  %s\n", "layer", "loss", "saves", "loss", "saves",
-            "kept in");
+    samba_base_print(file, "%-20s %8s %10s %8s %10s  %s\n", "layer", "loss", "saves", "loss",
+                     "saves", "kept in");
     for (int32_t i = 0; i < ledger->n_rows; i++) {
         const samba_ledger_row *row = &ledger->rows[i];
         samba_base_print(file, "%-20s", row->layer);
@@ -256,9 +255,10 @@ SAMBA_LEDGER_API void samba_ledger_print(const samba_ledger *ledger, FILE *file)
         samba_base_print(file, "  %s\n", row->kept ? form : "f32");
     }
     samba_base_print(file, "all in f32: score %.3f, weights %ld bytes\n", ledger->f32_score,
-            (long)ledger->f32_bytes);
-    samba_base_print(file, "as kept:    score %.3f (loss %.3f), weights %ld bytes\n", ledger->score_kept,
-            ledger->f32_score - ledger->score_kept, (long)ledger->bytes_kept);
+                     (long)ledger->f32_bytes);
+    samba_base_print(file, "as kept:    score %.3f (loss %.3f), weights %ld bytes\n",
+                     ledger->score_kept, ledger->f32_score - ledger->score_kept,
+                     (long)ledger->bytes_kept);
 }
 #endif /* SAMBA_LEDGER_IMPLEMENTATION */
 /* MIT license, as samba.h. */

@@ -29,10 +29,11 @@
 #endif
 
 #define SAMBA_MAX_LORA_TARGETS 8
+
 typedef struct samba_lora {
-    int32_t rank;                       /* default 8 */
-    float alpha;                        /* default: the rank; SAMBA_ZERO: 0 */
-    const char *targets[SAMBA_MAX_LORA_TARGETS];        /* up to the first NULL */
+    int32_t rank;                                /* default 8 */
+    float alpha;                                 /* default: the rank; SAMBA_ZERO: 0 */
+    const char *targets[SAMBA_MAX_LORA_TARGETS]; /* up to the first NULL */
 } samba_lora;
 
 /* Every samba_affine or samba_linear traced from here on whose layer is called target, or ends with
@@ -62,9 +63,10 @@ static inline int32_t samba_lora__rank(const samba_lora *lora)
 {
     return lora->rank ? lora->rank : 8;
 }
+
 static inline float samba_lora__scale(const samba_lora *lora)
 {
-    const float none = 0.0f;            /* SAMBA_ZERO has a sign */
+    const float none = 0.0f; /* SAMBA_ZERO has a sign */
     bool given = memcmp(&lora->alpha, &none, sizeof none) != 0;
     return given ? lora->alpha / (float)samba_lora__rank(lora) : 1.0f;
 }
@@ -97,10 +99,13 @@ static inline char *samba_lora__name_of(samba_session *s, const char *name, size
 {
     size_t size = n + strlen(end) + 1;
     char *full = (char *)SAMBA_LORA_MALLOC(size);
-    if (full) snprintf(full, size, "%.*s%s", (int)n, name, end);
-    else samba_fail(s, SAMBA_ENOMEM, "no memory for the name of an adapter");
+    if (full)
+        snprintf(full, size, "%.*s%s", (int)n, name, end);
+    else
+        samba_fail(s, SAMBA_ENOMEM, "no memory for the name of an adapter");
     return full;
 }
+
 static inline samba_tensor *samba_lora__tensor(samba_session *s, const char *name, size_t n,
                                                const char *end)
 {
@@ -109,6 +114,7 @@ static inline samba_tensor *samba_lora__tensor(samba_session *s, const char *nam
     SAMBA_LORA_FREE(full);
     return t;
 }
+
 static inline samba_tensor *samba_lora__param(samba_session *s, const char *name, size_t n,
                                               const char *end, samba_shape shape, float scale)
 {
@@ -118,6 +124,7 @@ static inline samba_tensor *samba_lora__param(samba_session *s, const char *name
     SAMBA_LORA_FREE(full);
     return samba_set_requires_grad(w, true) ? w : NULL;
 }
+
 static inline samba_tensor *samba_lora__adapt(const samba_op *op, samba_tensor *const *in,
                                               int32_t n_in, samba_tensor *y, void *user)
 {
@@ -133,11 +140,13 @@ static inline samba_tensor *samba_lora__adapt(const samba_op *op, samba_tensor *
     samba_tensor *update = samba_affine(samba_affine(in[0], a, NULL), b, NULL);
     return samba_add(y, samba_scale(update, samba_lora__scale(lora)));
 }
+
 SAMBA_LORA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
 {
     uintptr_t user = (uintptr_t)lora;
     if (!lora || !lora->targets[0] || lora->rank < 0 || lora->rank > 65536)
-        return samba_fail(s, SAMBA_EARG, "in samba_add_lora: a rank, and names of layers such as "
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_add_lora: a rank, and names of layers such as "
                           "c_attn in targets, are needed");
     return samba_set_frozen(s, true) && samba_on_trace(s, samba_lora__adapt, (void *)user);
 }
@@ -171,14 +180,16 @@ static inline bool samba_lora__merge(samba_session *s, const samba_lora *lora, c
     float *a_data = w_data + n_w, *b_data = a_data + n_a;
     bool fine = samba_copy_out_f32(w, w_data, n_w) && samba_copy_out_f32(a, a_data, n_a)
         && samba_copy_out_f32(b, b_data, n_b);
-    if (fine) samba_lora__sum(w_data, b_data, a_data, w->shape.dim[0], w->shape.dim[1],
-                              a->shape.dim[0], samba_lora__scale(lora));
+    if (fine)
+        samba_lora__sum(w_data, b_data, a_data, w->shape.dim[0], w->shape.dim[1], a->shape.dim[0],
+                        samba_lora__scale(lora));
     fine = fine && samba_write_f32(w, w_data, n_w);
     memset(b_data, 0, (size_t)n_b * sizeof *b_data);
     fine = fine && samba_write_f32(b, b_data, n_b);
     SAMBA_LORA_FREE(w_data);
     return fine;
 }
+
 SAMBA_LORA_API bool samba_merge_lora(samba_session *s, const samba_lora *lora)
 {
     int32_t n = samba_weight_names(s, NULL, 0);

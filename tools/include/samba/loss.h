@@ -43,7 +43,8 @@ SAMBA_LOSS_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_t
     if (!x || !w || !target) return NULL;
     if (opts) sum = *opts;
     if (sum.reduction == SAMBA_REDUCE_NONE) {
-        samba_fail(x->session, SAMBA_EARG, "in linear_cross_entropy: the reduction must be mean or "
+        samba_fail(x->session, SAMBA_EARG,
+                   "in linear_cross_entropy: the reduction must be mean or "
                    "sum; for none, use samba_cross_entropy_with");
         return NULL;
     }
@@ -68,10 +69,11 @@ SAMBA_LOSS_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_t
     samba_tensor *counts = samba_ne(target, samba_number(target->session, (float)ignored));
     return samba_div(loss, samba_sum(samba_cast(counts, SAMBA_F32), SAMBA_ALL_AXES, false));
 }
+
 SAMBA_LOSS_API samba_tensor *samba_labels_from_i16(samba_tensor *labels)
 {
     if (!labels) return NULL;
-    samba_tensor *id = samba_cast(labels, SAMBA_F32);           /* exact */
+    samba_tensor *id = samba_cast(labels, SAMBA_F32); /* exact */
     samba_tensor *is_high = samba_lt(id, samba_number(labels->session, 0.0f));
     samba_tensor *is_ignored = samba_eq(id, samba_number(labels->session, -100.0f));
     id = samba_where(is_high, samba_where(is_ignored, id, samba_shift(id, 65536.0f)), id);

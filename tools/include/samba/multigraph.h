@@ -42,10 +42,10 @@ typedef struct samba_graph {
     const char *name;
     bool (*trace)(samba_session *s, samba_program *program, void *user);
     void *user;
-    const char *trace_prefix;           /* names of its ops begin so; NULL: no prefix */
+    const char *trace_prefix;  /* names of its ops begin so; NULL: no prefix */
     const samba_optim *optims; /* of the graph that trains: its optimizers, if program has */
-    int32_t n_optims;                   /* none; they are read when the program is compiled */
-    bool traced;                        /* set by the functions below */
+    int32_t n_optims;          /* none; they are read when the program is compiled */
+    bool traced;               /* set by the functions below */
 } samba_graph;
 
 /* An ordered collection; all zero is empty. */
@@ -97,16 +97,21 @@ SAMBA_MULTIGRAPH_API bool samba_add_graph(samba_session *s, samba_graphs *graphs
     if (!graph || !graph->name || !*graph->name || !graph->trace)
         return samba_fail(s, SAMBA_EARG, "in samba_add_graph: a name and a function are needed");
     if (graph->n_optims < 0 || (graph->n_optims > 0) != (graph->optims != NULL))
-        return samba_fail(s, SAMBA_EARG, "in samba_add_graph: graph %s has n_optims %d and %s "
-                          "optims", graph->name, graph->n_optims, graph->optims ? "a list of"
-                          : "no list of");
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_add_graph: graph %s has n_optims %d and %s "
+                          "optims",
+                          graph->name, graph->n_optims, graph->optims ? "a list of" : "no list of");
     const samba_graph *there = samba_multigraph__graph_named(graphs, graph->name);
     if (there && there->traced)
-        return samba_fail(s, SAMBA_ESTATE, "in samba_add_graph: graph %s was traced already; "
-                          "begin another collection and session", graph->name);
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in samba_add_graph: graph %s was traced already; "
+                          "begin another collection and session",
+                          graph->name);
     if (there && !overwrite)
-        return samba_fail(s, SAMBA_ENAME, "in samba_add_graph: there is a graph %s already; choose "
-                          "another name, or overwrite it", graph->name);
+        return samba_fail(s, SAMBA_ENAME,
+                          "in samba_add_graph: there is a graph %s already; choose "
+                          "another name, or overwrite it",
+                          graph->name);
     if (!there && graphs->n == SAMBA_MAX_GRAPHS)
         return samba_fail(s, SAMBA_ERANGE, "in samba_add_graph: there are %d graphs already",
                           SAMBA_MAX_GRAPHS);
@@ -122,10 +127,13 @@ SAMBA_MULTIGRAPH_API bool samba_add_output(samba_program *program, samba_tensor 
 {
     int32_t n = 0;
     if (!y) return false;
-    while (n < SAMBA_MAX_OUTPUTS && program->outputs[n]) n++;
+    while (n < SAMBA_MAX_OUTPUTS && program->outputs[n])
+        n++;
     if (n == SAMBA_MAX_OUTPUTS)
-        return samba_fail(y->session, SAMBA_ERANGE, "in samba_add_output: there are %d outputs "
-                          "already", n);
+        return samba_fail(y->session, SAMBA_ERANGE,
+                          "in samba_add_output: there are %d outputs "
+                          "already",
+                          n);
     program->outputs[n] = y;
     return true;
 }
@@ -137,16 +145,22 @@ static inline bool samba_multigraph__take_optims(samba_session *s, const samba_g
     bool had_loss = begun->loss || begun->n_loss_indices > 0;
     bool trains = program->loss != begun->loss || program->n_loss_indices != begun->n_loss_indices;
     if (had_loss && trains)
-        return samba_fail(s, SAMBA_EARG, "graph %s sets a loss, but program has one of another "
-                          "graph already; one graph of a program trains", g->name);
+        return samba_fail(s, SAMBA_EARG,
+                          "graph %s sets a loss, but program has one of another "
+                          "graph already; one graph of a program trains",
+                          g->name);
     if (!g->n_optims || program->inference) return true;
     if (!trains)
-        return samba_fail(s, SAMBA_EARG, "graph %s is given optimizers, but its function sets no "
+        return samba_fail(s, SAMBA_EARG,
+                          "graph %s is given optimizers, but its function sets no "
                           "loss; one graph of a program trains, and optimizers are given for that "
-                          "one", g->name);
+                          "one",
+                          g->name);
     if (program->optim.kind || program->optims || program->n_optims)
-        return samba_fail(s, SAMBA_EARG, "graph %s is given optimizers, but program has some, too; "
-                          "give them in one of the two places", g->name);
+        return samba_fail(s, SAMBA_EARG,
+                          "graph %s is given optimizers, but program has some, too; "
+                          "give them in one of the two places",
+                          g->name);
     program->optims = g->optims;
     program->n_optims = g->n_optims;
     return true;
@@ -156,8 +170,10 @@ static inline bool samba_multigraph__trace_graph(samba_session *s, samba_graph *
                                                  samba_program *program)
 {
     if (g->traced)
-        return samba_fail(s, SAMBA_ESTATE, "graph %s was traced already; a session traces a graph "
-                          "once", g->name);
+        return samba_fail(s, SAMBA_ESTATE,
+                          "graph %s was traced already; a session traces a graph "
+                          "once",
+                          g->name);
     if (!samba_begin_graph(s, g->name)) return false;
     const samba_program begun = *program;
     g->traced = true;
@@ -173,7 +189,8 @@ SAMBA_MULTIGRAPH_API bool samba_trace_one_graph(samba_session *s, samba_graphs *
 {
     if (!samba_ok(s)) return false;
     if (!graphs || !name || !program)
-        return samba_fail(s, SAMBA_EARG, "in samba_trace_one_graph: graphs, name or program is "
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_trace_one_graph: graphs, name or program is "
                           "NULL");
     samba_graph *g = samba_multigraph__graph_named(graphs, name);
     if (!g)
@@ -195,8 +212,10 @@ SAMBA_MULTIGRAPH_API bool samba_trace_multigraph(samba_session *s, samba_graphs 
         n++;
     }
     if (n) return true;
-    return samba_fail(s, SAMBA_ESTATE, "in samba_trace_multigraph: graph %s and the others were "
-                      "traced already; a session traces a graph once", graphs->list[0].name);
+    return samba_fail(s, SAMBA_ESTATE,
+                      "in samba_trace_multigraph: graph %s and the others were "
+                      "traced already; a session traces a graph once",
+                      graphs->list[0].name);
 }
 
 SAMBA_MULTIGRAPH_API bool samba_compile_multigraph(samba_session *s, samba_graphs *graphs,

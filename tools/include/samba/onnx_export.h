@@ -18,7 +18,7 @@
 #define SAMBA_ONNX_EXPORT_H
 
 #include "base.h"
-#include "onnx/api.h"               /* needs samba.h before it */
+#include "onnx/api.h" /* needs samba.h before it */
 
 /* Writes the graph (NULL: the only one, or the first) of a PEF in memory, 8-byte aligned, as an
    ONNX file. False with the reason in why. */
@@ -32,7 +32,7 @@ SAMBA_ONNX_API bool onnx_export_file(const char *pef, const char *path, const ch
 #define SAMBA_ONNX_EXPORT__IMPLEMENTED
 #include "onnx.pb-c.h"
 #include "onnx/file.h"
-#include "onnx/export/base.h"           /* the PEF read; the model written */
-#include "onnx/export/ops.h"            /* one row for each op of samba.h */
-#include "onnx/export/file.h"           /* the whole */
+#include "onnx/export/base.h" /* the PEF read; the model written */
+#include "onnx/export/ops.h"  /* one row for each op of samba.h */
+#include "onnx/export/file.h" /* the whole */
 #endif

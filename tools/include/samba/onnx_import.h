@@ -23,8 +23,8 @@
 
    Types: double, float16 and bfloat16 are computed as f32 (casts and outputs round to them);
    integers of all widths as i32, where a value that does not fit ends the run with SAMBA_ERANGE;
-   int64 values that are known while tracing (shapes, axes) stay exact. Infinity as an integer is the
-   nearest of 32 bits; NaN as an integer ends the run with SAMBA_ERANGE. No strings, no complex
+   int64 values that are known while tracing (shapes, axes) stay exact. Infinity as an integer is
+   the nearest of 32 bits; NaN as an integer ends the run with SAMBA_ERANGE. No strings, no complex
    numbers, no tensors without elements, but for constants of the tracer.
 
    Shapes are static. An input whose value decides a shape (a Reshape's target, a Range's limit, the
@@ -45,12 +45,12 @@
 #ifndef SAMBA_ONNX_IMPORT_H
 #define SAMBA_ONNX_IMPORT_H
 
-#include "onnx/api.h"               /* needs samba.h before it */
+#include "onnx/api.h" /* needs samba.h before it */
 
 /* Values on the host, as a TensorProto has them: floats of all widths are f, integers and bools
    are i. */
 typedef struct onnx_array {
-    int32_t type;                       /* TensorProto.DataType: 1 float, 7 int64, 9 bool ... */
+    int32_t type; /* TensorProto.DataType: 1 float, 7 int64, 9 bool ... */
     int32_t ndim;
     int64_t dim[SAMBA_MAX_DIMS];
     int64_t count;
@@ -61,45 +61,47 @@ typedef struct onnx_array {
 /* What is known of an input before tracing. */
 typedef struct onnx_known {
     const char *name;
-    const onnx_array *array;            /* its shape, for inputs of symbolic dimensions */
-    bool fixed;                         /* and its values: it becomes a constant */
-    bool none;                          /* an optional that is absent */
-    const onnx_array *const *items;     /* instead, for a sequence: one array for each element */
+    const onnx_array *array;        /* its shape, for inputs of symbolic dimensions */
+    bool fixed;                     /* and its values: it becomes a constant */
+    bool none;                      /* an optional that is absent */
+    const onnx_array *const *items; /* instead, for a sequence: one array for each element */
     int32_t n_items;
 } onnx_known;
+
 /* What a float initializer becomes, by the inputs of ops that it reaches. Is asked of each that is
    read by the graph and need not be known while tracing. A model does not say whether what it adds,
    such as a table of positions, was trained: who knows better returns another role. */
 typedef enum onnx_role { ONNX_CONSTANT, ONNX_BUFFER, ONNX_PARAMETER } onnx_role;
+
 typedef onnx_role (*onnx_role_fn)(const char *name, onnx_role by_use, void *user);
 
 typedef struct onnx_options {
     const onnx_known *known;
     int32_t n_known;
-    uint64_t max_constant_bytes;        /* that values known while tracing may take, but for the
-                                           initializers; default 256 MiB + 16 times the model */
-    onnx_role_fn role;                  /* NULL: initializers are what their use says */
+    uint64_t max_constant_bytes; /* that values known while tracing may take, but for the
+                                    initializers; default 256 MiB + 16 times the model */
+    onnx_role_fn role;           /* NULL: initializers are what their use says */
     void *role_user;
 } onnx_options;
 
 /* An input or output. Of a sequence, each element is one. */
 typedef struct onnx_port {
-    const char *name;                   /* in the model */
-    int32_t type;                       /* TensorProto.DataType */
-    int32_t item;                       /* place in the sequence; -1: no sequence */
-    samba_tensor *tensor;               /* NULL: nothing is there (optional, empty sequence) or */
-    const onnx_array *constant;         /* an output that does not depend on inputs */
+    const char *name;           /* in the model */
+    int32_t type;               /* TensorProto.DataType */
+    int32_t item;               /* place in the sequence; -1: no sequence */
+    samba_tensor *tensor;       /* NULL: nothing is there (optional, empty sequence) or */
+    const onnx_array *constant; /* an output that does not depend on inputs */
 } onnx_port;
 
 #ifndef ONNX_MAX_PORTS
-#define ONNX_MAX_PORTS 256              /* inputs of a model, and outputs */
+#define ONNX_MAX_PORTS 256 /* inputs of a model, and outputs */
 #endif
 typedef struct onnx_graph {
     onnx_port in[ONNX_MAX_PORTS], out[ONNX_MAX_PORTS];
     int32_t n_in, n_out;
-    char wants[1024];                   /* after a refusal: the input whose value is needed, */
-    char wants_value[40];               /* and a value that the model compares it with, or "" */
-    void *memory;                       /* private: onnx_release frees it */
+    char wants[1024];     /* after a refusal: the input whose value is needed, */
+    char wants_value[40]; /* and a value that the model compares it with, or "" */
+    void *memory;         /* private: onnx_release frees it */
 } onnx_graph;
 
 /* The importer's own ops, once per session. */
@@ -120,7 +122,9 @@ SAMBA_ONNX_API onnx_array *onnx_fetch(const onnx_port *port);
    Returns how many, -1 if it cannot be read (why). */
 SAMBA_ONNX_API int32_t onnx_read_arrays(const void *bytes, size_t size, int32_t kind,
                                         onnx_array **to, int32_t max, char *why, size_t why_size);
+
 enum { ONNX_KIND_TENSOR, ONNX_KIND_SEQUENCE, ONNX_KIND_OPTIONAL, ONNX_KIND_OPTIONAL_SEQUENCE };
+
 SAMBA_ONNX_API void onnx_array_free(onnx_array *a);
 /* What onnx_trace keeps for g; ports are void then, tensors are not. */
 SAMBA_ONNX_API void onnx_release(onnx_graph *g);
@@ -132,12 +136,12 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #define SAMBA_ONNX_IMPORT__IMPLEMENTED
 #include "onnx.pb-c.h"
 #include "onnx/file.h"
-#include "onnx/import/model.h"                 /* protobuf to host arrays; attributes */
-#include "onnx/import/kernels.h"               /* the ops of our own */
-#include "onnx/import/value.h"                 /* values while tracing: known, or tensors */
-#include "onnx/import/order.h"                 /* nodes that are not sorted */
-#include "onnx/import/reach.h"                 /* what initializers are for */
-#include "onnx/import/initial.h"               /* parameters, buffers, constants */
+#include "onnx/import/model.h"   /* protobuf to host arrays; attributes */
+#include "onnx/import/kernels.h" /* the ops of our own */
+#include "onnx/import/value.h"   /* values while tracing: known, or tensors */
+#include "onnx/import/order.h"   /* nodes that are not sorted */
+#include "onnx/import/reach.h"   /* what initializers are for */
+#include "onnx/import/initial.h" /* parameters, buffers, constants */
 #include "onnx/import/elementwise.h"
 #include "onnx/import/shape.h"
 #include "onnx/import/index.h"
@@ -155,7 +159,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/import/sequence.h"
 #include "onnx/import/control.h"
 #include "onnx/import/table.h"
-#include "onnx/import/nothing.h"               /* tensors without elements */
+#include "onnx/import/nothing.h" /* tensors without elements */
 #include "onnx/import/inputs.h"
 #include "onnx/import/trace.h"
 #endif

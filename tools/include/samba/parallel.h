@@ -55,15 +55,15 @@ typedef bool (*samba_replica_fn)(samba_session *s, int32_t batch, samba_program 
                                  void *user);
 
 typedef struct samba_parallel_desc {
-    int32_t replicas;                   /* of this process, default 1; over ranks a power of two */
-    int32_t batch;                      /* rows of a step, over all replicas of all ranks */
-    const char *mode;                   /* "normal", the default, "inorder" or "optimal" */
-    bool reduce_on_rdu;                 /* replicas reduce, each a share; else the calling thread */
-    samba_replica_fn trace;             /* NULL: the program is in pef, without a graph */
-    void *user;                         /* is passed to it */
-    const char *pef;                    /* to load, as samba_load does; NULL: compile */
-    samba_desc session;                 /* of each; threads: default, processors / replicas. log and
-                                           alloc are called from all replicas' threads */
+    int32_t replicas;       /* of this process, default 1; over ranks a power of two */
+    int32_t batch;          /* rows of a step, over all replicas of all ranks */
+    const char *mode;       /* "normal", the default, "inorder" or "optimal" */
+    bool reduce_on_rdu;     /* replicas reduce, each a share; else the calling thread */
+    samba_replica_fn trace; /* NULL: the program is in pef, without a graph */
+    void *user;             /* is passed to it */
+    const char *pef;        /* to load, as samba_load does; NULL: compile */
+    samba_desc session;     /* of each; threads: default, processors / replicas. log and
+                               alloc are called from all replicas' threads */
     /* Is told of SambaFlow's events, in the calling thread, after they happened (samba_seconds):
        PyRT_GET_TENSORS_GATHER, it has read a tensor of all replicas, to reduce a gradient or for
        samba_parallel_mean; PyRT_SET_TENSORS_BROADCAST, all got the same values: the means of the
@@ -88,17 +88,19 @@ SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p);
 typedef struct samba_parallel_batch {
     const char *name;
     const void *data;
-    int32_t rows;                       /* of data along batch_dim; 0: as many as are needed */
+    int32_t rows; /* of data along batch_dim; 0: as many as are needed */
 } samba_parallel_batch;
+
 typedef struct samba_parallel_run_desc {
-    const samba_parallel_batch *inputs;          /* every rank gives the whole batch */
+    const samba_parallel_batch *inputs; /* every rank gives the whole batch */
     int32_t n_inputs;
-    const samba_value *hyperparams;     /* persist until given again */
+    const samba_value *hyperparams; /* persist until given again */
     int32_t n_hyperparams;
-    unsigned types;                     /* SAMBA_FWD | SAMBA_BCKWD ...; 0: the whole schedule */
-    const char *graph;                  /* default: the one that trains */
-    bool eval;                          /* dropout rates act as 0 */
+    unsigned types;    /* SAMBA_FWD | SAMBA_BCKWD ...; 0: the whole schedule */
+    const char *graph; /* default: the one that trains */
+    bool eval;         /* dropout rates act as 0 */
 } samba_parallel_run_desc;
+
 /* Runs a step in all replicas. Types with BCKWD and OPT are a whole step, which reduces, clears and
    clips as the program has it. Else REDUCE asks for the reduction of what BCKWD made, in this run
    or an earlier one; GRADNORM and OPT without it are an error, as the replicas would part. BCKWD
@@ -158,11 +160,12 @@ typedef struct samba_parallel__handler {
     void (*fn)(void *user);
     void *user;
 } samba_parallel__handler;
+
 typedef struct samba_parallel__exit_list {
     pthread_mutex_t mutex;
     int32_t n;
-    bool known;                         /* to C's atexit */
-    bool abexit;                        /* within samba_use_abexit */
+    bool known;  /* to C's atexit */
+    bool abexit; /* within samba_use_abexit */
     samba_parallel__handler handler[SAMBA_PARALLEL__MAX_HANDLERS];
 } samba_parallel__exit_list;
 
@@ -177,11 +180,14 @@ static inline bool samba_parallel__next_handler(samba_parallel__handler *h)
     pthread_mutex_unlock(&samba_parallel__exits.mutex);
     return there;
 }
+
 static inline void samba_parallel__run_handlers(void)
 {
     samba_parallel__handler h;
-    while (samba_parallel__next_handler(&h)) h.fn(h.user);
+    while (samba_parallel__next_handler(&h))
+        h.fn(h.user);
 }
+
 SAMBA_PARALLEL_API bool samba_atexit_register(void (*fn)(void *user), void *user)
 {
     samba_parallel__handler h = { fn, user };
@@ -208,6 +214,7 @@ static inline void samba_parallel__leave(int code)
 #endif
     _Exit(code);
 }
+
 SAMBA_PARALLEL_API int samba_use_abexit(int (*fn)(void *user), void *user)
 {
     samba_parallel__exits.abexit = true;
@@ -219,7 +226,9 @@ SAMBA_PARALLEL_API int samba_use_abexit(int (*fn)(void *user), void *user)
 /* ---- What there is ---- */
 
 typedef enum samba_parallel__mode {
-    SAMBA_PARALLEL__NORMAL = 0, SAMBA_PARALLEL__INORDER, SAMBA_PARALLEL__OPTIMAL
+    SAMBA_PARALLEL__NORMAL = 0,
+    SAMBA_PARALLEL__INORDER,
+    SAMBA_PARALLEL__OPTIMAL
 } samba_parallel__mode;
 
 typedef struct samba_parallel__part {
@@ -231,37 +240,37 @@ typedef struct samba_parallel__part {
    this order, so a count says how far it is. */
 typedef struct samba_parallel__gradient {
     const char *name;
-    int32_t section;                    /* the last one of the passes that uses it; -1: none */
-    int64_t n;                          /* elements */
-    float *mean;                        /* of this process's replicas, then of all */
+    int32_t section; /* the last one of the passes that uses it; -1: none */
+    int64_t n;       /* elements */
+    float *mean;     /* of this process's replicas, then of all */
 } samba_parallel__gradient;
 
 /* A section of GRADNORM or OPT. */
 typedef struct samba_parallel__tail {
     int32_t section;
-    int32_t needs;                      /* it uses none of the gradients from this one on */
-    int32_t after;                      /* the last section of the passes it may not precede */
+    int32_t needs; /* it uses none of the gradients from this one on */
+    int32_t after; /* the last section of the passes it may not precede */
 } samba_parallel__tail;
 
 typedef struct samba_parallel__replica {
     samba_parallel *all;
-    int32_t local;                      /* number in this process */
-    int32_t index;                      /* number in all ranks */
+    int32_t local; /* number in this process */
+    int32_t index; /* number in all ranks */
     samba_session *session;
     pthread_t thread;
-    uint32_t ticket;                    /* of the step it began last */
-    int32_t *ids;                       /* sections that are run in one call */
+    uint32_t ticket; /* of the step it began last */
+    int32_t *ids;    /* sections that are run in one call */
     samba_tensor **grad;
-    const float **data;                 /* where they are */
-    bool *ran;                          /* each tail, in this step */
-    char *part;                         /* of an input that is not split by its first dimension */
+    const float **data; /* where they are */
+    bool *ran;          /* each tail, in this step */
+    char *part;         /* of an input that is not split by its first dimension */
     size_t part_size;
     /* how far it is in this step: */
-    int32_t at;                         /* sections of the passes before this one have run */
-    int32_t done;                       /* gradients that are complete here */
-    int32_t shared;                     /* gradients of which its share is reduced */
-    int32_t taken;                      /* gradients that are overwritten by their mean */
-    double take_begin, take_end;        /* the first and the last of them */
+    int32_t at;                  /* sections of the passes before this one have run */
+    int32_t done;                /* gradients that are complete here */
+    int32_t shared;              /* gradients of which its share is reduced */
+    int32_t taken;               /* gradients that are overwritten by their mean */
+    double take_begin, take_end; /* the first and the last of them */
 } samba_parallel__replica;
 
 struct samba_parallel {
@@ -269,8 +278,8 @@ struct samba_parallel {
     samba_parallel__mode mode;
     int32_t rank, ranks;
     int32_t n_replicas, n_open, n_threads, n_everywhere;
-    pid_t process;                      /* that has the threads */
-    bool inherited;                     /* this is another one, a child */
+    pid_t process;  /* that has the threads */
+    bool inherited; /* this is another one, a child */
     samba_parallel__replica *replicas;
     samba_parallel__part *parts;
     int32_t n_parts;
@@ -278,32 +287,32 @@ struct samba_parallel {
     int32_t n_gradients;
     samba_parallel__tail *tails;
     int32_t n_tails;
-    bool *conflict;                     /* tail i, earlier tail k: may not change places */
-    bool accumulates;                   /* gradients that add up, or none: passes run as a whole */
-    bool adds;                          /* gradients add up: there is ZEROGRAD */
-    const char **counts;                /* what sections of COUNT make */
+    bool *conflict;      /* tail i, earlier tail k: may not change places */
+    bool accumulates;    /* gradients that add up, or none: passes run as a whole */
+    bool adds;           /* gradients add up: there is ZEROGRAD */
+    const char **counts; /* what sections of COUNT make */
     int32_t n_counts;
-    bool unreduced;                     /* replicas have gradients of their own */
-    bool has_gradients;                 /* BCKWD has run, and no restore since */
-    int32_t n_passes;                   /* runs of BCKWD since the last OPT */
-    bool norm_is_fresh;                 /* GRADNORM has run since gradients changed */
-    const char *graph;                  /* that trains */
-    float *inbox;                       /* a message from another rank */
+    bool unreduced;     /* replicas have gradients of their own */
+    bool has_gradients; /* BCKWD has run, and no restore since */
+    int32_t n_passes;   /* runs of BCKWD since the last OPT */
+    bool norm_is_fresh; /* GRADNORM has run since gradients changed */
+    const char *graph;  /* that trains */
+    float *inbox;       /* a message from another rank */
     bool owns_mpi;
 #if defined(SAMBA_MPI)
     MPI_Comm comm;
 #endif
-    pthread_mutex_t mutex;              /* guards all below, and how far the replicas are */
+    pthread_mutex_t mutex; /* guards all below, and how far the replicas are */
     pthread_cond_t change;
     const samba_parallel_run_desc *run;
     const char *run_graph;
     unsigned types;
-    int32_t n_step;                     /* gradients to reduce in this step */
-    int32_t n_ready;                    /* gradients whose mean is known */
-    int32_t n_counted;                  /* replicas that have run COUNT */
-    bool counted;                       /* the means of what they made are in all replicas */
-    uint32_t ticket;                    /* of this step */
-    int32_t n_busy;                     /* replicas that have not finished it */
+    int32_t n_step;    /* gradients to reduce in this step */
+    int32_t n_ready;   /* gradients whose mean is known */
+    int32_t n_counted; /* replicas that have run COUNT */
+    bool counted;      /* the means of what they made are in all replicas */
+    uint32_t ticket;   /* of this step */
+    int32_t n_busy;    /* replicas that have not finished it */
     bool quit, failed, printed;
     char error[800];
 };
@@ -314,9 +323,12 @@ static inline void samba_parallel__print(samba_parallel *p)
 {
     if (p->printed) return;
     p->printed = true;
-    if (p->ranks > 1) fprintf(stderr, "samba: rank %d: %s\n", (int)p->rank, p->error);
-    else fprintf(stderr, "samba: %s\n", p->error);
+    if (p->ranks > 1)
+        fprintf(stderr, "samba: rank %d: %s\n", (int)p->rank, p->error);
+    else
+        fprintf(stderr, "samba: %s\n", p->error);
 }
+
 static inline bool samba_parallel__fail(samba_parallel *p, const char *fmt, ...)
 {
     va_list args;
@@ -332,11 +344,13 @@ static inline bool samba_parallel__fail(samba_parallel *p, const char *fmt, ...)
     va_end(args);
     return false;
 }
+
 static inline bool samba_parallel__replica_fail(samba_parallel__replica *r)
 {
-    if (samba_ok(r->session)) return false;     /* it stopped because another one failed */
+    if (samba_ok(r->session)) return false; /* it stopped because another one failed */
     return samba_parallel__fail(r->all, "replica %d: %s", (int)r->index, samba_error(r->session));
 }
+
 static inline bool samba_parallel__is_fine(samba_parallel *p)
 {
     pthread_mutex_lock(&p->mutex);
@@ -356,15 +370,18 @@ static inline void samba_parallel__look_for_fork(samba_parallel *p)
     p->n_threads = 0;
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->change, NULL);
-    samba_parallel__fail(p, "the threads of the replicas are in the process that opened them, and "
+    samba_parallel__fail(p,
+                         "the threads of the replicas are in the process that opened them, and "
                          "this is a forked child of it: close the replicas here, and open others");
 }
+
 SAMBA_PARALLEL_API bool samba_parallel_ok(samba_parallel *p)
 {
     if (!p) return false;
     samba_parallel__look_for_fork(p);
     return samba_parallel__is_fine(p);
 }
+
 SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p)
 {
     if (samba_parallel_ok(p)) return "";
@@ -376,10 +393,11 @@ static inline bool samba_parallel__settle(samba_parallel *p)
 {
     if (samba_parallel__is_fine(p)) return true;
     if (!samba_parallel__exits.abexit && p->ranks == 1) return false;
-    samba_parallel__print(p);           /* a process that ends says why, quiet or not */
+    samba_parallel__print(p); /* a process that ends says why, quiet or not */
     samba_parallel__leave(1);
     return false;
 }
+
 static inline void *samba_parallel__room(samba_parallel *p, int64_t n, size_t size)
 {
     void *room = calloc(n > 0 ? (size_t)n : 1, size);
@@ -400,10 +418,12 @@ static inline void samba_parallel__tree(const float *const *in, int32_t n, int64
         memcpy(out, in[0] + at, (size_t)count * sizeof *out);
         return;
     }
-    while (2 * half < n) half *= 2;
+    while (2 * half < n)
+        half *= 2;
     samba_parallel__tree(in, half, at, count, out);
     samba_parallel__tree(in + half, n - half, at, count, right);
-    for (int32_t i = 0; i < count; i++) out[i] += right[i];
+    for (int32_t i = 0; i < count; i++)
+        out[i] += right[i];
 }
 
 /* sum <- the tree over this process's arrays, elements begin ... end - 1; the mean if these are
@@ -417,7 +437,8 @@ static inline void samba_parallel__reduce(const samba_parallel *p, const float *
         int32_t count
             = left < SAMBA_PARALLEL__TREE_BLOCK ? (int32_t)left : SAMBA_PARALLEL__TREE_BLOCK;
         samba_parallel__tree(in, p->n_replicas, at, count, sum + at);
-        for (int32_t i = 0; p->ranks == 1 && i < count; i++) sum[at + i] /= (float)p->n_everywhere;
+        for (int32_t i = 0; p->ranks == 1 && i < count; i++)
+            sum[at + i] /= (float)p->n_everywhere;
     }
     samba_leave_float_mode(callers);
 }
@@ -432,6 +453,7 @@ static inline bool samba_parallel__wait_for(samba_parallel *p, MPI_Request *requ
     }
     return true;
 }
+
 static inline bool samba_parallel__exchange_message(samba_parallel *p, float *sum, int n)
 {
     MPI_Request request;
@@ -444,12 +466,15 @@ static inline bool samba_parallel__exchange_message(samba_parallel *p, float *su
         if (p->rank + stride >= p->ranks) continue;
         MPI_Irecv(p->inbox, n, MPI_FLOAT, p->rank + stride, 0, p->comm, &request);
         if (!samba_parallel__wait_for(p, &request)) return false;
-        for (int i = 0; i < n; i++) sum[i] += p->inbox[i];
+        for (int i = 0; i < n; i++)
+            sum[i] += p->inbox[i];
     }
-    for (int i = 0; p->rank == 0 && i < n; i++) sum[i] /= (float)p->n_everywhere;
+    for (int i = 0; p->rank == 0 && i < n; i++)
+        sum[i] /= (float)p->n_everywhere;
     MPI_Ibcast(sum, n, MPI_FLOAT, 0, p->comm, &request);
     return samba_parallel__wait_for(p, &request);
 }
+
 static inline bool samba_parallel__exchange(samba_parallel *p, float *sum, int64_t n)
 {
     bool fine = true;
@@ -467,15 +492,18 @@ static inline int32_t samba_parallel__join_ranks(samba_parallel *p)
     int began = 0, level = MPI_THREAD_SINGLE, is_main = 1, size = 1;
     MPI_Comm machine;
     MPI_Initialized(&began);
-    if (!began) MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
-    else MPI_Query_thread(&level);
+    if (!began)
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    else
+        MPI_Query_thread(&level);
     p->owns_mpi = !began;
     MPI_Comm_dup(MPI_COMM_WORLD, &p->comm);
     MPI_Comm_rank(p->comm, &p->rank);
     MPI_Comm_size(p->comm, &p->ranks);
     MPI_Is_thread_main(&is_main);
     if (level < MPI_THREAD_FUNNELED || !is_main)
-        samba_parallel__fail(p, "replicas are threads, which this MPI does not allow beside the "
+        samba_parallel__fail(p,
+                             "replicas are threads, which this MPI does not allow beside the "
                              "one that calls it: MPI_THREAD_FUNNELED is needed, and its main "
                              "thread");
     MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
@@ -483,6 +511,7 @@ static inline int32_t samba_parallel__join_ranks(samba_parallel *p)
     MPI_Comm_free(&machine);
     return size;
 }
+
 static inline void samba_parallel__part_from_ranks(samba_parallel *p)
 {
     MPI_Comm_free(&p->comm);
@@ -491,15 +520,22 @@ static inline void samba_parallel__part_from_ranks(samba_parallel *p)
 #else
 static inline bool samba_parallel__exchange(samba_parallel *p, float *sum, int64_t n)
 {
-    (void)p, (void)sum, (void)n;
+    (void)p;
+    (void)sum;
+    (void)n;
     return true;
 }
+
 static inline int32_t samba_parallel__join_ranks(samba_parallel *p)
 {
     p->ranks = 1;
     return 1;
 }
-static inline void samba_parallel__part_from_ranks(samba_parallel *p) { (void)p; }
+
+static inline void samba_parallel__part_from_ranks(samba_parallel *p)
+{
+    (void)p;
+}
 #endif
 
 /* ---- A replica's step ---- */
@@ -509,7 +545,7 @@ static inline bool samba_parallel__in_run(const samba_parallel *p, int32_t secti
     const samba_parallel__part *q = &p->parts[section];
     if (!(q->type & p->types)) return false;
     return !q->graph || !p->run_graph ? q->graph == p->run_graph
-        : strcmp(q->graph, p->run_graph) == 0;
+                                      : strcmp(q->graph, p->run_graph) == 0;
 }
 
 static inline bool samba_parallel__set_hyperparam(samba_parallel__replica *r, const char *name,
@@ -532,24 +568,29 @@ static inline bool samba_parallel__send_part(samba_parallel__replica *r,
     const char *data = (const char *)in->data;
     size_t bytes = samba_bytes(t), piece = t ? samba_dtype_size(t->dtype) : 0;
     if (!t || t->batch_dim < 0) return samba_write(t, data);
-    for (int32_t i = t->batch_dim; i < t->shape.ndim; i++) piece *= (size_t)t->shape.dim[i];
+    for (int32_t i = t->batch_dim; i < t->shape.ndim; i++)
+        piece *= (size_t)t->shape.dim[i];
     data += (size_t)r->index * piece;
     if (piece == bytes) return samba_write(t, data);
     if (r->part_size < bytes) {
         char *larger = (char *)realloc(r->part, bytes);
         if (!larger) return samba_fail(r->session, SAMBA_ENOMEM, "no memory for a part of a batch");
-        r->part = larger, r->part_size = bytes;
+        r->part = larger;
+        r->part_size = bytes;
     }
     for (size_t at = 0; at < bytes; at += piece, data += (size_t)r->all->n_everywhere * piece)
         memcpy(r->part + at, data, piece);
     return samba_write(t, r->part);
 }
+
 static inline bool samba_parallel__replica_part(samba_parallel__replica *r, int32_t section)
 {
     samba_run_desc d;
     memset(&d, 0, sizeof d);
-    d.section_ids = &section, d.n_section_ids = 1;
-    d.graph = r->all->parts[section].graph, d.eval = r->all->run->eval;
+    d.section_ids = &section;
+    d.n_section_ids = 1;
+    d.graph = r->all->parts[section].graph;
+    d.eval = r->all->run->eval;
     d.own_order = true; /* samba_parallel__check_run and the order of tails see to it */
     return samba_run_with(r->session, &d);
 }
@@ -569,8 +610,10 @@ static inline bool samba_parallel__run_passes(samba_parallel__replica *r, unsign
     for (int32_t k = 0; k < p->n_parts; k++)
         if ((p->parts[k].type & types) && samba_parallel__in_run(p, k))
             r->ids[d.n_section_ids++] = k;
-    d.section_ids = r->ids, d.own_order = true;
-    d.graph = p->run_graph, d.eval = p->run->eval;
+    d.section_ids = r->ids;
+    d.own_order = true;
+    d.graph = p->run_graph;
+    d.eval = p->run->eval;
     return !d.n_section_ids || samba_run_with(r->session, &d);
 }
 
@@ -589,7 +632,8 @@ static inline bool samba_parallel__replica_count(samba_parallel__replica *r)
     pthread_mutex_lock(&p->mutex);
     p->n_counted++;
     pthread_cond_broadcast(&p->change);
-    while (!p->counted && !p->failed) pthread_cond_wait(&p->change, &p->mutex);
+    while (!p->counted && !p->failed)
+        pthread_cond_wait(&p->change, &p->mutex);
     bool fine = p->counted;
     pthread_mutex_unlock(&p->mutex);
     return fine;
@@ -647,11 +691,13 @@ static inline int32_t samba_parallel__least(const samba_parallel *p, bool shared
     }
     return least;
 }
+
 static inline int32_t samba_parallel__may_reduce(const samba_parallel *p)
 {
     int32_t n = samba_parallel__least(p, false);
     return p->mode != SAMBA_PARALLEL__NORMAL || n == p->n_step ? n : 0;
 }
+
 static inline bool samba_parallel__may_run(const samba_parallel__replica *r, int32_t tail)
 {
     const samba_parallel *p = r->all;
@@ -680,18 +726,21 @@ static inline samba_parallel__duty samba_parallel__choose_task(const samba_paral
         return SAMBA_PARALLEL__SHARE;
     for (int32_t i = 0; i < p->n_tails; i++) {
         if (r->ran[i]) continue;
-        *tail = i, left = true;
+        *tail = i;
+        left = true;
         if (samba_parallel__may_run(r, i)) return SAMBA_PARALLEL__TAIL;
         if (p->mode != SAMBA_PARALLEL__OPTIMAL) break;
     }
     return left ? SAMBA_PARALLEL__NOTHING : SAMBA_PARALLEL__FINISH;
 }
+
 static inline void samba_parallel__reduce_share(samba_parallel__replica *r)
 {
     samba_parallel *p = r->all;
     const samba_parallel__gradient *g = &p->gradients[r->shared];
     const float *in[SAMBA_PARALLEL__MAX_REPLICAS];
-    for (int32_t i = 0; i < p->n_replicas; i++) in[i] = p->replicas[i].data[r->shared];
+    for (int32_t i = 0; i < p->n_replicas; i++)
+        in[i] = p->replicas[i].data[r->shared];
     samba_parallel__reduce(p, in, g->mean, g->n * r->local / p->n_replicas,
                            g->n * (r->local + 1) / p->n_replicas);
     pthread_mutex_lock(&p->mutex);
@@ -727,6 +776,7 @@ static inline bool samba_parallel__work(samba_parallel__replica *r, bool wait)
     return samba_parallel__take_means(r, p->tails[tail].needs)
         && samba_parallel__replica_part(r, p->tails[tail].section);
 }
+
 static inline bool samba_parallel__replica_step(samba_parallel__replica *r)
 {
     samba_parallel *p = r->all;
@@ -745,20 +795,24 @@ static inline bool samba_parallel__replica_step(samba_parallel__replica *r)
         if (!pass || !samba_parallel__in_run(p, k)) continue;
         if (!samba_parallel__is_fine(p) || !samba_parallel__replica_part(r, k)) return false;
         samba_parallel__passed(r, k + 1);
-        while (p->mode != SAMBA_PARALLEL__NORMAL && samba_parallel__work(r, false)) continue;
+        while (p->mode != SAMBA_PARALLEL__NORMAL && samba_parallel__work(r, false))
+            continue;
     }
-    if (!samba_ok(r->session)) return false;    /* a section that ran early has failed */
+    if (!samba_ok(r->session)) return false; /* a section that ran early has failed */
     samba_parallel__passed(r, p->n_parts);
-    while (samba_parallel__work(r, true)) continue;
+    while (samba_parallel__work(r, true))
+        continue;
     return samba_ok(r->session);
 }
+
 static inline void *samba_parallel__replica_main(void *argument)
 {
     samba_parallel__replica *r = (samba_parallel__replica *)argument;
     samba_parallel *p = r->all;
     pthread_mutex_lock(&p->mutex);
     for (;;) {
-        while (!p->quit && r->ticket == p->ticket) pthread_cond_wait(&p->change, &p->mutex);
+        while (!p->quit && r->ticket == p->ticket)
+            pthread_cond_wait(&p->change, &p->mutex);
         if (p->quit) break;
         r->ticket = p->ticket;
         pthread_mutex_unlock(&p->mutex);
@@ -783,12 +837,15 @@ static inline bool samba_parallel__check_batch(samba_parallel *p, const samba_pa
     int64_t bytes = samba_count(&t->shape) * (int64_t)samba_dtype_size(t->dtype);
     int64_t rows = t->shape.dim[t->batch_dim] * ((int64_t)samba_bytes(t) / bytes);
     if (in->rows % p->n_everywhere)
-        return samba_parallel__fail(p, "a batch of %d rows for %s cannot be split evenly among %d "
-                                    "replicas", (int)in->rows, in->name, (int)p->n_everywhere);
+        return samba_parallel__fail(p,
+                                    "a batch of %d rows for %s cannot be split evenly among %d "
+                                    "replicas",
+                                    (int)in->rows, in->name, (int)p->n_everywhere);
     return in->rows == rows * p->n_everywhere
         || samba_parallel__fail(p, "%s has %d rows; each of %d replicas takes %d", in->name,
                                 (int)in->rows, (int)p->n_everywhere, (int)rows);
 }
+
 static inline bool samba_parallel__is_step(unsigned types)
 {
     return (types & SAMBA_BCKWD) && (types & SAMBA_OPT);
@@ -809,17 +866,21 @@ static inline bool samba_parallel__check_step(samba_parallel *p)
 {
     samba_session *s = p->replicas[0].session;
     if (!p->has_gradients)
-        return samba_parallel__fail(p, "OPT steps by gradients, but BCKWD has not run since the "
+        return samba_parallel__fail(p,
+                                    "OPT steps by gradients, but BCKWD has not run since the "
                                     "replicas were opened or restored; nothing was run");
     if (p->types & SAMBA_FWD)
-        return samba_parallel__fail(p, "OPT would step by gradients of an earlier forward pass: add "
+        return samba_parallel__fail(p,
+                                    "OPT would step by gradients of an earlier forward pass: add "
                                     "SAMBA_BCKWD to the types, or run OPT before FWD; nothing was "
                                     "run");
     if (p->n_passes == 0)
-        samba_warn(s, "OPT has stepped by these gradients before; each run of it needs one of "
+        samba_warn(s,
+                   "OPT has stepped by these gradients before; each run of it needs one of "
                    "BCKWD");
     if (p->n_passes > 1 && !p->adds)
-        samba_warn(s, "BCKWD has run more than once since OPT has stepped, and the gradients are "
+        samba_warn(s,
+                   "BCKWD has run more than once since OPT has stepped, and the gradients are "
                    "those of the last time alone; if they are to add up, compile with "
                    "samba_program.accumulate, or let samba_program.microbatches split the batch");
     return true;
@@ -842,10 +903,12 @@ static inline bool samba_parallel__check_turn(samba_parallel *p)
     }
     if (blind && !makes && !samba_parallel__check_step(p)) return false;
     if (uses && !reduces && (p->unreduced || makes))
-        return samba_parallel__fail(p, "the replicas' gradients have not been reduced since BCKWD: "
+        return samba_parallel__fail(p,
+                                    "the replicas' gradients have not been reduced since BCKWD: "
                                     "add SAMBA_REDUCE to the types; nothing was run");
     return !blind || !norm || fresh || p->types & SAMBA_GRADNORM
-        || samba_parallel__fail(p, "OPT clips by the norm of the gradients, which GRADNORM has not "
+        || samba_parallel__fail(p,
+                                "OPT clips by the norm of the gradients, which GRADNORM has not "
                                 "computed since they changed: add SAMBA_GRADNORM to the types; "
                                 "nothing was run");
 }
@@ -856,10 +919,13 @@ static inline bool samba_parallel__check_run(samba_parallel *p, const samba_para
     unsigned there = samba_section_types(p->replicas[0].session) | SAMBA_REDUCE;
     bool any = p->types == SAMBA_REDUCE;
     if (samba_parallel__is_step(d->types)) there |= optional;
-    for (int32_t k = 0; k < p->n_parts; k++) any = any || samba_parallel__in_run(p, k);
+    for (int32_t k = 0; k < p->n_parts; k++)
+        any = any || samba_parallel__in_run(p, k);
     if (!any || (d->types & ~there))
-        return samba_parallel__fail(p, "the program%s%s has not all types of sections that are to "
-                                    "run", d->graph ? ", graph " : "", d->graph ? d->graph : "");
+        return samba_parallel__fail(p,
+                                    "the program%s%s has not all types of sections that are to "
+                                    "run",
+                                    d->graph ? ", graph " : "", d->graph ? d->graph : "");
     if (!samba_parallel__check_turn(p)) return false;
     for (int32_t i = 0; i < d->n_inputs; i++)
         if (!samba_parallel__check_batch(p, &d->inputs[i])) return false;
@@ -910,7 +976,8 @@ static inline bool samba_parallel__host_reduce(samba_parallel *p, int32_t i)
         pthread_cond_wait(&p->change, &p->mutex);
     bool fine = !p->failed;
     pthread_mutex_unlock(&p->mutex);
-    for (int32_t k = 0; fine && k < p->n_replicas; k++) in[k] = p->replicas[k].data[i];
+    for (int32_t k = 0; fine && k < p->n_replicas; k++)
+        in[k] = p->replicas[k].data[i];
     double begin = samba_seconds();
     if (fine && !on_rdu) {
         samba_parallel__reduce(p, in, g->mean, 0, g->n);
@@ -930,7 +997,8 @@ static inline bool samba_parallel__share_counts(samba_parallel *p)
     const float *in[SAMBA_PARALLEL__MAX_REPLICAS];
     if (!samba_parallel__counts_now(p)) return true;
     pthread_mutex_lock(&p->mutex);
-    while (!p->failed && p->n_counted < p->n_replicas) pthread_cond_wait(&p->change, &p->mutex);
+    while (!p->failed && p->n_counted < p->n_replicas)
+        pthread_cond_wait(&p->change, &p->mutex);
     bool fine = !p->failed;
     pthread_mutex_unlock(&p->mutex);
     for (int32_t i = 0; fine && i < p->n_counts; i++) {
@@ -963,7 +1031,8 @@ static inline void samba_parallel__end_step(samba_parallel *p)
 {
     bool hurry = samba_parallel__exits.abexit || p->ranks > 1;
     pthread_mutex_lock(&p->mutex);
-    while (p->n_busy > 0 && !(p->failed && hurry)) pthread_cond_wait(&p->change, &p->mutex);
+    while (p->n_busy > 0 && !(p->failed && hurry))
+        pthread_cond_wait(&p->change, &p->mutex);
     double end = samba_seconds() + SAMBA_PARALLEL__LEAVE_SECONDS;
     while (p->n_busy > 0 && samba_seconds() < end) {
         pthread_mutex_unlock(&p->mutex);
@@ -984,6 +1053,7 @@ static inline void samba_parallel__tell_of_means(const samba_parallel *p)
     }
     samba_parallel__tell(p, false, begin, end);
 }
+
 /* Notes what this run does with the gradients, for samba_parallel__check_step of the next ones. */
 static inline void samba_parallel__count_passes(samba_parallel *p)
 {
@@ -997,6 +1067,7 @@ static inline void samba_parallel__count_passes(samba_parallel *p)
     if (backward) p->n_passes++;
     if (steps) p->n_passes = 0;
 }
+
 SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parallel_run_desc *desc)
 {
     samba_parallel_run_desc whole;
@@ -1016,7 +1087,8 @@ SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parall
     samba_parallel__count_passes(p);
     samba_parallel__begin_step(p);
     bool fine = samba_parallel__share_counts(p);
-    for (int32_t i = 0; fine && i < p->n_step; i++) fine = samba_parallel__host_reduce(p, i);
+    for (int32_t i = 0; fine && i < p->n_step; i++)
+        fine = samba_parallel__host_reduce(p, i);
     samba_parallel__end_step(p);
     p->unreduced = (p->unreduced || makes) && !reduces;
     if (fine && p->n_step && samba_parallel_ok(p)) samba_parallel__tell_of_means(p);
@@ -1029,14 +1101,17 @@ static inline bool samba_parallel__look_at_sections(samba_parallel *p)
 {
     samba_session *s = p->replicas[0].session;
     samba_section q;
-    while (samba_describe_section(s, p->n_parts, &q)) p->n_parts++;
+    while (samba_describe_section(s, p->n_parts, &q))
+        p->n_parts++;
     p->parts = (samba_parallel__part *)samba_parallel__room(p, p->n_parts, sizeof *p->parts);
     p->tails = (samba_parallel__tail *)samba_parallel__room(p, p->n_parts, sizeof *p->tails);
     if (!p->parts || !p->tails) return false;
     for (int32_t k = 0; samba_describe_section(s, k, &q); k++) {
-        p->parts[k].type = q.types, p->parts[k].graph = q.graph;
+        p->parts[k].type = q.types;
+        p->parts[k].graph = q.graph;
         if (strchr(q.type, '_'))
-            return samba_parallel__fail(p, "mapping spatial keeps no gradients that could be "
+            return samba_parallel__fail(p,
+                                        "mapping spatial keeps no gradients that could be "
                                         "reduced: compile the replicas with mapping section");
         p->adds = p->adds || p->parts[k].type == SAMBA_ZEROGRAD;
         if (p->parts[k].type == SAMBA_BCKWD || k == 0) p->graph = q.graph;
@@ -1044,12 +1119,14 @@ static inline bool samba_parallel__look_at_sections(samba_parallel *p)
     }
     return true;
 }
+
 static inline int samba_parallel__by_section(const void *a, const void *b)
 {
     const samba_parallel__gradient *x = (const samba_parallel__gradient *)a,
                                    *y = (const samba_parallel__gradient *)b;
     return x->section != y->section ? (x->section < y->section ? -1 : 1) : strcmp(x->name, y->name);
 }
+
 static inline bool samba_parallel__look_at_gradients(samba_parallel *p)
 {
     samba_session *s = p->replicas[0].session;
@@ -1061,7 +1138,8 @@ static inline bool samba_parallel__look_at_gradients(samba_parallel *p)
     for (int32_t i = 0; fine && i < n; i++, p->n_gradients++) {
         const samba_tensor *t = samba_tensor_by_name(s, names[i]);
         samba_parallel__gradient *g = &p->gradients[i];
-        g->name = names[i], g->section = -1;
+        g->name = names[i];
+        g->section = -1;
         g->n = t ? samba_count(&t->shape) : 0;
         for (int32_t k = 0; k < p->n_parts; k++)
             if (samba_parallel__is_pass(&p->parts[k]) && samba_section_uses(s, k, t))
@@ -1094,10 +1172,11 @@ static inline bool samba_parallel__look_at_tails(samba_parallel *p)
            the order among tails is the same with microbatches as without. */
         while (!p->accumulates && t->after >= 0
                && (!samba_parallel__is_pass(&p->parts[t->after])
-                   || samba_sections_commute(s, t->after, t->section))) t->after--;
+                   || samba_sections_commute(s, t->after, t->section)))
+            t->after--;
         for (int32_t k = 0; k < i; k++)
-            p->conflict[i * p->n_tails + k] = !samba_sections_commute(s, p->tails[k].section,
-                                                                      t->section);
+            p->conflict[i * p->n_tails + k]
+                = !samba_sections_commute(s, p->tails[k].section, t->section);
     }
     return p->conflict != NULL;
 }
@@ -1117,34 +1196,42 @@ static inline bool samba_parallel__spread_seeds(samba_parallel__replica *r)
     free(names);
     return samba_ok(r->session);
 }
+
 /* Warnings of one replica; its errors are printed as those of the group. */
 static inline void samba_parallel__replica_log(samba_log_level level, const char *text, void *user)
 {
     (void)user;
     if (level == SAMBA_LOG_WARNING) fprintf(stderr, "samba: warning: %s\n", text);
 }
+
 static inline bool samba_parallel__open_replica(samba_parallel *p, int32_t i)
 {
     samba_parallel__replica *r = &p->replicas[i];
     const samba_parallel_desc *d = &p->desc;
     samba_program program;
     memset(&program, 0, sizeof program);
-    r->all = p, r->local = i, r->index = p->rank * p->n_replicas + i;
+    r->all = p;
+    r->local = i;
+    r->index = p->rank * p->n_replicas + i;
     samba_desc session = d->session;
-    if (!session.log && r->index == 0 && !session.quiet) session.log = samba_parallel__replica_log;
-    else if (!session.log) session.quiet = true;    /* they say all the same */
+    if (!session.log && r->index == 0 && !session.quiet)
+        session.log = samba_parallel__replica_log;
+    else if (!session.log)
+        session.quiet = true; /* they say all the same */
     r->session = samba_open(&session);
     if (!r->session) return samba_parallel__fail(p, "no memory for replica %d", (int)r->index);
     p->n_open++;
     bool fine = !d->trace || d->trace(r->session, d->batch / p->n_everywhere, &program, d->user);
-    if (r->index) program.pef = NULL;           /* one writes for all */
+    if (r->index) program.pef = NULL; /* one writes for all */
     program.replicas = p->n_everywhere;
-    if (fine) fine = d->pef ? samba_load(r->session, d->pef, d->trace ? &program : NULL)
-        : samba_compile(r->session, &program);
+    if (fine)
+        fine = d->pef ? samba_load(r->session, d->pef, d->trace ? &program : NULL)
+                      : samba_compile(r->session, &program);
     if (fine && samba_parallel__spread_seeds(r)) return true;
     samba_parallel__replica_fail(r);
     return samba_parallel__fail(p, "replica %d: tracing it failed", (int)r->index);
 }
+
 static inline bool samba_parallel__open_tables(samba_parallel *p)
 {
     if (!samba_parallel__look_at_sections(p) || !samba_parallel__look_at_gradients(p)
@@ -1164,6 +1251,7 @@ static inline bool samba_parallel__open_tables(samba_parallel *p)
     }
     return true;
 }
+
 static inline bool samba_parallel__options(samba_parallel *p)
 {
     samba_parallel_desc *d = &p->desc;
@@ -1172,12 +1260,16 @@ static inline bool samba_parallel__options(samba_parallel *p)
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     p->n_everywhere = n * p->ranks;
     p->mode = strcmp(mode, "optimal") == 0 ? SAMBA_PARALLEL__OPTIMAL
-        : strcmp(mode, "inorder") == 0 ? SAMBA_PARALLEL__INORDER : SAMBA_PARALLEL__NORMAL;
+        : strcmp(mode, "inorder") == 0     ? SAMBA_PARALLEL__INORDER
+                                           : SAMBA_PARALLEL__NORMAL;
     if (p->mode == SAMBA_PARALLEL__NORMAL && strcmp(mode, "normal") != 0)
-        return samba_parallel__fail(p, "there is no mode %s; the modes are normal, inorder and "
-                                    "optimal", mode);
+        return samba_parallel__fail(p,
+                                    "there is no mode %s; the modes are normal, inorder and "
+                                    "optimal",
+                                    mode);
     if (n < 1 || n > SAMBA_PARALLEL__MAX_REPLICAS || (p->ranks > 1 && (n & (n - 1))))
-        return samba_parallel__fail(p, "%d replicas in a process; use 1 ... %d, and over several "
+        return samba_parallel__fail(p,
+                                    "%d replicas in a process; use 1 ... %d, and over several "
                                     "ranks a power of two, for the sake of the tree of sums",
                                     (int)n, (int)SAMBA_PARALLEL__MAX_REPLICAS);
     if (d->batch % p->n_everywhere)
@@ -1193,6 +1285,7 @@ static inline bool samba_parallel__options(samba_parallel *p)
                                              sizeof(float));
     return samba_parallel_ok(p);
 }
+
 SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc *desc)
 {
     samba_parallel *p = (samba_parallel *)calloc(1, sizeof *p);
@@ -1203,7 +1296,8 @@ SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->change, NULL);
     bool fine = samba_parallel__options(p);
-    for (int32_t i = 0; fine && i < p->n_replicas; i++) fine = samba_parallel__open_replica(p, i);
+    for (int32_t i = 0; fine && i < p->n_replicas; i++)
+        fine = samba_parallel__open_replica(p, i);
     fine = fine && samba_parallel__open_tables(p);
     for (int32_t i = 0; fine && i < p->n_replicas; i++) {
         samba_parallel__replica *r = &p->replicas[i];
@@ -1214,6 +1308,7 @@ SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc
     samba_parallel__settle(p);
     return p;
 }
+
 SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
 {
     if (!p) return 1;
@@ -1222,16 +1317,25 @@ SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
     p->quit = true;
     pthread_cond_broadcast(&p->change);
     pthread_mutex_unlock(&p->mutex);
-    for (int32_t i = 0; i < p->n_threads; i++) pthread_join(p->replicas[i].thread, NULL);
+    for (int32_t i = 0; i < p->n_threads; i++)
+        pthread_join(p->replicas[i].thread, NULL);
     for (int32_t i = 0; i < p->n_open; i++) {
         samba_parallel__replica *r = &p->replicas[i];
         failed |= samba_close(r->session);
-        free(r->grad), free(r->data), free(r->ran), free(r->part);
+        free(r->grad);
+        free(r->data);
+        free(r->ran);
+        free(r->part);
         free(r->ids);
     }
-    for (int32_t i = 0; i < p->n_gradients; i++) free(p->gradients[i].mean);
-    free(p->replicas), free(p->parts), free(p->tails);
-    free(p->gradients), free(p->conflict), free(p->inbox);
+    for (int32_t i = 0; i < p->n_gradients; i++)
+        free(p->gradients[i].mean);
+    free(p->replicas);
+    free(p->parts);
+    free(p->tails);
+    free(p->gradients);
+    free(p->conflict);
+    free(p->inbox);
     free(p->counts);
     if (p->n_everywhere && !p->inherited) samba_parallel__part_from_ranks(p);
     pthread_cond_destroy(&p->change);
@@ -1246,23 +1350,27 @@ SAMBA_PARALLEL_API samba_session *samba_parallel_session(samba_parallel *p, int3
 {
     return p && i >= 0 && i < p->n_open ? p->replicas[i].session : NULL;
 }
+
 SAMBA_PARALLEL_API int32_t samba_parallel_replicas(samba_parallel *p)
 {
     return p ? p->n_everywhere : 0;
 }
+
 SAMBA_PARALLEL_API int32_t samba_parallel_first(samba_parallel *p)
 {
     return p ? p->rank * p->n_replicas : 0;
 }
+
 SAMBA_PARALLEL_API bool samba_parallel_set(samba_parallel *p, const char *name, double value)
 {
     if (!samba_parallel_ok(p)) return false;
-    p->norm_is_fresh = false;           /* max_grad_norm may be another one */
+    p->norm_is_fresh = false; /* max_grad_norm may be another one */
     for (int32_t i = 0; i < p->n_replicas; i++)
         if (!samba_parallel__set_hyperparam(&p->replicas[i], name, value))
             samba_parallel__replica_fail(&p->replicas[i]);
     return samba_parallel__settle(p);
 }
+
 SAMBA_PARALLEL_API float samba_parallel_mean(samba_parallel *p, const char *name)
 {
     float value[SAMBA_PARALLEL__MAX_REPLICAS], mean = 0.0f;
@@ -1280,6 +1388,7 @@ SAMBA_PARALLEL_API float samba_parallel_mean(samba_parallel *p, const char *name
     samba_parallel__tell(p, true, begin, samba_seconds());
     return mean;
 }
+
 SAMBA_PARALLEL_API bool samba_parallel_save(samba_parallel *p, const char *path)
 {
     if (!samba_parallel_ok(p)) return false;
@@ -1287,6 +1396,7 @@ SAMBA_PARALLEL_API bool samba_parallel_save(samba_parallel *p, const char *path)
         samba_parallel__replica_fail(&p->replicas[0]);
     return samba_parallel__settle(p);
 }
+
 SAMBA_PARALLEL_API bool samba_parallel_restore(samba_parallel *p, const char *path)
 {
     const samba_restore_opts all = { false, false, SAMBA_KEPT_ALL };
@@ -1296,7 +1406,7 @@ SAMBA_PARALLEL_API bool samba_parallel_restore(samba_parallel *p, const char *pa
     double begin = samba_seconds();
     for (int32_t i = 0; i < p->n_replicas; i++) {
         samba_parallel__replica *r = &p->replicas[i];
-        const samba_restore_opts *how = i ? &all : NULL;        /* the first warns, if there is reason */
+        const samba_restore_opts *how = i ? &all : NULL; /* the first warns, if there is reason */
         if (!samba_restore_with(r->session, path, how, NULL) || !samba_parallel__spread_seeds(r))
             samba_parallel__replica_fail(r);
     }

@@ -51,8 +51,8 @@ typedef struct samba_event_stats {
 /* The latencies of an event, in seconds, and what they mean for batches. */
 typedef struct samba_performance {
     int32_t count;
-    double mean, best, p50, p99;        /* p50: half of them are no longer; p99: 99 % */
-    double throughput;                  /* samples per second */
+    double mean, best, p50, p99; /* p50: half of them are no longer; p99: 99 % */
+    double throughput;           /* samples per second */
 } samba_performance;
 
 /* A profiler of s, one at a time; s must not be closed before it. It takes all its memory here: for
@@ -88,8 +88,9 @@ SAMBA_PROFILER_API samba_event_stats samba_profile_stats(const samba_profiler *p
 SAMBA_PROFILER_API int32_t samba_profile_latencies(const samba_profiler *p, const char *name,
                                                    int32_t skip, double *seconds, int32_t cap);
 /* The same, summed up. With batch_size 0 there is no throughput. */
-SAMBA_PROFILER_API samba_performance samba_profile_performance(
-    const samba_profiler *p, const char *name, int32_t skip, int32_t batch_size);
+SAMBA_PROFILER_API samba_performance samba_profile_performance(const samba_profiler *p,
+                                                               const char *name, int32_t skip,
+                                                               int32_t batch_size);
 
 /* start_runtime_profile, end_runtime_profile: what the device does. The environment variable
    ENABLE_RUNTIME_PERF decides: SUMMARY writes the total of each type of section, DETAILED each call
@@ -120,7 +121,7 @@ enum { SAMBA_PROFILER__NAMES = 64, SAMBA_PROFILER__DEPTH = 32, SAMBA_PROFILER__E
 typedef struct samba_profiler__event {
     double begin, end;
     int32_t name;
-    int32_t section;                    /* its id; -1: no section; -2: nor of this thread */
+    int32_t section; /* its id; -1: no section; -2: nor of this thread */
 } samba_profiler__event;
 
 /* Sections and other events of one name are two. */
@@ -133,24 +134,24 @@ typedef struct samba_profiler__name {
 typedef struct samba_profiler__profile {
     bool on;
     double began, ended;
-    int64_t first, last;                /* its events, counted as they end; last is one behind */
-    samba_event_stats stats[SAMBA_PROFILER__NAMES];      /* without the means */
+    int64_t first, last; /* its events, counted as they end; last is one behind */
+    samba_event_stats stats[SAMBA_PROFILER__NAMES]; /* without the means */
 } samba_profiler__profile;
 
 struct samba_profiler {
     samba_session *session;
     double opened;
     samba_profiler__profile front, runtime;
-    bool detailed, timer;               /* of the runtime's */
+    bool detailed, timer; /* of the runtime's */
     samba_profiler__name names[SAMBA_PROFILER__NAMES];
     int32_t n_names;
-    samba_profiler__event open[SAMBA_PROFILER__DEPTH];    /* begun, not ended */
+    samba_profiler__event open[SAMBA_PROFILER__DEPTH]; /* begun, not ended */
     int32_t depth;
-    int64_t unbalanced;                 /* begun and never ended, or ended and never begun */
-    int64_t n_runs, n_copies, n_copied_often;   /* runs; copies since the last one; runs with
-                                           more than one copy behind them */
-    samba_profiler__event *events;       /* a ring */
-    int64_t n_events, capacity;         /* ended so far; kept at most */
+    int64_t unbalanced;                       /* begun and never ended, or ended and never begun */
+    int64_t n_runs, n_copies, n_copied_often; /* runs; copies since the last one; runs with
+                                         more than one copy behind them */
+    samba_profiler__event *events;            /* a ring */
+    int64_t n_events, capacity;               /* ended so far; kept at most */
 };
 
 /* ---- Recording: nothing here allocates ---- */
@@ -165,7 +166,7 @@ static inline int32_t samba_profiler__name_of(samba_profiler *p, const char *tex
         if (name->section == section && !strncmp(name->text, text, most)) return i;
     if (i == SAMBA_PROFILER__NAMES) return i - 1;
     samba_base_format(name->text, sizeof name->text, "%.*s", (int)most,
-             i < SAMBA_PROFILER__NAMES - 1 ? text : "(others)");
+                      i < SAMBA_PROFILER__NAMES - 1 ? text : "(others)");
     name->section = section;
     p->n_names++;
     return i;
@@ -182,6 +183,7 @@ static inline void samba_profiler__add(samba_profiler__profile *profile,
     sum->total += seconds;
     sum->count++;
 }
+
 static inline void samba_profiler__begin(samba_profiler *p, const char *name, int32_t section)
 {
     if (p->depth == SAMBA_PROFILER__DEPTH) {
@@ -199,7 +201,10 @@ static inline void samba_profiler__count(samba_profiler *p, const char *name)
 {
     for (int32_t i = 0; i < p->depth; i++)
         if (!strncmp(p->names[p->open[i].name].text, "SAMBA_SESSION_RUN", 17)) return;
-    if (!strncmp(name, "SAMBA_SESSION_RUN", 17)) p->n_runs++, p->n_copies = 0;
+    if (!strncmp(name, "SAMBA_SESSION_RUN", 17)) {
+        p->n_runs++;
+        p->n_copies = 0;
+    }
     if (strcmp(name, "PyRT_GET_TENSORS") != 0 || !p->n_runs) return;
     p->n_copied_often += ++p->n_copies == 2;
 }
@@ -209,7 +214,8 @@ static inline void samba_profiler__end(samba_profiler *p, const char *name, int3
 {
     double now = samba_seconds();
     int32_t name_id = samba_profiler__name_of(p, name, section >= 0), k = p->depth - 1;
-    while (k >= 0 && (p->open[k].name != name_id || p->open[k].section != section)) k--;
+    while (k >= 0 && (p->open[k].name != name_id || p->open[k].section != section))
+        k--;
     p->unbalanced += k < 0 ? 1 : p->depth - 1 - k;
     if (k < 0) return;
     samba_profiler__event *e = &p->open[k];
@@ -220,20 +226,26 @@ static inline void samba_profiler__end(samba_profiler *p, const char *name, int3
     samba_profiler__add(&p->runtime, e);
     if (section < 0) samba_profiler__count(p, name);
 }
+
 static inline void samba_profiler__told(const char *name, int32_t section, bool begins, void *user)
 {
     samba_profiler *p = (samba_profiler *)user;
-    if (begins) samba_profiler__begin(p, name, section);
-    else samba_profiler__end(p, name, section);
+    if (begins)
+        samba_profiler__begin(p, name, section);
+    else
+        samba_profiler__end(p, name, section);
 }
+
 SAMBA_PROFILER_API void samba_begin_event(samba_profiler *p, const char *name)
 {
     if (p && name && (p->front.on || p->runtime.on)) samba_profiler__begin(p, name, -1);
 }
+
 SAMBA_PROFILER_API void samba_end_event(samba_profiler *p, const char *name)
 {
     if (p && name && (p->front.on || p->runtime.on)) samba_profiler__end(p, name, -1);
 }
+
 SAMBA_PROFILER_API void samba_add_event(const char *name, double begin, double end, void *profiler)
 {
     samba_profiler *p = (samba_profiler *)profiler;
@@ -252,8 +264,8 @@ SAMBA_PROFILER_API samba_profiler *samba_profiler_open(samba_session *s, int32_t
     size_t n = (size_t)(n_events > 0 ? n_events : (int32_t)SAMBA_PROFILER__EVENTS);
     if (!samba_ok(s)) return NULL;
     samba_profiler *p = (samba_profiler *)SAMBA_PROFILER_MALLOC(sizeof *p);
-    samba_profiler__event *events = (samba_profiler__event *)SAMBA_PROFILER_MALLOC(
-        n * sizeof *events);
+    samba_profiler__event *events
+        = (samba_profiler__event *)SAMBA_PROFILER_MALLOC(n * sizeof *events);
     if (!p || !events) {
         SAMBA_PROFILER_FREE(p);
         SAMBA_PROFILER_FREE(events);
@@ -261,12 +273,14 @@ SAMBA_PROFILER_API samba_profiler *samba_profiler_open(samba_session *s, int32_t
         return NULL;
     }
     memset(p, 0, sizeof *p);
-    memset(events, 0, n * sizeof *events);      /* touches each page now, not in a run */
+    memset(events, 0, n * sizeof *events); /* touches each page now, not in a run */
     p->session = s;
     p->opened = samba_seconds();
-    p->events = events, p->capacity = (int64_t)n;
+    p->events = events;
+    p->capacity = (int64_t)n;
     return p;
 }
+
 SAMBA_PROFILER_API void samba_profiler_close(samba_profiler *p)
 {
     if (!p) return;
@@ -274,6 +288,7 @@ SAMBA_PROFILER_API void samba_profiler_close(samba_profiler *p)
     SAMBA_PROFILER_FREE(p->events);
     SAMBA_PROFILER_FREE(p);
 }
+
 static inline void samba_profiler__start(samba_profiler *p, samba_profiler__profile *profile)
 {
     memset(profile, 0, sizeof *profile);
@@ -283,6 +298,7 @@ static inline void samba_profiler__start(samba_profiler *p, samba_profiler__prof
     profile->began = samba_seconds();
     samba_on_event(p->session, samba_profiler__told, p);
 }
+
 static inline void samba_profiler__stop(samba_profiler *p, samba_profiler__profile *profile)
 {
     profile->ended = samba_seconds();
@@ -293,6 +309,7 @@ static inline void samba_profiler__stop(samba_profiler *p, samba_profiler__profi
     p->unbalanced += p->depth;
     p->depth = 0;
 }
+
 static inline double samba_profiler__seconds(const samba_profiler__profile *profile)
 {
     return (profile->on ? samba_seconds() : profile->ended) - profile->began;
@@ -314,6 +331,7 @@ static inline const samba_profiler__event *samba_profiler__next(
     }
     return NULL;
 }
+
 SAMBA_PROFILER_API samba_event_stats samba_profile_stats(const samba_profiler *p, const char *name)
 {
     samba_event_stats sum;
@@ -329,6 +347,7 @@ SAMBA_PROFILER_API samba_event_stats samba_profile_stats(const samba_profiler *p
     if (sum.count) sum.mean = sum.total / (double)sum.count;
     return sum;
 }
+
 SAMBA_PROFILER_API int32_t samba_profile_latencies(const samba_profiler *p, const char *name,
                                                    int32_t skip, double *seconds, int32_t cap)
 {
@@ -336,8 +355,9 @@ SAMBA_PROFILER_API int32_t samba_profile_latencies(const samba_profiler *p, cons
     int32_t kept = 0, n = 0;
     int64_t at = 0;
     const samba_profiler__event *e;
-    while (samba_profiler__next(p, &p->front, name, &at)) kept++;
-    int64_t i = samba_profile_stats(p, name).count - kept;      /* so many have been overwritten */
+    while (samba_profiler__next(p, &p->front, name, &at))
+        kept++;
+    int64_t i = samba_profile_stats(p, name).count - kept; /* so many have been overwritten */
     for (at = 0; (e = samba_profiler__next(p, &p->front, name, &at)) != NULL;) {
         if (i++ < skip) continue;
         if (n < cap && seconds) seconds[n] = e->end - e->begin;
@@ -345,13 +365,16 @@ SAMBA_PROFILER_API int32_t samba_profile_latencies(const samba_profiler *p, cons
     }
     return n;
 }
+
 static inline int samba_profiler__compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
-SAMBA_PROFILER_API samba_performance samba_profile_performance(
-    const samba_profiler *p, const char *name, int32_t skip, int32_t batch_size)
+
+SAMBA_PROFILER_API samba_performance samba_profile_performance(const samba_profiler *p,
+                                                               const char *name, int32_t skip,
+                                                               int32_t batch_size)
 {
     samba_performance result;
     memset(&result, 0, sizeof result);
@@ -364,7 +387,8 @@ SAMBA_PROFILER_API samba_performance samba_profile_performance(
     }
     samba_profile_latencies(p, name, skip, seconds, n);
     qsort(seconds, (size_t)n, sizeof *seconds, samba_profiler__compare);
-    for (int32_t i = 0; i < n; i++) total += seconds[i];
+    for (int32_t i = 0; i < n; i++)
+        total += seconds[i];
     result.count = n;
     result.mean = total / n;
     result.best = seconds[0];
@@ -377,7 +401,11 @@ SAMBA_PROFILER_API samba_performance samba_profile_performance(
 
 /* ---- Writing ---- */
 
-static inline void samba_profiler__put(const char *text, void *user) { fputs(text, (FILE *)user); }
+static inline void samba_profiler__put(const char *text, void *user)
+{
+    fputs(text, (FILE *)user);
+}
+
 static inline FILE *samba_profiler__create(const samba_profiler *p, samba_base_output *out,
                                            const char *path)
 {
@@ -386,6 +414,7 @@ static inline FILE *samba_profiler__create(const samba_profiler *p, samba_base_o
     samba_fail(p->session, SAMBA_EIO, "%s", why);
     return NULL;
 }
+
 static inline bool samba_profiler__written(const samba_profiler *p, samba_base_output *out)
 {
     char why[800];
@@ -400,15 +429,15 @@ static inline void samba_profiler__table(const samba_profiler *p,
 {
     char line[240];
     samba_base_format(line, sizeof line, "%-48s %9s %12s %11s %11s %11s\n",
-             sections ? "section type" : "event", "count", "total ms", "min ms", "max ms",
-             "mean ms");
+                      sections ? "section type" : "event", "count", "total ms", "min ms", "max ms",
+                      "mean ms");
     emit(line, user);
     for (int32_t i = 0; i < p->n_names; i++) {
         const samba_event_stats *sum = &profile->stats[i];
         if (p->names[i].section != sections || !sum->count) continue;
-        samba_base_format(line, sizeof line, "%-48s %9.0f %12.4f %11.4f %11.4f %11.4f\n", p->names[i].text,
-                 (double)sum->count, sum->total * 1e3, sum->min * 1e3, sum->max * 1e3,
-                 sum->total * 1e3 / (double)sum->count);
+        samba_base_format(line, sizeof line, "%-48s %9.0f %12.4f %11.4f %11.4f %11.4f\n",
+                          p->names[i].text, (double)sum->count, sum->total * 1e3, sum->min * 1e3,
+                          sum->max * 1e3, sum->total * 1e3 / (double)sum->count);
         emit(line, user);
     }
 }
@@ -421,18 +450,23 @@ static inline bool samba_profiler__happened(const samba_profiler *p, const char 
         if (p->front.stats[i].count && !strncmp(p->names[i].text, name, n)) return true;
     return false;
 }
-SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_fn emit,
-                                            void *user)
+
+SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_fn emit, void *user)
 {
-    static const char *const known[] = {
-        "SAMBA_SESSION_RUN", "SAMBA_SET_PEF", "SAMBA_INIT_RUNTIME", "PyRT_GET_TENSORS",
-        "PyRT_GET_TENSORS_GATHER", "PyRT_SET_TENSORS", "PyRT_SET_TENSORS_BROADCAST",
-        "PyRT_SET_PINNED_INPUT_TENSORS", "PyRT_RUN"
-    };
+    static const char *const known[] = { "SAMBA_SESSION_RUN",
+                                         "SAMBA_SET_PEF",
+                                         "SAMBA_INIT_RUNTIME",
+                                         "PyRT_GET_TENSORS",
+                                         "PyRT_GET_TENSORS_GATHER",
+                                         "PyRT_SET_TENSORS",
+                                         "PyRT_SET_TENSORS_BROADCAST",
+                                         "PyRT_SET_PINNED_INPUT_TENSORS",
+                                         "PyRT_RUN" };
     char line[240];
     bool all = true;
     if (!p || !emit) return;
-    samba_base_format(line, sizeof line, "samba profile of %.6f s\n", samba_profiler__seconds(&p->front));
+    samba_base_format(line, sizeof line, "samba profile of %.6f s\n",
+                      samba_profiler__seconds(&p->front));
     emit(line, user);
     samba_profiler__table(p, &p->front, false, emit, user);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -443,20 +477,27 @@ SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_
     }
     if (!all) emit("\n", user);
     if (p->n_runs > 1 && 2 * p->n_copied_often > p->n_runs) {
-        samba_base_format(line, sizeof line, "advice: %.0f of %.0f runs are followed by several copies to "
-                 "the host; fetch what a loop needs at once, by the run's outputs, or look at it "
-                 "where it is: samba_read\n", (double)p->n_copied_often, (double)p->n_runs);
+        samba_base_format(
+            line, sizeof line,
+            "advice: %.0f of %.0f runs are followed by several copies to "
+            "the host; fetch what a loop needs at once, by the run's outputs, or look at it "
+            "where it is: samba_read\n",
+            (double)p->n_copied_often, (double)p->n_runs);
         emit(line, user);
     }
     if (!p->unbalanced) return;
-    samba_base_format(line, sizeof line, "unbalanced: %.0f events were begun and not ended, or ended and "
-             "not begun\n", (double)p->unbalanced);
+    samba_base_format(line, sizeof line,
+                      "unbalanced: %.0f events were begun and not ended, or ended and "
+                      "not begun\n",
+                      (double)p->unbalanced);
     emit(line, user);
 }
+
 SAMBA_PROFILER_API void samba_start_profile(samba_profiler *p)
 {
     if (p) samba_profiler__start(p, &p->front);
 }
+
 SAMBA_PROFILER_API bool samba_end_profile(samba_profiler *p, const char *file)
 {
     if (!p) return false;
@@ -474,23 +515,29 @@ SAMBA_PROFILER_API bool samba_start_runtime_profile(samba_profiler *p, bool time
     const char *mode = getenv("ENABLE_RUNTIME_PERF");
     bool detailed = mode && !strcmp(mode, "DETAILED");
     if (!p || !mode || (!detailed && strcmp(mode, "SUMMARY") != 0)) return false;
-    p->detailed = detailed, p->timer = timer_enabled;
+    p->detailed = detailed;
+    p->timer = timer_enabled;
     samba_profiler__start(p, &p->runtime);
     return true;
 }
+
 static inline void samba_profiler__calls(const samba_profiler *p, FILE *f)
 {
     int64_t at = 0, n = 0;
     for (int32_t i = 0; i < p->n_names; i++)
         if (p->names[i].section) n += p->runtime.stats[i].count;
-    samba_base_print(f, "\n%7s  %-9s %14s %14s %12s\n", "call id", "type", "begin ms", "end ms", "ms");
+    samba_base_print(f, "\n%7s  %-9s %14s %14s %12s\n", "call id", "type", "begin ms", "end ms",
+                     "ms");
     for (const samba_profiler__event *e;
          (e = samba_profiler__next(p, &p->runtime, NULL, &at)) != NULL; n--)
-        samba_base_print(f, "%7d  %-9s %14.4f %14.4f %12.4f\n", (int)e->section, p->names[e->name].text,
-                (e->begin - p->runtime.began) * 1e3, (e->end - p->runtime.began) * 1e3,
-                (e->end - e->begin) * 1e3);
-    if (n) samba_base_print(f, "the first %.0f are lost: samba_profiler_open had no more room\n", (double)n);
+        samba_base_print(f, "%7d  %-9s %14.4f %14.4f %12.4f\n", (int)e->section,
+                         p->names[e->name].text, (e->begin - p->runtime.began) * 1e3,
+                         (e->end - p->runtime.began) * 1e3, (e->end - e->begin) * 1e3);
+    if (n)
+        samba_base_print(f, "the first %.0f are lost: samba_profiler_open had no more room\n",
+                         (double)n);
 }
+
 SAMBA_PROFILER_API bool samba_end_runtime_profile(samba_profiler *p, const char *log_file)
 {
     const char *path = log_file ? log_file : "cprofile_tmp.log";
@@ -502,7 +549,8 @@ SAMBA_PROFILER_API bool samba_end_runtime_profile(samba_profiler *p, const char 
     samba_base_output out;
     FILE *f = samba_profiler__create(p, &out, path);
     if (!f) return false;
-    samba_base_print(f, "runtime profile of %.6f s, %s\n", seconds, p->detailed ? "DETAILED" : "SUMMARY");
+    samba_base_print(f, "runtime profile of %.6f s, %s\n", seconds,
+                     p->detailed ? "DETAILED" : "SUMMARY");
     samba_profiler__table(p, &p->runtime, true, samba_profiler__put, f);
     fputs("\n", f);
     samba_profiler__table(p, &p->runtime, false, samba_profiler__put, f);
@@ -524,6 +572,7 @@ static inline void samba_profiler__json_us(FILE *f, const char *key, int64_t ns)
 {
     samba_base_print(f, ", \"%s\": %.0f.%03d", key, (double)(ns / 1000), (int)(ns % 1000));
 }
+
 static inline int64_t samba_profiler__ns(const samba_profiler *p, double seconds)
 {
     return (int64_t)((seconds - p->opened) * 1e9 + 0.5);
@@ -536,13 +585,15 @@ static inline void samba_profiler__json_event(FILE *f, const samba_profiler *p,
     int64_t begin = samba_profiler__ns(p, e->begin), end = samba_profiler__ns(p, e->end);
     fputs(",\n{\"name\": ", f);
     samba_profiler__json_text(f, p->names[e->name].text);
-    samba_base_print(f, ", \"cat\": \"%s\", \"ph\": \"X\"", e->section >= 0 ? "section" : "session");
+    samba_base_print(f, ", \"cat\": \"%s\", \"ph\": \"X\"",
+                     e->section >= 0 ? "section" : "session");
     samba_profiler__json_us(f, "ts", begin);
     samba_profiler__json_us(f, "dur", end - begin);
     samba_base_print(f, ", \"pid\": 1, \"tid\": %d", e->section < -1 ? 2 : 1);
     if (e->section >= 0) samba_base_print(f, ", \"args\": {\"call_id\": %d}", (int)e->section);
     fputs("}", f);
 }
+
 SAMBA_PROFILER_API bool samba_profile_trace(const samba_profiler *p, const char *file)
 {
     if (!p || !file) return false;
@@ -554,7 +605,8 @@ SAMBA_PROFILER_API bool samba_profile_trace(const samba_profiler *p, const char 
           "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"tid\": 1, "
           "\"args\": {\"name\": \"samba.h\"}},\n"
           "{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 1, \"tid\": 1, "
-          "\"args\": {\"name\": \"session\"}}", f);
+          "\"args\": {\"name\": \"session\"}}",
+          f);
     int64_t oldest = p->n_events > p->capacity ? p->n_events - p->capacity : 0;
     for (int64_t i = oldest; i < p->n_events; i++)
         samba_profiler__json_event(f, p, &p->events[i % p->capacity]);

@@ -14,17 +14,17 @@
    Values are checked, as with samba_set_check_finite. A run that is ended by a NaN or an infinity
    writes the file: the program, what parameters, state, inputs and hyperparameters were before the
    run, and what was found. The error names the op, the step and the file. `tools/samba replay
-   nan.replay` runs it again, on any machine, to the same bits; `tools/samba view nan.replay` makes a
-   page of all that the run made until then, which opens at the op. A program with ops of its own is
-   no program of tools/samba: it calls samba_replay_load and samba_replay_again itself.
+   nan.replay` runs it again, on any machine, to the same bits; `tools/samba view nan.replay` makes
+   a page of all that the run made until then, which opens at the op. A program with ops of its own
+   is no program of tools/samba: it calls samba_replay_load and samba_replay_again itself.
 
    Before the file is written, the session itself repeats the run; if it does not find the same
    value, as the parameters were changed in a way that is not seen here, the error says so.
 
    The cost is a copy of all parameters and state before each run (and of gradients, unless the run
-   is a whole step), in memory and time. Runs that go on from what temporaries hold (BCKWD by itself,
-   sections one by one) are repeated together with those before them, from FWD on; inputs must not
-   change in between. Only runs of this session are seen, not those of samba/parallel.h.
+   is a whole step), in memory and time. Runs that go on from what temporaries hold (BCKWD by
+   itself, sections one by one) are repeated together with those before them, from FWD on; inputs
+   must not change in between. Only runs of this session are seen, not those of samba/parallel.h.
 
    Without a file, samba_replay_open(s, NULL), nothing is copied or checked but the losses after a
    training run: the first that is not finite is an error, which asks for a file. */
@@ -113,7 +113,8 @@ typedef struct samba_replay__file {
 static inline uint64_t samba_replay__hash(uint64_t h, const void *bytes, size_t n)
 {
     const unsigned char *at = (const unsigned char *)bytes;
-    for (size_t i = 0; i < n; i++) h = (h ^ at[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ at[i]) * 0x100000001b3u;
     return h;
 }
 
@@ -144,7 +145,8 @@ static inline void samba_replay__put(samba_replay__file *b, const void *from, si
 static inline void samba_replay__put_number(samba_replay__file *b, uint64_t x)
 {
     unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(x >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(x >> 8 * i);
     samba_replay__put(b, bytes, 8);
 }
 
@@ -178,7 +180,8 @@ static inline uint64_t samba_replay__get_number(samba_replay__file *b)
     unsigned char bytes[8] = { 0 };
     uint64_t x = 0;
     samba_replay__get(b, bytes, 8);
-    for (int i = 7; !b->failed && i >= 0; i--) x = x << 8 | bytes[i];
+    for (int i = 7; !b->failed && i >= 0; i--)
+        x = x << 8 | bytes[i];
     return x;
 }
 
@@ -264,7 +267,8 @@ static inline unsigned samba_replay__last_types(samba_session *s, const samba_ru
 {
     int32_t i = d->n_section_ids > 0 ? d->n_section_ids - 1 : 0;
     if (d->n_section_ids == 0)
-        while (i + 1 < SAMBA_MAX_RUNS && d->types[i + 1]) i++;
+        while (i + 1 < SAMBA_MAX_RUNS && d->types[i + 1])
+            i++;
     return samba_replay__types_at(s, d, i);
 }
 
@@ -319,7 +323,7 @@ struct samba_replay {
     samba_tensor *counter; /* of steps, from before; NULL: none */
     int64_t step;          /* that the run belongs to; of losses alone: runs until now */
     int32_t n, n_runs;
-    bool gradients;        /* theirs were kept, too */
+    bool gradients; /* theirs were kept, too */
     samba_run_desc runs[SAMBA_REPLAY__MOST_RUNS];
 };
 
@@ -424,7 +428,8 @@ SAMBA_REPLAY_API samba_replay *samba_replay_open(samba_session *s, const char *p
 SAMBA_REPLAY_API void samba_replay_close(samba_replay *r)
 {
     if (!r) return;
-    for (int32_t i = 0; i < r->n; i++) free(r->kept[i].value);
+    for (int32_t i = 0; i < r->n; i++)
+        free(r->kept[i].value);
     samba_replay__free_runs(r->runs, r->n_runs);
     free(r->kept);
     free(r->path);
@@ -527,13 +532,15 @@ static inline void samba_replay__put_culprit(samba_replay__file *b, const samba_
 static inline void samba_replay__put_run(samba_replay__file *b, const samba_run_desc *d)
 {
     int32_t n = 0;
-    while (n < SAMBA_MAX_RUNS && d->types[n]) n++;
+    while (n < SAMBA_MAX_RUNS && d->types[n])
+        n++;
     samba_replay__put_text(b, d->graph);
     samba_replay__put_number(b, d->eval);
     samba_replay__put_number(b, d->running_stats);
     samba_replay__put_number(b, d->own_order);
     samba_replay__put_number(b, (uint64_t)n);
-    for (int32_t i = 0; i < n; i++) samba_replay__put_number(b, d->types[i]);
+    for (int32_t i = 0; i < n; i++)
+        samba_replay__put_number(b, d->types[i]);
     samba_replay__put_number(b, (uint64_t)d->n_section_ids);
     for (int32_t i = 0; i < d->n_section_ids; i++)
         samba_replay__put_number(b, (uint64_t)d->section_ids[i]);
@@ -548,7 +555,8 @@ static inline bool samba_replay__is_written(const samba_replay *r, const samba_r
 static inline bool samba_replay__put_values(samba_replay *r, samba_replay__file *b)
 {
     uint64_t n = 0;
-    for (int32_t i = 0; i < r->n; i++) n += samba_replay__is_written(r, &r->kept[i]);
+    for (int32_t i = 0; i < r->n; i++)
+        n += samba_replay__is_written(r, &r->kept[i]);
     samba_replay__put_number(b, n);
     for (int32_t i = 0; i < r->n; i++) {
         const samba_replay__kept *k = &r->kept[i];
@@ -583,7 +591,8 @@ static inline bool samba_replay__put_all(samba_replay *r, samba_replay__file *b,
     samba_replay__put_culprit(b, q, message);
     samba_replay__put_number(b, (uint64_t)r->step);
     samba_replay__put_number(b, (uint64_t)r->n_runs);
-    for (int32_t i = 0; i < r->n_runs; i++) samba_replay__put_run(b, &r->runs[i]);
+    for (int32_t i = 0; i < r->n_runs; i++)
+        samba_replay__put_run(b, &r->runs[i]);
 
     if (!samba_replay__put_values(r, b)) return false;
     bool fine = samba_replay__save(r, &scratch);
@@ -615,11 +624,13 @@ static inline bool samba_replay__prove_and_write(samba_replay *r, const samba_cu
     samba_session *s = r->session;
     samba_culprit again;
     if (!samba_replay__put_back(r)) return false;
-    bool same = samba_replay__runs_again(s, r->runs, r->n_runs, &again) && samba_replay__same(&again, q);
+    bool same
+        = samba_replay__runs_again(s, r->runs, r->n_runs, &again) && samba_replay__same(&again, q);
     samba_clear_error(s);
     if (!samba_replay__put_back(r)) return false;
     if (!same)
-        return samba_fail(s, SAMBA_ESTATE, "a run of the same values does not repeat it; between "
+        return samba_fail(s, SAMBA_ESTATE,
+                          "a run of the same values does not repeat it; between "
                           "runs something was changed that is not kept");
     return samba_replay__write(r, q, message);
 }
@@ -647,9 +658,12 @@ static inline bool samba_replay__tell(samba_replay *r)
     char *why = written ? NULL : samba_replay__joined(samba_replay__sentence(s), "");
     samba_clear_error(s);
     if (written)
-        samba_fail(s, code, "%s. To see it: tools/samba view %s; to run it again: tools/samba "
-                   "replay %s", message, r->path, r->path);
-    else samba_fail(s, code, "%s. There is no replay file: %s", message, why ? why : "no memory");
+        samba_fail(s, code,
+                   "%s. To see it: tools/samba view %s; to run it again: tools/samba "
+                   "replay %s",
+                   message, r->path, r->path);
+    else
+        samba_fail(s, code, "%s. There is no replay file: %s", message, why ? why : "no memory");
     free(why);
     return false;
 }
@@ -658,6 +672,7 @@ static inline bool samba_replay__tell(samba_replay *r)
 static inline bool samba_replay__check_losses(samba_replay *r, const samba_run_desc *d)
 {
     enum { MOST = 16 };
+
     samba_tensor *loss[MOST];
     r->step++;
     bool trains = d->types[0] == 0 ? d->n_section_ids == 0 : (d->types[0] & SAMBA_BCKWD) != 0;
@@ -665,7 +680,8 @@ static inline bool samba_replay__check_losses(samba_replay *r, const samba_run_d
     for (int32_t i = 0; i < n && i < MOST; i++) {
         double value = samba_count(&loss[i]->shape) == 1 ? (double)samba_read(loss[i])[0] : 0.0;
         if (value - value == 0.0) continue;
-        return samba_fail(r->session, SAMBA_ERANGE, "the loss %s is %g in run %l of this training. "
+        return samba_fail(r->session, SAMBA_ERANGE,
+                          "the loss %s is %g in run %l of this training. "
                           "Begin it again with a replay file (the examples have --replay FILE): it "
                           "comes to the same run, and names the op that made the first such value",
                           loss[i]->name, value, r->step);
@@ -722,15 +738,19 @@ static inline void samba_replay__get_run(samba_replay__file *b, samba_run_desc *
     d->eval = samba_replay__get_number(b) != 0;
     d->running_stats = samba_replay__get_number(b) != 0;
     d->own_order = samba_replay__get_number(b) != 0;
-    if (graph && *graph) d->graph = graph;
-    else free(graph);
+    if (graph && *graph)
+        d->graph = graph;
+    else
+        free(graph);
     uint64_t n = samba_replay__get_number(b);
     if (n > SAMBA_MAX_RUNS) b->failed = true;
-    for (uint64_t i = 0; !b->failed && i < n; i++) d->types[i] = (unsigned)samba_replay__get_number(b);
+    for (uint64_t i = 0; !b->failed && i < n; i++)
+        d->types[i] = (unsigned)samba_replay__get_number(b);
     n = samba_replay__get_number(b);
     if (n > b->left / 8) b->failed = true;
     int32_t *ids = b->failed || n == 0 ? NULL : (int32_t *)calloc((size_t)n, sizeof *ids);
-    for (uint64_t i = 0; ids && i < n; i++) ids[i] = (int32_t)samba_replay__get_number(b);
+    for (uint64_t i = 0; ids && i < n; i++)
+        ids[i] = (int32_t)samba_replay__get_number(b);
     d->section_ids = ids;
     d->n_section_ids = ids ? (int32_t)n : 0;
     if (n > 0 && !ids) b->failed = true;
@@ -748,7 +768,8 @@ static inline void samba_replay__get_runs(samba_replay__file *b, samba_replay_fo
     }
 }
 
-static inline bool samba_replay__refuse(char *why, size_t size, const char *path, const char *reason)
+static inline bool samba_replay__refuse(char *why, size_t size, const char *path,
+                                        const char *reason)
 {
     if (why && size) snprintf(why, size, "%s: %s", path, reason);
     return false;
@@ -772,7 +793,8 @@ static inline const char *samba_replay__fault_of(samba_replay__file *b)
     }
     if (ferror(b->f)) return "it cannot be read";
     if (!samba_replay_is(first, (size_t)(total < 8 ? total : 8))) return "it is no replay file";
-    for (int i = 7; held == 8 && i >= 0; i--) stored = stored << 8 | part[i];
+    for (int i = 7; held == 8 && i >= 0; i--)
+        stored = stored << 8 | part[i];
     if (total < 16 || hash != stored) return "it is damaged, or was not written to its end";
     b->left = total - 8;
     rewind(b->f);
@@ -826,7 +848,8 @@ static inline bool samba_replay__load_parts(samba_session *s, samba_replay__file
     bool fine = samba_load(s, checkpoint, NULL) && fseek(b->f, values, SEEK_SET) == 0;
     b->left = left;
     samba_replay__get_number(b);
-    for (uint64_t i = 0; fine && i < n; i++) fine = samba_replay__write_next(s, b);
+    for (uint64_t i = 0; fine && i < n; i++)
+        fine = samba_replay__write_next(s, b);
     if (!fine && why && size)
         snprintf(why, size, "%s", samba_ok(s) ? damaged : samba_replay__sentence(s));
     return fine;
@@ -838,15 +861,18 @@ static inline bool samba_replay__choose_checkpoint(samba_replay_found *found, co
 {
     samba_base_scratch scratch;
     if (checkpoint && samba_base_same_file(checkpoint, path))
-        return samba_replay__refuse(why, size, checkpoint, "this is the replay file itself; give "
+        return samba_replay__refuse(why, size, checkpoint,
+                                    "this is the replay file itself; give "
                                     "the checkpoint another name");
-    if (checkpoint) found->checkpoint = samba_replay__joined(checkpoint, "");
+    if (checkpoint)
+        found->checkpoint = samba_replay__joined(checkpoint, "");
     else if (samba_base_open_scratch(&scratch, path, true, why, size)) {
         found->checkpoint = scratch.file;
         found->folder = scratch.folder;
         found->locked = scratch.locked;
         found->lock = scratch.lock;
-    } else return false;
+    } else
+        return false;
     return found->checkpoint || samba_replay__refuse(why, size, path, "no memory");
 }
 
@@ -882,7 +908,8 @@ SAMBA_REPLAY_API bool samba_replay_again(samba_session *s, const samba_replay_fo
     f.leaf = found->leaf;
     f.microbatch = found->microbatch;
     return samba_set_check_finite(s, true)
-        && samba_replay__runs_again(s, found->runs, found->n_runs, &q) && samba_replay__same(&q, &f);
+        && samba_replay__runs_again(s, found->runs, found->n_runs, &q)
+        && samba_replay__same(&q, &f);
 }
 
 SAMBA_REPLAY_API void samba_replay_free(samba_replay_found *found)
@@ -900,7 +927,8 @@ SAMBA_REPLAY_API void samba_replay_free(samba_replay_found *found)
         scratch.locked = found->locked;
         scratch.lock = found->lock;
         samba_base_close_scratch(&scratch);
-    } else free(found->checkpoint);
+    } else
+        free(found->checkpoint);
     memset(found, 0, sizeof *found);
 }
 

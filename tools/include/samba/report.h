@@ -43,18 +43,18 @@
 
 /* All zero is a bar of a training without end, and no files. Texts must stay until close. */
 typedef struct samba_report_opts {
-    const char *title;                  /* default "training" */
-    const char *folder;                 /* for the files; it is made. NULL: none */
-    int64_t steps;                      /* of the whole training; 0: nobody knows */
-    int64_t first;                      /* step to begin at, of a training that is resumed: what the
-                                           folder's log.csv says of later ones goes, the rest stays
-                                           and is drawn, and time left counts from here */
-    int32_t batch;                      /* samples of a step, for the rate; 0: steps are counted */
-    int32_t gradients;                  /* n > 0: norms of all gradients at each n-th step, which
-                                           reads them all */
-    int32_t n_classes;                  /* of a confusion matrix; 0: none */
-    const char *const *classes;         /* their names; NULL: numbers */
-    int argc;                           /* the command line, for the page */
+    const char *title;          /* default "training" */
+    const char *folder;         /* for the files; it is made. NULL: none */
+    int64_t steps;              /* of the whole training; 0: nobody knows */
+    int64_t first;              /* step to begin at, of a training that is resumed: what the
+                                   folder's log.csv says of later ones goes, the rest stays
+                                   and is drawn, and time left counts from here */
+    int32_t batch;              /* samples of a step, for the rate; 0: steps are counted */
+    int32_t gradients;          /* n > 0: norms of all gradients at each n-th step, which
+                                   reads them all */
+    int32_t n_classes;          /* of a confusion matrix; 0: none */
+    const char *const *classes; /* their names; NULL: numbers */
+    int argc;                   /* the command line, for the page */
     char *const *argv;
 } samba_report_opts;
 
@@ -71,6 +71,7 @@ SAMBA_REPORT_API void samba_report_value(samba_report *r, const char *name, doub
    samba_report_forget on anew, so that it is that of the last test. */
 SAMBA_REPORT_API void samba_report_prediction(samba_report *r, int32_t label, int32_t guess);
 SAMBA_REPORT_API void samba_report_forget(samba_report *r);
+
 /* An image with its class, what it was taken for, and how surely (0 ... 1): channels 1 or 3, pixels
    (channels, height, width), of which low is black and high is white. The first 48 are shown. */
 typedef struct samba_report_image {
@@ -78,6 +79,7 @@ typedef struct samba_report_image {
     int32_t channels, height, width;
     float low, high;
 } samba_report_image;
+
 SAMBA_REPORT_API void samba_report_sample(samba_report *r, const samba_report_image *image,
                                           int32_t label, int32_t guess, double sure);
 /* Ends the bar's line, writes the page, frees the report. False with an error in the session if a
@@ -108,18 +110,18 @@ extern int ftruncate(int handle, off_t size);
 #endif
 
 enum {
-    SAMBA_REPORT__CURVES = 64,          /* the program's, "loss", "lr", "gradient norm" and one */
-    SAMBA_REPORT__POINTS = 1024,        /* kept of a curve; then pairs become their mean */
+    SAMBA_REPORT__CURVES = 64,   /* the program's, "loss", "lr", "gradient norm" and one */
+    SAMBA_REPORT__POINTS = 1024, /* kept of a curve; then pairs become their mean */
     SAMBA_REPORT__SAMPLES = 48,
-    SAMBA_REPORT__CLASSES = 64          /* more would be no matrix to look at */
+    SAMBA_REPORT__CLASSES = 64 /* more would be no matrix to look at */
 };
 
 /* A point is the mean of `each` values. */
 typedef struct samba_report__curve {
     char name[200];
     int32_t n;
-    int64_t each, pending;              /* pending: values of the point that is not complete */
-    int64_t n_lost, first_lost;         /* values that are no finite number */
+    int64_t each, pending;      /* pending: values of the point that is not complete */
+    int64_t n_lost, first_lost; /* values that are no finite number */
     double step_sum, sum, last;
     double step[SAMBA_REPORT__POINTS], value[SAMBA_REPORT__POINTS];
 } samba_report__curve;
@@ -135,18 +137,18 @@ struct samba_report {
     samba_report_opts opts;
     samba_report__curve *curve[SAMBA_REPORT__CURVES];
     int32_t n_curves, n_samples, n_grads;
-    const char **grads;                 /* names of gradients whose norms are asked for */
+    const char **grads; /* names of gradients whose norms are asked for */
     bool has_rate;
-    bool lacks_memory;                  /* for a value or a picture, which is not in the files */
+    bool lacks_memory; /* for a value or a picture, which is not in the files */
     int64_t step;
-    double begin, told, flushed;        /* samba_seconds: when the bar or a line was last written */
-    double smooth;                      /* the loss that the bar tells */
-    double earlier;                     /* seconds of a training that is resumed */
-    int32_t shown;                      /* characters of the bar that stands on the terminal */
+    double begin, told, flushed; /* samba_seconds: when the bar or a line was last written */
+    double smooth;               /* the loss that the bar tells */
+    double earlier;              /* seconds of a training that is resumed */
+    int32_t shown;               /* characters of the bar that stands on the terminal */
     time_t date;
-    int64_t n_earlier;                  /* rows of the log that were there before */
+    int64_t n_earlier; /* rows of the log that were there before */
     FILE *csv, *events;
-    int64_t *matrix;                    /* (n_classes, n_classes): label, guess */
+    int64_t *matrix; /* (n_classes, n_classes): label, guess */
     samba_report__shown sample[SAMBA_REPORT__SAMPLES];
 };
 
@@ -164,7 +166,8 @@ static inline uint32_t samba_report__crc(const uint8_t *bytes, size_t n)
     uint32_t crc = 0xffffffffu;
     for (size_t i = 0; i < n; i++) {
         crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1u ? 0x82f63b78u : 0u);
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1u ? 0x82f63b78u : 0u);
     }
     return ~crc;
 }
@@ -176,13 +179,17 @@ typedef struct samba_report__bytes {
 
 static inline void samba_report__put(samba_report__bytes *b, uint64_t value, int n)
 {
-    for (int i = 0; i < n; i++) b->data[b->n++] = (uint8_t)(value >> 8 * i);
+    for (int i = 0; i < n; i++)
+        b->data[b->n++] = (uint8_t)(value >> 8 * i);
 }
+
 static inline void samba_report__put_varint(samba_report__bytes *b, uint64_t value)
 {
-    for (; value > 127; value >>= 7) b->data[b->n++] = (uint8_t)(value | 128u);
+    for (; value > 127; value >>= 7)
+        b->data[b->n++] = (uint8_t)(value | 128u);
     b->data[b->n++] = (uint8_t)value;
 }
+
 /* A field of bytes: wire type 2. */
 static inline void samba_report__put_bytes(samba_report__bytes *b, uint32_t field,
                                            const void *bytes, size_t n)
@@ -250,8 +257,10 @@ static inline void samba_report__clean(char *to, size_t size, const char *name)
     while (*name) {
         size_t n = samba_report__char_size(name);
         if (at + (n ? n : 1) >= size) break;
-        if (n) memcpy(to + at, name, n);
-        else to[at] = '?';
+        if (n)
+            memcpy(to + at, name, n);
+        else
+            to[at] = '?';
         at += n ? n : 1;
         name += n ? n : 1;
     }
@@ -263,7 +272,8 @@ static inline samba_report__curve *samba_report__curve_of(samba_report *r, const
     int32_t i = 0;
     char name[200];
     samba_report__clean(name, sizeof name, given);
-    while (i < r->n_curves && strcmp(r->curve[i]->name, name)) i++;
+    while (i < r->n_curves && strcmp(r->curve[i]->name, name))
+        i++;
     if (i < r->n_curves || i == SAMBA_REPORT__CURVES) return i < r->n_curves ? r->curve[i] : NULL;
     samba_report__curve *c = (samba_report__curve *)calloc(1, sizeof *c);
     if (!c) r->lacks_memory = true;
@@ -323,7 +333,7 @@ static inline void samba_report__note(samba_report *r, const char *name, double 
     samba_report__curve *c = samba_report__curve_of(r, name);
     double seconds = samba_seconds() - r->begin;
     if (!c) return;
-    if (value != value) value = (double)NAN;    /* of one sign, for who prints it */
+    if (value != value) value = (double)NAN; /* of one sign, for who prints it */
     samba_report__add_point(c, r->step, value);
     if (r->csv) {
         samba_base_print(r->csv, "%lld,%.3f,", (long long)r->step, r->earlier + seconds);
@@ -338,14 +348,18 @@ static inline void samba_report__note(samba_report *r, const char *name, double 
 static inline void samba_report__put_time(char *text, size_t size, double seconds)
 {
     long long n = seconds > 0 ? (long long)(seconds + 0.5) : 0;
-    if (n >= 3600) samba_base_format(text, size, "%lld:%02lld:%02lld", n / 3600, n / 60 % 60, n % 60);
-    else samba_base_format(text, size, "%lld:%02lld", n / 60, n % 60);
+    if (n >= 3600)
+        samba_base_format(text, size, "%lld:%02lld:%02lld", n / 3600, n / 60 % 60, n % 60);
+    else
+        samba_base_format(text, size, "%lld:%02lld", n / 60, n % 60);
 }
 
 static inline void samba_report__put_loss(char *text, size_t size, double loss)
 {
-    if (loss != loss) samba_base_format(text, size, "NaN");
-    else samba_base_format(text, size, fabs(loss) < 1e5 ? "%.4f" : "%.4g", loss);
+    if (loss != loss)
+        samba_base_format(text, size, "NaN");
+    else
+        samba_base_format(text, size, fabs(loss) < 1e5 ? "%.4f" : "%.4g", loss);
 }
 
 /* Loss, rate, time left, memory: what a bar and a line have in common. */
@@ -359,9 +373,10 @@ static inline void samba_report__tell(const samba_report *r, double now, char *t
     if (r->opts.steps > 0) samba_base_format(all, sizeof all, "/%lld", (long long)r->opts.steps);
     if (r->opts.steps > 0 && rate > 0)
         samba_report__put_time(left, sizeof left, (double)(r->opts.steps - r->step) / rate);
-    samba_base_format(text, size, "step %lld%s  loss %s  %.0f %s/s%s%s  %.0f MiB", (long long)r->step, all,
-             loss, rate * batch, r->opts.batch > 0 ? "samples" : "steps", *left ? "  ETA " : "",
-             left, (double)samba_held_bytes(r->session) / 1048576);
+    samba_base_format(text, size, "step %lld%s  loss %s  %.0f %s/s%s%s  %.0f MiB",
+                      (long long)r->step, all, loss, rate * batch,
+                      r->opts.batch > 0 ? "samples" : "steps", *left ? "  ETA " : "", left,
+                      (double)samba_held_bytes(r->session) / 1048576);
 }
 
 /* Columns of the terminal that stderr is; 0: it is none, or one that only knows lines. */
@@ -395,8 +410,8 @@ static inline void samba_report__draw_bar(samba_report *r, double now)
     if (columns >= 90 && r->opts.steps > 0) {
         double part = (double)r->step / (double)r->opts.steps;
         int cells = part < 1 ? (int)(20 * part) : 20;
-        at = (size_t)samba_base_format(text, sizeof text, "[%.*s%.*s] %3.0f %%  ", cells, full, 20 - cells,
-                              empty, 100 * part);
+        at = (size_t)samba_base_format(text, sizeof text, "[%.*s%.*s] %3.0f %%  ", cells, full,
+                                       20 - cells, empty, 100 * part);
     }
     samba_report__tell(r, now, text + at, sizeof text - at);
     if (columns == 0) {
@@ -405,7 +420,7 @@ static inline void samba_report__draw_bar(samba_report *r, double now)
     }
     if ((size_t)columns <= strlen(text)) text[columns - 1] = 0;
     int32_t n = (int32_t)strlen(text), rest = r->shown > n ? r->shown - n : 0;
-    if (rest >= columns - n) rest = columns - 1 - n;    /* it has been made narrower */
+    if (rest >= columns - n) rest = columns - 1 - n; /* it has been made narrower */
     samba_base_print(stderr, "%s%*s\r", text, (int)rest, "");
     fflush(stderr);
     r->shown = n;
@@ -414,7 +429,7 @@ static inline void samba_report__draw_bar(samba_report *r, double now)
 SAMBA_REPORT_API void samba_report_value(samba_report *r, const char *name, double value)
 {
     if (!r || !name) return;
-    samba_report__clear_bar(r);         /* a test has ended, which the program may tell of, too */
+    samba_report__clear_bar(r); /* a test has ended, which the program may tell of, too */
     samba_report__note(r, name, value);
 }
 
@@ -426,7 +441,8 @@ static inline double samba_report__norm(samba_tensor *grad)
     double sum = 0;
     int64_t n = grad && grad->dtype == SAMBA_F32 ? samba_count(&grad->shape) : 0;
     const float *g = n > 0 ? samba_read(grad) : NULL;
-    for (int64_t k = 0; k < n; k++) sum += (double)g[k] * (double)g[k];
+    for (int64_t k = 0; k < n; k++)
+        sum += (double)g[k] * (double)g[k];
     return sqrt(sum);
 }
 
@@ -459,7 +475,7 @@ SAMBA_REPORT_API void samba_report_step(samba_report *r, int64_t step, double lo
     if (r->n_grads && step % r->opts.gradients == 0) samba_report__note_gradients(r);
     samba_report__draw_bar(r, now);
     if (now - r->flushed < 2) return;
-    r->flushed = now;                   /* who looks on sees the last seconds, too */
+    r->flushed = now; /* who looks on sees the last seconds, too */
     if (r->csv) fflush(r->csv);
     if (r->events) fflush(r->events);
 }
@@ -476,10 +492,10 @@ SAMBA_REPORT_API void samba_report_prediction(samba_report *r, int32_t label, in
 SAMBA_REPORT_API void samba_report_forget(samba_report *r)
 {
     if (!r) return;
-    for (int32_t i = 0; i < r->n_samples; i++) free(r->sample[i].rgb);
+    for (int32_t i = 0; i < r->n_samples; i++)
+        free(r->sample[i].rgb);
     r->n_samples = 0;
-    if (r->matrix)
-        memset(r->matrix, 0, (size_t)r->opts.n_classes * (size_t)r->opts.n_classes * 8);
+    if (r->matrix) memset(r->matrix, 0, (size_t)r->opts.n_classes * (size_t)r->opts.n_classes * 8);
 }
 
 SAMBA_REPORT_API void samba_report_sample(samba_report *r, const samba_report_image *image,
@@ -519,8 +535,8 @@ static inline double samba_report__unit(double range)
 }
 
 typedef struct samba_report__axes {
-    double left, right, top, bottom;    /* of the picture */
-    double first, last, low, high;      /* steps, values */
+    double left, right, top, bottom; /* of the picture */
+    double first, last, low, high;   /* steps, values */
 } samba_report__axes;
 
 static inline samba_report__axes samba_report__axes_of(const samba_report *r,
@@ -528,18 +544,23 @@ static inline samba_report__axes samba_report__axes_of(const samba_report *r,
 {
     samba_report__axes a = { 58, 548, 12, 196, (double)r->opts.first, (double)r->step, 0, 0 };
     bool any = false;
-    if (small) a.left = 3, a.right = 157, a.top = 4, a.bottom = 44;
+    if (small) {
+        a.left = 3;
+        a.right = 157;
+        a.top = 4;
+        a.bottom = 44;
+    }
     if (r->n_earlier) a.first = 0;
     for (int32_t i = 0; i < c->n; i++) {
         double y = c->value[i];
-        if (!(y - y == 0)) continue;    /* no place for what is not finite */
+        if (!(y - y == 0)) continue; /* no place for what is not finite */
         if (!any || y < a.low) a.low = y;
         if (!any || y > a.high) a.high = y;
         any = true;
     }
     if (!(a.last > a.first)) a.last = a.first + 1;
     if (a.low >= 0 && a.low < 0.5 * a.high) a.low = 0;
-    if (!(a.high > a.low)) a.low -= a.low > 0 && a.low <= 1 ? a.low : 0;     /* a share, say */
+    if (!(a.high > a.low)) a.low -= a.low > 0 && a.low <= 1 ? a.low : 0; /* a share, say */
     if (!(a.high > a.low)) a.high += 1;
     return a;
 }
@@ -548,6 +569,7 @@ static inline double samba_report__x(const samba_report__axes *a, double step)
 {
     return a->left + (a->right - a->left) * (step - a->first) / (a->last - a->first);
 }
+
 static inline double samba_report__y(const samba_report__axes *a, double value)
 {
     return a->bottom - (a->bottom - a->top) * (value - a->low) / (a->high - a->low);
@@ -558,7 +580,7 @@ static inline double samba_report__mean_at(const samba_report__curve *c, int32_t
 {
     double sum = 0;
     int32_t n = 0;
-    if (i < half) half = i;             /* as many on both sides: an end stays */
+    if (i < half) half = i; /* as many on both sides: an end stays */
     if (c->n - 1 - i < half) half = c->n - 1 - i;
     for (int32_t k = i - half; k <= i + half; k++) {
         if (!(c->value[k] - c->value[k] == 0)) continue;
@@ -578,7 +600,7 @@ static inline void samba_report__put_path(FILE *f, const samba_report__curve *c,
         bool finite = c->value[i] - c->value[i] == 0;
         if (finite)
             samba_base_print(f, "%c%.1f %.1f", draws ? 'L' : 'M', samba_report__x(a, c->step[i]),
-                    samba_report__y(a, samba_report__mean_at(c, i, half)));
+                             samba_report__y(a, samba_report__mean_at(c, i, half)));
         draws = finite;
     }
     samba_base_print(f, "\"/>");
@@ -594,15 +616,20 @@ static inline void samba_report__put_line(FILE *f, const samba_report__curve *c,
     if (noisy) samba_report__put_path(f, c, a, c->n / 50);
     for (int32_t i = 0; i < c->n && c->n <= 40; i++)
         if (c->value[i] - c->value[i] == 0)
-            samba_base_print(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>step %.0f: %.5g</title>"
-                    "</circle>", samba_report__x(a, c->step[i]), samba_report__y(a, c->value[i]),
-                    c->step[i], c->value[i]);
+            samba_base_print(
+                f,
+                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>step %.0f: %.5g</title>"
+                "</circle>",
+                samba_report__x(a, c->step[i]), samba_report__y(a, c->value[i]), c->step[i],
+                c->value[i]);
 }
 
 static inline void samba_report__put_number(FILE *f, const char *format, double value)
 {
-    if (value - value == 0) samba_base_print(f, format, value);
-    else fputs(value != value ? "NaN" : value > 0 ? "+&infin;" : "&minus;&infin;", f);
+    if (value - value == 0)
+        samba_base_print(f, format, value);
+    else
+        fputs(value != value ? "NaN" : value > 0 ? "+&infin;" : "&minus;&infin;", f);
 }
 
 /* Where a curve has gaps. */
@@ -610,7 +637,8 @@ static inline void samba_report__put_gaps(FILE *f, const samba_report__curve *c)
 {
     if (!c->n_lost) return;
     samba_base_print(f, "<p class=\"gap\">%lld value%s not finite, the first at step %lld</p>",
-            (long long)c->n_lost, c->n_lost == 1 ? " is" : "s are", (long long)c->first_lost);
+                     (long long)c->n_lost, c->n_lost == 1 ? " is" : "s are",
+                     (long long)c->first_lost);
 }
 
 static inline void samba_report__put_chart(FILE *f, const samba_report *r,
@@ -631,12 +659,15 @@ static inline void samba_report__put_chart(FILE *f, const samba_report *r,
     samba_base_print(f, "\">");
     for (int32_t i = 0; a.low + i * unit <= a.high + unit / 2; i++) {
         double value = a.low + i * unit, y = samba_report__y(&a, value);
-        samba_base_print(f, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"50\" "
-                "y=\"%.1f\" class=\"end\">%.4g</text>", a.left, a.right, y, y, y + 4,
-                fabs(value) < unit / 1000 ? 0.0 : value);
+        samba_base_print(f,
+                         "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"50\" "
+                         "y=\"%.1f\" class=\"end\">%.4g</text>",
+                         a.left, a.right, y, y, y + 4, fabs(value) < unit / 1000 ? 0.0 : value);
     }
-    samba_base_print(f, "<text x=\"%.0f\" y=\"216\">step %.0f</text><text x=\"%.0f\" y=\"216\" "
-            "class=\"end\">%.0f</text>", a.left, a.first, a.right, a.last);
+    samba_base_print(f,
+                     "<text x=\"%.0f\" y=\"216\">step %.0f</text><text x=\"%.0f\" y=\"216\" "
+                     "class=\"end\">%.0f</text>",
+                     a.left, a.first, a.right, a.last);
     samba_report__put_line(f, c, &a);
     samba_base_print(f, "</svg>");
     samba_report__put_gaps(f, c);
@@ -684,20 +715,25 @@ static inline void samba_report__put_class(FILE *f, const samba_report *r, int32
 {
     if (r->opts.classes && i >= 0 && i < r->opts.n_classes)
         samba_report__put_text(f, r->opts.classes[i]);
-    else samba_base_print(f, "%d", i);
+    else
+        samba_base_print(f, "%d", i);
 }
 
 static inline void samba_report__put_matrix(FILE *f, const samba_report *r)
 {
     int32_t n = r->matrix ? r->opts.n_classes : 0;
     int64_t total = 0, right = 0;
-    for (int32_t i = 0; i < n * n; i++) total += r->matrix[i];
-    for (int32_t i = 0; i < n; i++) right += r->matrix[i * n + i];
+    for (int32_t i = 0; i < n * n; i++)
+        total += r->matrix[i];
+    for (int32_t i = 0; i < n; i++)
+        right += r->matrix[i * n + i];
     if (!total) return;
-    samba_base_print(f, "<section><h2 id=\"matrix\">Confusion matrix <small>%lld of %lld right</small></h2>"
-            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"matrix\">"
-            "<table class=\"matrix\"><thead><tr><th>true \\ predicted</th>",
-            (long long)right, (long long)total);
+    samba_base_print(
+        f,
+        "<section><h2 id=\"matrix\">Confusion matrix <small>%lld of %lld right</small></h2>"
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"matrix\">"
+        "<table class=\"matrix\"><thead><tr><th>true \\ predicted</th>",
+        (long long)right, (long long)total);
     for (int32_t c = 0; c < n; c++) {
         samba_base_print(f, "<th>");
         samba_report__put_class(f, r, c);
@@ -706,14 +742,16 @@ static inline void samba_report__put_matrix(FILE *f, const samba_report *r)
     samba_base_print(f, "</tr></thead><tbody>\n");
     for (int32_t l = 0; l < n; l++) {
         int64_t sum = 0;
-        for (int32_t c = 0; c < n; c++) sum += r->matrix[l * n + c];
+        for (int32_t c = 0; c < n; c++)
+            sum += r->matrix[l * n + c];
         samba_base_print(f, "<tr><th>");
         samba_report__put_class(f, r, l);
         samba_base_print(f, "</th>");
         for (int32_t c = 0; c < n; c++) {
             double part = sum ? (double)r->matrix[l * n + c] / (double)sum : 0;
-            samba_base_print(f, "<td class=\"%s\" style=\"--part:%.0f%%\">%lld</td>", l == c ? "hit" : "miss",
-                    100 * sqrt(part), (long long)r->matrix[l * n + c]);
+            samba_base_print(f, "<td class=\"%s\" style=\"--part:%.0f%%\">%lld</td>",
+                             l == c ? "hit" : "miss", 100 * sqrt(part),
+                             (long long)r->matrix[l * n + c]);
         }
         samba_base_print(f, "</tr>\n");
     }
@@ -733,22 +771,27 @@ static inline void samba_report__put64(samba_report__base64 *b, uint32_t value, 
     for (; bytes > 0; bytes--, value >>= 8) {
         b->word = b->word << 8 | (value & 255u);
         if (++b->n < 3) continue;
-        for (int shift = 18; shift >= 0; shift -= 6) fputc(digits[b->word >> shift & 63u], b->file);
+        for (int shift = 18; shift >= 0; shift -= 6)
+            fputc(digits[b->word >> shift & 63u], b->file);
         b->word = 0;
         b->n = 0;
     }
 }
 
-/* A BMP of 24 bits: a header of 54 bytes, rows from the lowest on, blue first, each of 4 k bytes. */
+/* A BMP of 24 bits: a header of 54 bytes, rows from the lowest on, blue first, each of 4 k bytes.
+ */
 static inline void samba_report__put_image(FILE *f, const samba_report__shown *s)
 {
     uint32_t w = (uint32_t)s->width, h = (uint32_t)s->height, row = (3 * w + 3) / 4 * 4;
-    const uint32_t head[13][2] = { { 54 + row * h, 4 }, { 0, 4 }, { 54, 4 }, { 40, 4 }, { w, 4 },
-        { h, 4 }, { 1, 2 }, { 24, 2 }, { 0, 4 }, { row * h, 4 }, { 0, 4 }, { 0, 4 }, { 0, 4 } };
+    const uint32_t head[13][2]
+        = { { 54 + row * h, 4 }, { 0, 4 }, { 54, 4 },      { 40, 4 }, { w, 4 }, { h, 4 }, { 1, 2 },
+            { 24, 2 },           { 0, 4 }, { row * h, 4 }, { 0, 4 },  { 0, 4 }, { 0, 4 } };
     samba_report__base64 b = { f, 0, 0 };
-    samba_base_print(f, "<img alt=\"\" width=\"%u\" height=\"%u\" src=\"data:image/bmp;base64,", w, h);
+    samba_base_print(f, "<img alt=\"\" width=\"%u\" height=\"%u\" src=\"data:image/bmp;base64,", w,
+                     h);
     samba_report__put64(&b, 'B' | 'M' << 8, 2);
-    for (int i = 0; i < 13; i++) samba_report__put64(&b, head[i][0], (int)head[i][1]);
+    for (int i = 0; i < 13; i++)
+        samba_report__put64(&b, head[i][0], (int)head[i][1]);
     samba_report__put64(&b, 0, 4);
     for (uint32_t y = h; y-- > 0;) {
         for (uint32_t i = 0; i < row; i++) {
@@ -756,7 +799,8 @@ static inline void samba_report__put_image(FILE *f, const samba_report__shown *s
             samba_report__put64(&b, i < 3 * w ? s->rgb[at] : 0, 1);
         }
     }
-    while (b.n) samba_report__put64(&b, 0, 1);  /* behind the picture */
+    while (b.n)
+        samba_report__put64(&b, 0, 1); /* behind the picture */
     samba_base_print(f, "\">");
 }
 
@@ -820,7 +864,8 @@ static inline void samba_report__put_style(FILE *f)
           "display:block}.samples figcaption{font-size:12px;text-align:center;margin-top:3px;"
           "overflow-wrap:anywhere}"
           ".wrong{color:var(--bad);font-weight:600}\n"
-          "@media(max-width:600px){svg text{font-size:20px}section{padding:16px}}\n", f);
+          "@media(max-width:600px){svg text{font-size:20px}section{padding:16px}}\n",
+          f);
 }
 
 static inline void samba_report__put_figure(FILE *f, const char *name, const char *value)
@@ -837,10 +882,12 @@ static inline void samba_report__put_figures(FILE *f, const samba_report *r)
     int32_t batch = r->opts.batch > 0 ? r->opts.batch : 1;
     samba_base_print(f, "<section><dl>\n");
     samba_base_format(text, sizeof text, r->step < r->opts.steps ? "%lld of %lld" : "%lld",
-             (long long)r->step, (long long)r->opts.steps);
+                      (long long)r->step, (long long)r->opts.steps);
     samba_report__put_figure(f, "steps", text);
-    if (seconds < 9.95) samba_base_format(text, sizeof text, "%.1f s", seconds);
-    else samba_report__put_time(text, sizeof text, seconds);
+    if (seconds < 9.95)
+        samba_base_format(text, sizeof text, "%.1f s", seconds);
+    else
+        samba_report__put_time(text, sizeof text, seconds);
     samba_report__put_figure(f, "time", text);
     samba_base_format(text, sizeof text, "%.0f", seconds > 0 ? done * batch / seconds : 0);
     samba_report__put_figure(f, r->opts.batch > 0 ? "samples a second" : "steps a second", text);
@@ -877,13 +924,14 @@ static inline void samba_report__put_machine(FILE *f, const samba_report *r)
     if (uname(&system) < 0) memset(&system, 0, sizeof system);
     if (when) strftime(date, sizeof date, "%Y-%m-%d %H:%M", when);
     samba_report__find_processor(processor, sizeof processor);
-    samba_base_print(f, "<section><h2>Where from</h2><dl class=\"list\">\n<dt>Begun</dt><dd>%s</dd>\n", date);
+    samba_base_print(
+        f, "<section><h2>Where from</h2><dl class=\"list\">\n<dt>Begun</dt><dd>%s</dd>\n", date);
     samba_base_print(f, "<dt>Machine</dt><dd>");
     samba_report__put_text(f, processor);
-    samba_base_print(f, "%ld processors, %s %s</dd>\n", sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
-            system.machine);
+    samba_base_print(f, "%ld processors, %s %s</dd>\n", sysconf(_SC_NPROCESSORS_ONLN),
+                     system.sysname, system.machine);
     samba_base_print(f, "<dt>Memory</dt><dd>%.1f MiB</dd>\n",
-            (double)samba_held_bytes(r->session) / 1048576);
+                     (double)samba_held_bytes(r->session) / 1048576);
     samba_base_print(f, "<dt>Program</dt><dd>samba.h %s", SAMBA_VERSION);
 #if defined(__VERSION__)
     samba_base_print(f, ", compiler ");
@@ -899,10 +947,12 @@ static inline void samba_report__put_machine(FILE *f, const samba_report *r)
 
 static inline void samba_report__put_page(FILE *f, const samba_report *r)
 {
-    samba_base_print(f, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\""
-            "viewport\" content=\"width=device-width,initial-scale=1\">\n<meta http-equiv=\""
-            "Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline';"
-            "img-src data:\">\n<title>");
+    samba_base_print(
+        f,
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\""
+        "viewport\" content=\"width=device-width,initial-scale=1\">\n<meta http-equiv=\""
+        "Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline';"
+        "img-src data:\">\n<title>");
     samba_report__put_text(f, r->opts.title);
     samba_base_print(f, "</title><style>\n");
     samba_report__put_style(f);
@@ -1034,11 +1084,15 @@ static inline bool samba_report__open_log(samba_report *r)
     r->csv = samba_report__open_file(r, "log.csv", "a+");
     if (!r->csv) return false;
     if (flock(fileno(r->csv), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return samba_fail(r->session, SAMBA_EIO, "report.h: another training writes to %s "
-                          "now; give this one a folder of its own", r->opts.folder);
+        return samba_fail(r->session, SAMBA_EIO,
+                          "report.h: another training writes to %s "
+                          "now; give this one a folder of its own",
+                          r->opts.folder);
     if (!samba_report__is_log(r->csv))
-        return samba_fail(r->session, SAMBA_EIO, "report.h: log.csv in %s is no log of a training, so "
-                          "it stays; give this one a folder of its own", r->opts.folder);
+        return samba_fail(r->session, SAMBA_EIO,
+                          "report.h: log.csv in %s is no log of a training, so "
+                          "it stays; give this one a folder of its own",
+                          r->opts.folder);
     if (r->opts.first > 0 && samba_report__take_log(r)) return true;
     if (ftruncate(fileno(r->csv), 0) < 0) return samba_report__fail(r, "log.csv");
     samba_base_print(r->csv, "step,seconds,name,value\n");
@@ -1049,8 +1103,8 @@ static inline bool samba_report__open_files(samba_report *r)
 {
     char name[64];
     if (!samba_report__make_folder(r) || !samba_report__open_log(r)) return false;
-    samba_base_format(name, sizeof name, "events.out.tfevents.%010lld.samba.%ld", (long long)r->date,
-             (long)getpid());
+    samba_base_format(name, sizeof name, "events.out.tfevents.%010lld.samba.%ld",
+                      (long long)r->date, (long)getpid());
     r->events = samba_report__open_file(r, name, "wb");
     if (r->events) samba_report__put_event(r, 0, NULL, 0);
     return r->events != NULL;
@@ -1076,7 +1130,8 @@ static inline bool samba_report__has_rate(samba_session *s)
 static inline void samba_report__free(samba_report *r)
 {
     samba_report_forget(r);
-    for (int32_t i = 0; i < r->n_curves; i++) free(r->curve[i]);
+    for (int32_t i = 0; i < r->n_curves; i++)
+        free(r->curve[i]);
     if (r->csv) fclose(r->csv);
     if (r->events) fclose(r->events);
     free(r->grads);
@@ -1097,9 +1152,11 @@ SAMBA_REPORT_API samba_report *samba_report_open(samba_session *s, const samba_r
         r->date = time(NULL);
         r->has_rate = samba_report__has_rate(s);
         size_t n = r->opts.n_classes > 0 && r->opts.n_classes <= SAMBA_REPORT__CLASSES
-            ? (size_t)r->opts.n_classes : 0;
+            ? (size_t)r->opts.n_classes
+            : 0;
         if (n) r->matrix = (int64_t *)calloc(n * n, sizeof *r->matrix);
-        bool fine = (!n || r->matrix) && (r->opts.gradients <= 0 || samba_report__find_gradients(r));
+        bool fine
+            = (!n || r->matrix) && (r->opts.gradients <= 0 || samba_report__find_gradients(r));
         if (fine && (!r->opts.folder || samba_report__open_files(r))) return r;
         samba_report__free(r);
     }
@@ -1121,8 +1178,10 @@ SAMBA_REPORT_API bool samba_report_close(samba_report *r)
         if (!fine) samba_report__fail(r, "log.csv and events");
         fine = samba_report__write_page(r) && fine;
         if (r->lacks_memory)
-            fine = samba_fail(r->session, SAMBA_ENOMEM, "report.h: values or samples are not in %s: "
-                              "there was no memory for them", r->opts.folder);
+            fine = samba_fail(r->session, SAMBA_ENOMEM,
+                              "report.h: values or samples are not in %s: "
+                              "there was no memory for them",
+                              r->opts.folder);
     }
     samba_report__free(r);
     return fine;

@@ -39,15 +39,35 @@
 
 /* Name in the file, bits of one element. */
 #define SAMBA_SAFETENSORS__DTYPES(X) \
-    X(F32, 32) X(F16, 16) X(BF16, 16) X(F64, 64) \
-    X(BOOL, 8) X(U8, 8) X(I8, 8) X(U16, 16) X(I16, 16) X(U32, 32) X(I32, 32) X(U64, 64) X(I64, 64) \
-    X(F4, 4) X(F6_E2M3, 6) X(F6_E3M2, 6) X(F8_E5M2, 8) X(F8_E4M3, 8) X(F8_E8M0, 8) \
-    X(F8_E4M3FNUZ, 8) X(F8_E5M2FNUZ, 8) X(C64, 64)
+    X(F32, 32) \
+    X(F16, 16) \
+    X(BF16, 16) \
+    X(F64, 64) \
+    X(BOOL, 8) \
+    X(U8, 8) \
+    X(I8, 8) \
+    X(U16, 16) \
+    X(I16, 16) \
+    X(U32, 32) \
+    X(I32, 32) \
+    X(U64, 64) \
+    X(I64, 64) \
+    X(F4, 4) \
+    X(F6_E2M3, 6) \
+    X(F6_E3M2, 6) \
+    X(F8_E5M2, 8) \
+    X(F8_E4M3, 8) \
+    X(F8_E8M0, 8) \
+    X(F8_E4M3FNUZ, 8) \
+    X(F8_E5M2FNUZ, 8) \
+    X(C64, 64)
+
 typedef enum samba_safetensors_dtype {
+
 #define X(name, bits) SAMBA_SAFETENSORS_##name,
     SAMBA_SAFETENSORS__DTYPES(X)
 #undef X
-    SAMBA_SAFETENSORS_N_DTYPES
+        SAMBA_SAFETENSORS_N_DTYPES
 } samba_safetensors_dtype;
 
 #define SAMBA_SAFETENSORS_MAX_DIMS 8
@@ -58,20 +78,20 @@ typedef struct samba_safetensors samba_safetensors;
 
 /* What a file says of a tensor. Lives until close. A scalar has ndim 0 and one element. */
 typedef struct samba_safetensors_tensor {
-    const char *name;                   /* UTF-8 */
+    const char *name; /* UTF-8 */
     samba_safetensors_dtype dtype;
     int32_t ndim;
     int64_t dim[SAMBA_SAFETENSORS_MAX_DIMS];
-    uint64_t count, bytes;              /* elements; bytes in the file */
-    size_t file;                        /* which of the paths holds it */
-    uint64_t at;                        /* private: where in that file */
+    uint64_t count, bytes; /* elements; bytes in the file */
+    size_t file;           /* which of the paths holds it */
+    uint64_t at;           /* private: where in that file */
 } samba_safetensors_tensor;
 
 /* Opens a model of one file, or of several shards, and proves their headers. NULL with the reason
    in why (which may be NULL) if anything is wrong. */
 SAMBA_SAFETENSORS_API samba_safetensors *samba_safetensors_open(const char *const *paths,
-                                                                size_t n_paths,
-                                                                char *why, size_t why_size);
+                                                                size_t n_paths, char *why,
+                                                                size_t why_size);
 SAMBA_SAFETENSORS_API void samba_safetensors_close(samba_safetensors *f);
 /* Tensors in the order of files and data; at returns NULL beyond the last. */
 SAMBA_SAFETENSORS_API size_t samba_safetensors_count(const samba_safetensors *f);
@@ -92,8 +112,8 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_read_f32(const samba_safetensors *f
 /* Compares with a model.safetensors.index.json: the same tensors, each in the file the index says,
    by the last part of its path. Opens no file but the index. */
 SAMBA_SAFETENSORS_API bool samba_safetensors_check_index(const samba_safetensors *f,
-                                                         const char *index_path,
-                                                         char *why, size_t why_size);
+                                                         const char *index_path, char *why,
+                                                         size_t why_size);
 SAMBA_SAFETENSORS_API const char *samba_safetensors_dtype_name(samba_safetensors_dtype dtype);
 /* "(768,2304)"; returns text. */
 SAMBA_SAFETENSORS_API const char *samba_safetensors_shape_text(int32_t ndim, const int64_t *dim,
@@ -111,11 +131,11 @@ typedef struct samba_safetensors_entry {
 
 typedef struct samba_safetensors_writer samba_safetensors_writer;
 
-/* Begins a file beside path with the header. metadata: n_metadata pairs key, value; a file for Python's
-   transformers has "format", "pt". NULL with a reason. */
+/* Begins a file beside path with the header. metadata: n_metadata pairs key, value; a file for
+   Python's transformers has "format", "pt". NULL with a reason. */
 SAMBA_SAFETENSORS_API samba_safetensors_writer *samba_safetensors_create(
-    const char *path, const samba_safetensors_entry *entries, size_t n,
-    const char *const *metadata, size_t n_metadata, char *why, size_t why_size);
+    const char *path, const samba_safetensors_entry *entries, size_t n, const char *const *metadata,
+    size_t n_metadata, char *why, size_t why_size);
 /* Appends the next n elements: of the first entry, then the second ... in pieces of any size.
    Rounds to nearest even for BF16 and F16. What is not finite, or becomes so by that rounding, is
    a failure, unless the writer allows it. After a failure put does nothing. */
@@ -131,8 +151,8 @@ SAMBA_SAFETENSORS_API void samba_safetensors_abandon(samba_safetensors_writer *w
 /* All at once: data[i] has the elements of entries[i]. */
 SAMBA_SAFETENSORS_API bool samba_safetensors_save(const char *path,
                                                   const samba_safetensors_entry *entries,
-                                                  const float *const *data, size_t n,
-                                                  char *why, size_t why_size);
+                                                  const float *const *data, size_t n, char *why,
+                                                  size_t why_size);
 
 /* ---- Strict JSON, for other readers of model files ------------------------------------------- */
 
@@ -142,8 +162,8 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_save(const char *path,
 struct cJSON;
 SAMBA_SAFETENSORS_API struct cJSON *samba_safetensors_json(const char *text, size_t size,
                                                            int max_depth, bool integers,
-                                                           const char *what,
-                                                           char *why, size_t why_size);
+                                                           const char *what, char *why,
+                                                           size_t why_size);
 /* The same for a file of at most 100 MB. */
 SAMBA_SAFETENSORS_API struct cJSON *samba_safetensors_json_file(const char *path, int max_depth,
                                                                 char *why, size_t why_size);
@@ -207,7 +227,9 @@ static inline samba_safetensors__why samba_safetensors__why_of(char *text, size_
                                                                const char *what)
 {
     samba_safetensors__why why;
-    why.text = text, why.size = text ? size : 0, why.what = what ? what : "NULL";
+    why.text = text;
+    why.size = text ? size : 0;
+    why.what = what ? what : "NULL";
     if (why.size) text[0] = 0;
     return why;
 }
@@ -215,7 +237,8 @@ static inline samba_safetensors__why samba_safetensors__why_of(char *text, size_
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static inline bool samba_safetensors__fail(const samba_safetensors__why *why, const char *fmt, ...)
+static inline bool
+samba_safetensors__fail(const samba_safetensors__why *why, const char *fmt, ...)
 {
     va_list args;
     char text[SAMBA_SAFETENSORS__WHY];
@@ -224,7 +247,7 @@ static inline bool samba_safetensors__fail(const samba_safetensors__why *why, co
     va_end(args);
     if (why->size) snprintf(why->text, why->size, "%s: %s", why->what, text);
     for (char *p = why->size ? why->text : text; *p; p++) {
-        if ((unsigned char)*p < ' ' || *p == 127) *p = '?';     /* names in files are hostile */
+        if ((unsigned char)*p < ' ' || *p == 127) *p = '?'; /* names in files are hostile */
     }
     return false;
 }
@@ -256,17 +279,20 @@ static inline void samba_safetensors__sift(const void **a, size_t root, size_t n
         if (child + 1 < n && order(a[child], a[child + 1]) < 0) child++;
         if (order(a[root], a[child]) >= 0) return;
         const void *t = a[root];
-        a[root] = a[child], a[child] = t;
+        a[root] = a[child];
+        a[child] = t;
     }
 }
 
 /* Heapsort (Williams 1964): n log n whatever a hostile file does, unlike some libc's qsort. */
 static inline void samba_safetensors__sort(const void **a, size_t n, samba_safetensors__order order)
 {
-    for (size_t i = n / 2; i > 0; i--) samba_safetensors__sift(a, i - 1, n, order);
+    for (size_t i = n / 2; i > 0; i--)
+        samba_safetensors__sift(a, i - 1, n, order);
     for (size_t i = n; i > 1; i--) {
         const void *t = a[0];
-        a[0] = a[i - 1], a[i - 1] = t;
+        a[0] = a[i - 1];
+        a[i - 1] = t;
         samba_safetensors__sift(a, 0, i - 1, order);
     }
 }
@@ -301,13 +327,15 @@ static inline bool samba_safetensors__bad(const samba_safetensors__scan *s, cons
 static inline void samba_safetensors__skip_space(samba_safetensors__scan *s)
 {
     int c;
-    while ((c = samba_safetensors__peek(s)) == ' ' || c == '\n' || c == '\r' || c == '\t') s->at++;
+    while ((c = samba_safetensors__peek(s)) == ' ' || c == '\n' || c == '\r' || c == '\t')
+        s->at++;
 }
 
 static inline bool samba_safetensors__digits(samba_safetensors__scan *s)
 {
     size_t start = s->at;
-    while (samba_safetensors__peek(s) >= '0' && samba_safetensors__peek(s) <= '9') s->at++;
+    while (samba_safetensors__peek(s) >= '0' && samba_safetensors__peek(s) <= '9')
+        s->at++;
     return s->at > start;
 }
 
@@ -326,7 +354,8 @@ static inline bool samba_safetensors__scan_integer(samba_safetensors__scan *s)
         return samba_safetensors__bad(s, "a number must not begin with 0");
     }
     int c = samba_safetensors__peek(s);
-    return c != '.' && c != 'e' && c != 'E' ? true
+    return c != '.' && c != 'e' && c != 'E'
+        ? true
         : samba_safetensors__bad(s, "a number here must be whole, without point and exponent");
 }
 
@@ -361,8 +390,10 @@ static inline int32_t samba_safetensors__hex4(samba_safetensors__scan *s)
     int32_t value = 0;
     for (int i = 0; i < 4; i++, s->at++) {
         int c = samba_safetensors__peek(s);
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-            : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int digit = c >= '0' && c <= '9' ? c - '0'
+            : c >= 'a' && c <= 'f'       ? c - 'a' + 10
+            : c >= 'A' && c <= 'F'       ? c - 'A' + 10
+                                         : -1;
         if (digit < 0) return -1;
         value = 16 * value + digit;
     }
@@ -481,7 +512,8 @@ static inline bool samba_safetensors__unique_keys(const cJSON *item,
 {
     size_t n = 0;
     const cJSON *child;
-    cJSON_ArrayForEach(child, item) {
+    cJSON_ArrayForEach(child, item)
+    {
         n++;
         if (!samba_safetensors__unique_keys(child, why)) return false;
     }
@@ -505,22 +537,28 @@ static inline cJSON *samba_safetensors__parse(const char *text, size_t size, int
                                               bool integers, const samba_safetensors__why *why)
 {
     samba_safetensors__scan s;
-    s.text = text, s.size = size, s.at = 0, s.integers = integers, s.why = why;
+    s.text = text;
+    s.size = size;
+    s.at = 0;
+    s.integers = integers;
+    s.why = why;
     if (!integers) samba_safetensors__skip_space(&s);
     if (samba_safetensors__peek(&s) != '{') {
         samba_safetensors__bad(&s, "the text must start with {");
         return NULL;
     }
     if (!samba_safetensors__scan_value(&s, max_depth)) return NULL;
-    while (samba_safetensors__peek(&s) == ' ') s.at++;
+    while (samba_safetensors__peek(&s) == ' ')
+        s.at++;
     if (!integers) samba_safetensors__skip_space(&s);
     if (s.at < size) {
         samba_safetensors__bad(&s, "something follows the JSON object");
         return NULL;
     }
     cJSON *json = cJSON_ParseWithLength(text, size);
-    if (!json) samba_safetensors__fail(why, "there is no memory to parse %llu bytes of JSON",
-                                       (unsigned long long)size);
+    if (!json)
+        samba_safetensors__fail(why, "there is no memory to parse %llu bytes of JSON",
+                                (unsigned long long)size);
     if (json && samba_safetensors__unique_keys(json, why)) return json;
     cJSON_Delete(json);
     return NULL;
@@ -528,8 +566,8 @@ static inline cJSON *samba_safetensors__parse(const char *text, size_t size, int
 
 SAMBA_SAFETENSORS_API struct cJSON *samba_safetensors_json(const char *text, size_t size,
                                                            int max_depth, bool integers,
-                                                           const char *what,
-                                                           char *why, size_t why_size)
+                                                           const char *what, char *why,
+                                                           size_t why_size)
 {
     samba_safetensors__why w = samba_safetensors__why_of(why, why_size, what);
     if (text) return samba_safetensors__parse(text, size, max_depth, integers, &w);
@@ -644,6 +682,7 @@ static inline const char *samba_safetensors__dtype_text(int i)
     };
     return names[i];
 }
+
 static inline unsigned samba_safetensors__dtype_bits(int i)
 {
     static const unsigned char of[] = {
@@ -668,7 +707,8 @@ SAMBA_SAFETENSORS_API const char *samba_safetensors_shape_text(int32_t ndim, con
     text[0] = 0;
     for (int32_t i = -1; i <= ndim; i++) {
         int n = i < 0 ? snprintf(text, text_size, "(")
-            : i == ndim ? snprintf(text + at, text_size - at, ")")
+            : i == ndim
+            ? snprintf(text + at, text_size - at, ")")
             : snprintf(text + at, text_size - at, "%s%lld", i ? "," : "", (long long)dim[i]);
         if (n < 0 || (size_t)n >= text_size - at) break;
         at += (size_t)n;
@@ -698,23 +738,25 @@ static inline uint32_t samba_safetensors__f16_bits(uint32_t h)
     if (exponent == 31) return sign | 0x7F800000u | mantissa << 13;
     if (exponent) return sign | (exponent + 112) << 23 | mantissa << 13;
     if (!mantissa) return sign;
-    for (exponent = 113; !(mantissa & 1024u); exponent--) mantissa <<= 1;  /* subnormal in f16 */
+    for (exponent = 113; !(mantissa & 1024u); exponent--)
+        mantissa <<= 1; /* subnormal in f16 */
     return sign | exponent << 23 | (mantissa & 1023u) << 13;
 }
 
 /* To nearest, ties to even. */
 static inline uint32_t samba_safetensors__to_bf16(uint32_t x)
 {
-    if ((x & 0x7FFFFFFFu) > 0x7F800000u) return (x >> 16 | 64u) & 0xFFFFu;     /* NaN stays NaN */
+    if ((x & 0x7FFFFFFFu) > 0x7F800000u) return (x >> 16 | 64u) & 0xFFFFu; /* NaN stays NaN */
     return (x + 0x7FFFu + (x >> 16 & 1u)) >> 16 & 0xFFFFu;
 }
+
 static inline uint32_t samba_safetensors__to_f16(uint32_t x)
 {
     uint32_t sign = x >> 16 & 0x8000u, a = x & 0x7FFFFFFFu;
     if (a > 0x7F800000u) return sign | 0x7E00u | (a >> 13 & 1023u);
-    if (a >= 0x477FF000u) return sign | 0x7C00u;                        /* 65520 and above */
-    if (a < 0x33000001u) return sign;                                   /* up to 2^-25 */
-    uint32_t drop = a >= 0x38800000u ? 13u : 126u - (a >> 23);          /* bits that fall away */
+    if (a >= 0x477FF000u) return sign | 0x7C00u;               /* 65520 and above */
+    if (a < 0x33000001u) return sign;                          /* up to 2^-25 */
+    uint32_t drop = a >= 0x38800000u ? 13u : 126u - (a >> 23); /* bits that fall away */
     uint32_t m = a >= 0x38800000u ? a - 0x38000000u : (a & 0x7FFFFFu) | 0x800000u;
     uint32_t half = 1u << (drop - 1), rest = m & ((half << 1) - 1), h = m >> drop;
     return sign | (h + (rest > half || (rest == half && (h & 1u))));
@@ -726,7 +768,7 @@ typedef struct samba_safetensors__file {
     const char *path;
     samba_safetensors__handle handle;
     uint64_t size, data_at;
-    char *strings;                      /* path, names, metadata */
+    char *strings; /* path, names, metadata */
     size_t used;
 } samba_safetensors__file;
 
@@ -735,8 +777,8 @@ struct samba_safetensors {
     size_t n_files;
     samba_safetensors_tensor *tensors;
     size_t n_tensors, capacity;
-    const void **by_name;               /* the tensors in the order of names */
-    const char **metadata;              /* pairs */
+    const void **by_name;  /* the tensors in the order of names */
+    const char **metadata; /* pairs */
     size_t n_metadata, metadata_capacity;
 };
 
@@ -759,7 +801,7 @@ static inline void *samba_safetensors__more(void *old, size_t used, size_t *capa
                                             size_t size, const samba_safetensors__why *why)
 {
     if (n <= *capacity - used) return old;
-    size_t want = 2 * used + n;         /* items exist in memory: far below overflow */
+    size_t want = 2 * used + n; /* items exist in memory: far below overflow */
     void *p = samba_safetensors__alloc(want, size, why);
     if (!p) return NULL;
     if (used) memcpy(p, old, used * size);
@@ -787,7 +829,8 @@ static inline bool samba_safetensors__take_metadata(samba_safetensors *f,
     size_t n = 0;
     if (!cJSON_IsObject(item))
         return samba_safetensors__fail(why, "__metadata__ must be an object");
-    cJSON_ArrayForEach(pair, item) {
+    cJSON_ArrayForEach(pair, item)
+    {
         n++;
         if (cJSON_IsString(pair)) continue;
         return samba_safetensors__fail(
@@ -797,7 +840,8 @@ static inline bool samba_safetensors__take_metadata(samba_safetensors *f,
         (void *)f->metadata, 2 * f->n_metadata, &f->metadata_capacity, 2 * n, sizeof *room, why);
     if (!room && n) return false;
     f->metadata = room;
-    cJSON_ArrayForEach(pair, item) {
+    cJSON_ArrayForEach(pair, item)
+    {
         room[2 * f->n_metadata] = samba_safetensors__keep(file, pair->string);
         room[2 * f->n_metadata++ + 1] = samba_safetensors__keep(file, pair->valuestring);
     }
@@ -811,9 +855,10 @@ static inline bool samba_safetensors__numbers(const cJSON *array, int least, int
     const cJSON *item;
     *n = 0;
     if (!cJSON_IsArray(array)) return false;
-    cJSON_ArrayForEach(item, array) {
+    cJSON_ArrayForEach(item, array)
+    {
         if (!cJSON_IsNumber(item) || *n == most) return false;
-        out[(*n)++] = (int64_t)item->valuedouble;       /* proved: 0 ... 2^53 */
+        out[(*n)++] = (int64_t)item->valuedouble; /* proved: 0 ... 2^53 */
     }
     return *n >= least;
 }
@@ -847,10 +892,14 @@ static inline bool samba_safetensors__take_tensor(samba_safetensors_tensor *t, c
         return samba_safetensors__fail(why, "tensor \"%.100s\": its entry must be an object",
                                        t->name);
     }
-    cJSON_ArrayForEach(field, item) {
-        if (!strcmp(field->string, "dtype")) dtype = field;
-        else if (!strcmp(field->string, "shape")) shape = field;
-        else if (!strcmp(field->string, "data_offsets")) offsets = field;
+    cJSON_ArrayForEach(field, item)
+    {
+        if (!strcmp(field->string, "dtype"))
+            dtype = field;
+        else if (!strcmp(field->string, "shape"))
+            shape = field;
+        else if (!strcmp(field->string, "data_offsets"))
+            offsets = field;
         else
             return samba_safetensors__fail(why, "tensor \"%.100s\": the key \"%.40s\" is unknown",
                                            t->name, field->string);
@@ -911,10 +960,11 @@ static inline bool samba_safetensors__cover(samba_safetensors_tensor *tensors, s
 {
     uint64_t end = 0;
     const void **order = (const void **)samba_safetensors__alloc(n, sizeof *order, why);
-    samba_safetensors_tensor *sorted =
-        (samba_safetensors_tensor *)samba_safetensors__alloc(n, sizeof *sorted, why);
+    samba_safetensors_tensor *sorted
+        = (samba_safetensors_tensor *)samba_safetensors__alloc(n, sizeof *sorted, why);
     bool fine = order && sorted;
-    for (size_t i = 0; fine && i < n; i++) order[i] = &tensors[i];
+    for (size_t i = 0; fine && i < n; i++)
+        order[i] = &tensors[i];
     if (fine) samba_safetensors__sort(order, n, samba_safetensors__place_order);
     for (size_t i = 0; fine && i < n; i++) {
         sorted[i] = *(const samba_safetensors_tensor *)order[i];
@@ -956,7 +1006,8 @@ static inline bool samba_safetensors__take_header(samba_safetensors *f, size_t w
         f->tensors, f->n_tensors, &f->capacity, n, sizeof *room, why);
     if (!room && n) return false;
     f->tensors = room;
-    cJSON_ArrayForEach(item, json) {
+    cJSON_ArrayForEach(item, json)
+    {
         if (!strcmp(item->string, "__metadata__")) {
             if (!samba_safetensors__take_metadata(f, file, item, why)) return false;
             continue;
@@ -970,7 +1021,8 @@ static inline bool samba_safetensors__take_header(samba_safetensors *f, size_t w
     }
     samba_safetensors_tensor *added = f->tensors ? f->tensors + first : NULL;
     if (!samba_safetensors__cover(added, f->n_tensors - first, data_size, why)) return false;
-    for (size_t i = first; i < f->n_tensors; i++) f->tensors[i].at += file->data_at;
+    for (size_t i = first; i < f->n_tensors; i++)
+        f->tensors[i].at += file->data_at;
     return true;
 }
 
@@ -989,7 +1041,8 @@ static inline bool samba_safetensors__open_file(samba_safetensors *f, size_t whi
                                        "alone takes 8",
                                        (unsigned long long)file->size);
     if (!samba_safetensors__read_at(file->handle, 0, head, 8, why)) return false;
-    for (int i = 7; i >= 0; i--) length = length << 8 | head[i];
+    for (int i = 7; i >= 0; i--)
+        length = length << 8 | head[i];
     if (length > SAMBA_SAFETENSORS__MAX_HEADER) {
         return samba_safetensors__fail(
             why,
@@ -1030,7 +1083,8 @@ static inline bool samba_safetensors__index_names(samba_safetensors *f,
 {
     f->by_name = (const void **)samba_safetensors__alloc(f->n_tensors, sizeof *f->by_name, why);
     if (!f->by_name) return false;
-    for (size_t i = 0; i < f->n_tensors; i++) f->by_name[i] = &f->tensors[i];
+    for (size_t i = 0; i < f->n_tensors; i++)
+        f->by_name[i] = &f->tensors[i];
     samba_safetensors__sort(f->by_name, f->n_tensors, samba_safetensors__name_order);
     for (size_t i = 1; i < f->n_tensors; i++) {
         if (samba_safetensors__name_order(f->by_name[i - 1], f->by_name[i])) continue;
@@ -1043,8 +1097,8 @@ static inline bool samba_safetensors__index_names(samba_safetensors *f,
 }
 
 SAMBA_SAFETENSORS_API samba_safetensors *samba_safetensors_open(const char *const *paths,
-                                                                size_t n_paths,
-                                                                char *why, size_t why_size)
+                                                                size_t n_paths, char *why,
+                                                                size_t why_size)
 {
     samba_safetensors__why w = samba_safetensors__why_of(why, why_size, "samba_safetensors_open");
     if (!paths || !n_paths) {
@@ -1062,7 +1116,7 @@ SAMBA_SAFETENSORS_API samba_safetensors *samba_safetensors_open(const char *cons
         f->n_files = i + 1;
         w.what = paths[i] ? paths[i] : "samba_safetensors_open";
         fine = paths[i] ? samba_safetensors__open_file(f, i, paths[i], &w)
-            : samba_safetensors__fail(&w, "path %llu is NULL", (unsigned long long)i);
+                        : samba_safetensors__fail(&w, "path %llu is NULL", (unsigned long long)i);
     }
     if (fine && samba_safetensors__index_names(f, &w)) return f;
     samba_safetensors_close(f);
@@ -1089,8 +1143,10 @@ SAMBA_SAFETENSORS_API const samba_safetensors_tensor *samba_safetensors_find(
         const samba_safetensors_tensor *t = (const samba_safetensors_tensor *)f->by_name[middle];
         int order = strcmp(name, t->name);
         if (!order) return t;
-        if (order < 0) high = middle;
-        else low = middle + 1;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return NULL;
 }
@@ -1179,8 +1235,8 @@ static inline bool samba_safetensors__fail_unlisted(const samba_safetensors *f, 
 }
 
 SAMBA_SAFETENSORS_API bool samba_safetensors_check_index(const samba_safetensors *f,
-                                                         const char *index_path,
-                                                         char *why, size_t why_size)
+                                                         const char *index_path, char *why,
+                                                         size_t why_size)
 {
     samba_safetensors__why w = samba_safetensors__why_of(why, why_size, index_path);
     const cJSON *item, *map;
@@ -1194,7 +1250,8 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_check_index(const samba_safetensors
         cJSON_Delete(json);
         return samba_safetensors__fail(&w, "there is no object \"weight_map\"");
     }
-    cJSON_ArrayForEach(item, map) {
+    cJSON_ArrayForEach(item, map)
+    {
         const samba_safetensors_tensor *t = samba_safetensors_find(f, item->string);
         n++;
         if (!cJSON_IsString(item)) {
@@ -1285,8 +1342,10 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
     if (!o) return false;
     bool fine = samba_safetensors__out_open(o, path, &w);
     bool written = fine && samba_safetensors__out_write(o, bytes, size, &w);
-    if (written) fine = samba_safetensors__out_finish(o, &w);
-    else samba_safetensors__out_drop(o);
+    if (written)
+        fine = samba_safetensors__out_finish(o, &w);
+    else
+        samba_safetensors__out_drop(o);
     SAMBA_SAFETENSORS_FREE(o);
     return fine && written;
 }
@@ -1437,7 +1496,7 @@ static inline bool samba_safetensors__make_header(samba_safetensors__text *t,
         t->p[i] = (char)(unsigned char)((uint64_t)(t->n - 8) >> 8 * i & 255u);
     }
     cJSON *json = samba_safetensors__parse(t->p + 8, t->n - 8, SAMBA_SAFETENSORS__DEPTH, true, why);
-    cJSON_Delete(json);                 /* no name stands twice */
+    cJSON_Delete(json); /* no name stands twice */
     return json != NULL;
 }
 
@@ -1446,12 +1505,12 @@ static inline bool samba_safetensors__make_header(samba_safetensors__text *t,
 struct samba_safetensors_writer {
     samba_safetensors__output out;
     char *path;
-    uint64_t *counts;                   /* elements of each entry */
+    uint64_t *counts; /* elements of each entry */
     unsigned char *dtypes;
-    size_t n, entry;                    /* entry: where the next element goes */
+    size_t n, entry; /* entry: where the next element goes */
     uint64_t in_entry;
     bool failed, allows_nonfinite;
-    char why[SAMBA_SAFETENSORS__WHY];            /* the first reason */
+    char why[SAMBA_SAFETENSORS__WHY]; /* the first reason */
 };
 
 static inline void samba_safetensors__free_writer(samba_safetensors_writer *w)
@@ -1483,8 +1542,8 @@ static inline bool samba_safetensors__writer_init(samba_safetensors_writer *w, c
 }
 
 SAMBA_SAFETENSORS_API samba_safetensors_writer *samba_safetensors_create(
-    const char *path, const samba_safetensors_entry *entries, size_t n,
-    const char *const *metadata, size_t n_metadata, char *why, size_t why_size)
+    const char *path, const samba_safetensors_entry *entries, size_t n, const char *const *metadata,
+    size_t n_metadata, char *why, size_t why_size)
 {
     samba_safetensors__why y = samba_safetensors__why_of(why, why_size, path);
     samba_safetensors__text t;
@@ -1538,7 +1597,8 @@ static inline bool samba_safetensors__put_one(samba_safetensors_writer *w, float
             "see samba_safetensors_allow_nonfinite",
             (unsigned long long)w->entry, (unsigned long long)w->n, (double)value,
             samba_safetensors_dtype_name(dtype));
-    for (unsigned b = 0; b < n; b++) o->buffer[o->used++] = (unsigned char)(x >> 8 * b & 255u);
+    for (unsigned b = 0; b < n; b++)
+        o->buffer[o->used++] = (unsigned char)(x >> 8 * b & 255u);
     return true;
 }
 
@@ -1548,7 +1608,10 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_put(samba_safetensors_writer *w, co
     if (!w || w->failed || (n && !data)) return false;
     samba_safetensors__why y = samba_safetensors__why_of(w->why, sizeof w->why, w->path);
     while (n > 0) {
-        while (w->entry < w->n && w->in_entry == w->counts[w->entry]) w->entry++, w->in_entry = 0;
+        while (w->entry < w->n && w->in_entry == w->counts[w->entry]) {
+            w->entry++;
+            w->in_entry = 0;
+        }
         if (w->entry == w->n) {
             w->failed = true;
             return samba_safetensors__fail(&y, "more elements were put than the tensors have");
@@ -1559,7 +1622,9 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_put(samba_safetensors_writer *w, co
             w->failed = !samba_safetensors__put_one(w, data[i], dtype, &y);
         }
         if (w->failed) return false;
-        data += part, n -= part, w->in_entry += part;
+        data += part;
+        n -= part;
+        w->in_entry += part;
     }
     return true;
 }
@@ -1582,7 +1647,10 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_finish(samba_safetensors_writer *w,
     samba_safetensors__why y = samba_safetensors__why_of(why, why_size, "samba_safetensors_finish");
     if (!w) return samba_safetensors__fail(&y, "the writer is NULL");
     y.what = w->path;
-    while (w->entry < w->n && w->in_entry == w->counts[w->entry]) w->entry++, w->in_entry = 0;
+    while (w->entry < w->n && w->in_entry == w->counts[w->entry]) {
+        w->entry++;
+        w->in_entry = 0;
+    }
     if (!w->failed && w->entry < w->n) {
         samba_safetensors__why mine = samba_safetensors__why_of(w->why, sizeof w->why, w->path);
         w->failed = !samba_safetensors__fail(
@@ -1603,13 +1671,13 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_finish(samba_safetensors_writer *w,
 
 SAMBA_SAFETENSORS_API bool samba_safetensors_save(const char *path,
                                                   const samba_safetensors_entry *entries,
-                                                  const float *const *data, size_t n,
-                                                  char *why, size_t why_size)
+                                                  const float *const *data, size_t n, char *why,
+                                                  size_t why_size)
 {
     samba_safetensors__why y = samba_safetensors__why_of(why, why_size, path);
     if (!data && n) return samba_safetensors__fail(&y, "data is NULL");
-    samba_safetensors_writer *w = samba_safetensors_create(path, entries, n, NULL, 0, why,
-                                                           why_size);
+    samba_safetensors_writer *w
+        = samba_safetensors_create(path, entries, n, NULL, 0, why, why_size);
     if (!w) return false;
     for (size_t i = 0; i < n; i++) {
         if (!data[i] && w->counts[i]) {

@@ -35,32 +35,32 @@ enum { SAMBA_GROUP_BEGIN = -1, SAMBA_GROUP_END = -2 };
 typedef struct samba_output_grad {
     samba_tensor *output;
     const void *grad;
-    size_t bytes;                       /* of grad, which is then compared; 0: it is not */
+    size_t bytes; /* of grad, which is then compared; 0: it is not */
 } samba_output_grad;
 
 /* The arguments of samba.session.run, but for those of data parallel (samba/parallel.h): all zero
    runs the whole schedule. What is refused changes nothing. */
 typedef struct samba_session_run_desc {
-    samba_tensor *const *inputs;        /* tensors whose host copies are sent first, where they are */
-    int32_t n_inputs;                   /* newer than the device's: see samba_rdu. NULL: no tensor */
-    const samba_feed *feeds;            /* the same by name, with sizes and the caller's data */
+    samba_tensor *const *inputs; /* tensors whose host copies are sent first, where they are */
+    int32_t n_inputs;            /* newer than the device's: see samba_rdu. NULL: no tensor */
+    const samba_feed *feeds;     /* the same by name, with sizes and the caller's data */
     int32_t n_feeds;
-    const samba_value *hyperparams;     /* persist until given again */
+    const samba_value *hyperparams; /* persist until given again */
     int32_t n_hyperparams;
-    const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence. With BCKWD and */
-    int32_t n_section_types;            /* OPT, and microbatches or samba_program.accumulate,
-                                           gradients add up from zero between two OPTs */
-    const int32_t *section_ids;         /* instead of types: ids of the .pef.log, in any order. */
-    int32_t n_section_ids;              /* SAMBA_GROUP_BEGIN, ids, SAMBA_GROUP_END: independent */
-    int32_t from_call_id;               /* instead: the schedule from this section on */
-    int32_t until_call_id;              /* and before this one; 0: to the end */
-    const samba_output_grad *grad_of_outputs;   /* sent first: gradients of losses */
+    const char *const *section_types; /* "fwd", "BCKWD" ...: run in this sequence. With BCKWD and */
+    int32_t n_section_types;          /* OPT, and microbatches or samba_program.accumulate,
+                                         gradients add up from zero between two OPTs */
+    const int32_t *section_ids;       /* instead of types: ids of the .pef.log, in any order. */
+    int32_t n_section_ids;            /* SAMBA_GROUP_BEGIN, ids, SAMBA_GROUP_END: independent */
+    int32_t from_call_id;             /* instead: the schedule from this section on */
+    int32_t until_call_id;            /* and before this one; 0: to the end */
+    const samba_output_grad *grad_of_outputs; /* sent first: gradients of losses */
     int32_t n_grad_of_outputs;
-    samba_tensor *const *outputs;       /* their host copies are made afterwards */
+    samba_tensor *const *outputs; /* their host copies are made afterwards */
     int32_t n_outputs;
-    const char *graph;                  /* which, if the program has several */
-    bool eval;                          /* train = False: dropout rates act as 0; nothing else */
-    bool running_stats;                 /* as samba_use_running_stats, for this run */
+    const char *graph;  /* which, if the program has several */
+    bool eval;          /* train = False: dropout rates act as 0; nothing else */
+    bool running_stats; /* as samba_use_running_stats, for this run */
 } samba_session_run_desc;
 
 /* samba.session.run. NULL: the whole schedule. */
@@ -96,8 +96,10 @@ static inline bool samba_sambaflow__program(samba_session *s, const char *what)
 {
     if (!samba_ok(s)) return false;
     if (samba_section_types(s) || samba_device_bytes(s)) return true;
-    return samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call samba_compile or "
-                      "samba_load first", what);
+    return samba_fail(s, SAMBA_ESTATE,
+                      "in %s: no program is loaded; call samba_compile or "
+                      "samba_load first",
+                      what);
 }
 
 /* ---- Section types by name ---- */
@@ -137,8 +139,10 @@ static inline bool samba_sambaflow__schedules(samba_session *s, const samba_sess
         if (!type) return false;
         if (i > 0 && type <= run->types[n]) n++;
         if (n == SAMBA_MAX_RUNS)
-            return samba_fail(s, SAMBA_ERANGE, "in samba_session_run: section_types are more than "
-                              "%d schedules; run them one after another", SAMBA_MAX_RUNS);
+            return samba_fail(s, SAMBA_ERANGE,
+                              "in samba_session_run: section_types are more than "
+                              "%d schedules; run them one after another",
+                              SAMBA_MAX_RUNS);
         run->types[n] |= type;
     }
     return true;
@@ -149,7 +153,8 @@ static inline int32_t samba_sambaflow__sections(samba_session *s)
 {
     samba_section q;
     int32_t n = 0;
-    while (samba_describe_section(s, n, &q)) n++;
+    while (samba_describe_section(s, n, &q))
+        n++;
     return n;
 }
 
@@ -167,8 +172,10 @@ static inline bool samba_sambaflow__one_graph(samba_session *s)
     for (int32_t i = 1; samba_describe_section(s, i, &q); i++) {
         if (q.graph == first.graph || (q.graph && first.graph && !strcmp(q.graph, first.graph)))
             continue;
-        return samba_fail(s, SAMBA_ENAME, "in samba_session_run: the program has several graphs; "
-                          "say which one, such as %s", q.graph ? q.graph : first.graph);
+        return samba_fail(s, SAMBA_ENAME,
+                          "in samba_session_run: the program has several graphs; "
+                          "say which one, such as %s",
+                          q.graph ? q.graph : first.graph);
     }
     return true;
 }
@@ -181,8 +188,10 @@ static inline bool samba_sambaflow__calls(samba_session *s, const samba_session_
     int32_t end = d->until_call_id ? d->until_call_id : n;
     samba_section q;
     if (from < 0 || from >= end || end > n)
-        return samba_fail(s, SAMBA_ERANGE, "call ids %d up to %d are out of range or order; the "
-                          "schedule has calls 0 ... %d", from, d->until_call_id, n - 1);
+        return samba_fail(s, SAMBA_ERANGE,
+                          "call ids %d up to %d are out of range or order; the "
+                          "schedule has calls 0 ... %d",
+                          from, d->until_call_id, n - 1);
     if (!d->graph && !samba_sambaflow__one_graph(s)) return false;
     for (int32_t i = from; i < end && samba_describe_section(s, i, &q); i++)
         if (samba_sambaflow__of_graph(&q, d->graph)) ids[(*n_ids)++] = i;
@@ -197,8 +206,10 @@ static inline bool samba_sambaflow__commutes(samba_session *s, const int32_t *id
 {
     for (int32_t k = first; k < i; k++) {
         if (ids[k] != ids[i] && samba_sections_commute(s, ids[k], ids[i])) continue;
-        return samba_fail(s, SAMBA_EARG, "sections %d and %d depend on each other and cannot be in "
-                          "one group; nothing was run", ids[k], ids[i]);
+        return samba_fail(s, SAMBA_EARG,
+                          "sections %d and %d depend on each other and cannot be in "
+                          "one group; nothing was run",
+                          ids[k], ids[i]);
     }
     return true;
 }
@@ -208,7 +219,7 @@ static inline bool samba_sambaflow__commutes(samba_session *s, const int32_t *id
 static inline bool samba_sambaflow__groups(samba_session *s, const samba_session_run_desc *d,
                                            int32_t *ids, int32_t *n_ids)
 {
-    int32_t n = samba_sambaflow__sections(s), group = -1;       /* of ids: where the group began */
+    int32_t n = samba_sambaflow__sections(s), group = -1; /* of ids: where the group began */
     for (int32_t i = 0; i < d->n_section_ids; i++) {
         int32_t id = d->section_ids[i];
         if (id == (group < 0 ? SAMBA_GROUP_BEGIN : SAMBA_GROUP_END)) {
@@ -216,8 +227,10 @@ static inline bool samba_sambaflow__groups(samba_session *s, const samba_session
             continue;
         }
         if (id < 0 || id >= n)
-            return samba_fail(s, SAMBA_ERANGE, "section id %d is out of range; the program has "
-                              "sections 0 ... %d, and groups that begin must end", id, n - 1);
+            return samba_fail(s, SAMBA_ERANGE,
+                              "section id %d is out of range; the program has "
+                              "sections 0 ... %d, and groups that begin must end",
+                              id, n - 1);
         ids[(*n_ids)++] = id;
         if (group >= 0 && !samba_sambaflow__commutes(s, ids, group, *n_ids - 1)) return false;
     }
@@ -240,8 +253,10 @@ static inline bool samba_sambaflow__check_grad(samba_session *s, const samba_out
     samba_tensor *grad = samba_sn_grad(g->output);
     if (!grad) return false;
     if (!samba_sambaflow__is_loss(s, g->output))
-        return samba_fail(s, SAMBA_EARG, "%s is no loss of the program: only a loss can be given a "
-                          "gradient", g->output->name);
+        return samba_fail(s, SAMBA_EARG,
+                          "%s is no loss of the program: only a loss can be given a "
+                          "gradient",
+                          g->output->name);
     if (!g->bytes || g->bytes == samba_bytes(grad)) return true;
     return samba_fail(s, SAMBA_EARG, "the gradient of %s has %l bytes; %l are needed",
                       g->output->name, (int64_t)g->bytes, (int64_t)samba_bytes(grad));
@@ -254,8 +269,10 @@ static inline bool samba_sambaflow__check_grads(samba_session *s, const samba_ou
     for (int32_t i = 0; i < n; i++) {
         const samba_output_grad *g = list ? &list[i] : NULL;
         if (!g || !g->output || !g->grad || g->output->session != s)
-            return samba_fail(s, SAMBA_EARG, "gradient %d of %d has no values, or its output is "
-                              "not one of this session", i, n);
+            return samba_fail(s, SAMBA_EARG,
+                              "gradient %d of %d has no values, or its output is "
+                              "not one of this session",
+                              i, n);
         if (!samba_sambaflow__check_grad(s, g)) return false;
     }
     return true;
@@ -274,7 +291,7 @@ static inline int64_t samba_sambaflow__rows(samba_session *s)
         int64_t one = samba_count(&x->shape) * (int64_t)samba_dtype_size(x->dtype);
         int64_t rows = x->shape.dim[x->batch_dim] * ((int64_t)samba_bytes(x) / one);
         if (!least || rows < least) least = rows;
-        for (int64_t b = rows; b; ) {           /* Euclid: the largest number that divides all */
+        for (int64_t b = rows; b;) { /* Euclid: the largest number that divides all */
             int64_t rest = common % b;
             common = b;
             b = rest;
@@ -298,7 +315,8 @@ static inline bool samba_sambaflow__find_cut(const samba_tensor *g, int64_t rows
     cut->inner = 1;
     cut->size = g->shape.dim[g->batch_dim] * parts;
     cut->each = cut->size / rows;
-    for (int32_t i = g->batch_dim + 1; i < g->shape.ndim; i++) cut->inner *= g->shape.dim[i];
+    for (int32_t i = g->batch_dim + 1; i < g->shape.ndim; i++)
+        cut->inner *= g->shape.dim[i];
     return cut->size % rows == 0;
 }
 
@@ -308,24 +326,31 @@ static inline bool samba_sambaflow__check_rows(samba_tensor *loss, int32_t rows,
     samba_sambaflow__cut cut;
     if (rows == 0) return true;
     if (rows < 0 || (all && rows > all))
-        return samba_fail(loss->session, SAMBA_ERANGE, "in samba_init_output_grads: rows is %d; the "
-                          "batch of %s has %l, and 0 means all", rows, loss->name, all);
+        return samba_fail(loss->session, SAMBA_ERANGE,
+                          "in samba_init_output_grads: rows is %d; the "
+                          "batch of %s has %l, and 0 means all",
+                          rows, loss->name, all);
     if (rows == all || samba_sambaflow__find_cut(samba_sn_grad(loss), all, &cut)) return true;
-    return samba_fail(loss->session, SAMBA_EARG, "in samba_init_output_grads: %s %S has no dimension "
-                      "that counts the rows of the batch, so it cannot be cut behind row %d: let the "
-                      "loss be one of each row (without its sum or mean), or give the gradient as "
-                      "it is to be", loss->name, &loss->shape, rows);
+    return samba_fail(
+        loss->session, SAMBA_EARG,
+        "in samba_init_output_grads: %s %S has no dimension "
+        "that counts the rows of the batch, so it cannot be cut behind row %d: let the "
+        "loss be one of each row (without its sum or mean), or give the gradient as "
+        "it is to be",
+        loss->name, &loss->shape, rows);
 }
 
 static inline bool samba_sambaflow__listed(const samba_tensor *t, const samba_output_grad *list,
                                            int32_t n)
 {
     bool listed = n == 0;
-    for (int32_t i = 0; i < n; i++) listed = listed || list[i].output == t;
+    for (int32_t i = 0; i < n; i++)
+        listed = listed || list[i].output == t;
     return listed;
 }
 
-/* The given value of a gradient, or ones; zeros for rows that do not count. all: rows of the batch. */
+/* The given value of a gradient, or ones; zeros for rows that do not count. all: rows of the batch.
+ */
 static inline bool samba_sambaflow__init_grad(samba_tensor *g, const float *given, int32_t rows,
                                               int64_t all)
 {
@@ -333,7 +358,8 @@ static inline bool samba_sambaflow__init_grad(samba_tensor *g, const float *give
     bool cuts = rows > 0 && rows < all && samba_sambaflow__find_cut(g, all, &cut);
     int64_t n = (int64_t)(samba_bytes(g) / sizeof(float));
     float *x = (float *)malloc((size_t)n * sizeof *x);
-    if (!x) return samba_fail(g->session, SAMBA_ENOMEM, "out of memory for the gradient %s", g->name);
+    if (!x)
+        return samba_fail(g->session, SAMBA_ENOMEM, "out of memory for the gradient %s", g->name);
 
     for (int64_t k = 0; k < n; k++) {
         bool late = cuts && k / cut.inner % cut.size / cut.each >= rows;
@@ -372,8 +398,7 @@ SAMBA_SAMBAFLOW_API bool samba_init_output_grads(samba_session *s, const samba_o
     for (int32_t i = 0; i < n_losses; i++) {
         const float *given = samba_sambaflow__given(losses[i], custom, n);
         if (!samba_sambaflow__listed(losses[i], custom, n)) continue;
-        if (!samba_sambaflow__init_grad(samba_sn_grad(losses[i]), given, rows, all))
-            return false;
+        if (!samba_sambaflow__init_grad(samba_sn_grad(losses[i]), given, rows, all)) return false;
     }
     return true;
 }
@@ -381,17 +406,19 @@ SAMBA_SAMBAFLOW_API bool samba_init_output_grads(samba_session *s, const samba_o
 /* ---- Running ---- */
 static inline bool samba_sambaflow__check(samba_session *s, const samba_session_run_desc *d)
 {
-    const int32_t count[5] = { d->n_inputs, d->n_feeds, d->n_section_types, d->n_section_ids,
-                               d->n_grad_of_outputs };
+    const int32_t count[5]
+        = { d->n_inputs, d->n_feeds, d->n_section_types, d->n_section_ids, d->n_grad_of_outputs };
     const void *const list[4] = { d->inputs, d->feeds, d->section_types, d->section_ids };
     for (int i = 0; i < 5; i++) {
         if (count[i] == 0 || (count[i] > 0 && (i == 4 || list[i]))) continue;
-        return samba_fail(s, SAMBA_EARG, "in samba_session_run: a list that has a count is NULL, "
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_session_run: a list that has a count is NULL, "
                           "or its count is negative");
     }
     bool by_call = d->from_call_id || d->until_call_id;
     if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
-        return samba_fail(s, SAMBA_EARG, "in samba_session_run: section_types, section_ids and "
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_session_run: section_types, section_ids and "
                           "call ids exclude each other; nothing was run");
     return samba_sambaflow__check_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
 }
@@ -445,8 +472,10 @@ SAMBA_SAMBAFLOW_API bool samba_session_run(samba_session *s, const samba_session
     if (!desc) return samba_run(s, 0);
     if (!samba_sambaflow__check(s, desc)) return false;
     int32_t sections = samba_sambaflow__sections(s), n_ids = desc->n_section_ids;
-    size_t n_feeds = (size_t)desc->n_feeds + (size_t)desc->n_inputs + (size_t)desc->n_grad_of_outputs;
-    int32_t *ids = (int32_t *)calloc((size_t)(n_ids > sections ? n_ids : sections) + 1, sizeof *ids);
+    size_t n_feeds
+        = (size_t)desc->n_feeds + (size_t)desc->n_inputs + (size_t)desc->n_grad_of_outputs;
+    int32_t *ids
+        = (int32_t *)calloc((size_t)(n_ids > sections ? n_ids : sections) + 1, sizeof *ids);
     samba_feed *feeds = (samba_feed *)calloc(n_feeds + 1, sizeof *feeds);
     bool fine = ids && feeds && samba_sambaflow__run(s, desc, ids, feeds);
     if (!ids || !feeds) samba_fail(s, SAMBA_ENOMEM, "out of memory in samba_session_run");

@@ -33,12 +33,12 @@
 #endif
 
 typedef struct samba_schedule {
-    const char *name;                   /* default fixed_lr */
+    const char *name; /* default fixed_lr */
     double learning_rate;
-    double end_learning_rate;           /* at max_steps and beyond; default 0 */
+    double end_learning_rate; /* at max_steps and beyond; default 0 */
     int32_t warmup_steps, max_steps;
-    double power;                       /* of the polynomial, at least 0; default 1: a line;
-                                           SAMBA_ZERO: 0, a step at the end */
+    double power; /* of the polynomial, at least 0; default 1: a line;
+                     SAMBA_ZERO: 0, a step at the end */
 } samba_schedule;
 
 /* Is there a schedule of this name? NULL is fixed_lr. */
@@ -56,7 +56,9 @@ SAMBA_SCHEDULE_API double samba_schedule_at(const samba_schedule *schedule, int3
 #include <string.h>
 
 typedef enum samba_schedule__kind {
-    SAMBA_SCHEDULE__FIXED, SAMBA_SCHEDULE__POLYNOMIAL, SAMBA_SCHEDULE__COSINE,
+    SAMBA_SCHEDULE__FIXED,
+    SAMBA_SCHEDULE__POLYNOMIAL,
+    SAMBA_SCHEDULE__COSINE,
     SAMBA_SCHEDULE__UNKNOWN
 } samba_schedule__kind;
 
@@ -67,16 +69,18 @@ static inline samba_schedule__kind samba_schedule__kind_of(const char *name)
     if (!strcmp(name, "cosine_schedule_with_warmup")) return SAMBA_SCHEDULE__COSINE;
     return SAMBA_SCHEDULE__UNKNOWN;
 }
+
 SAMBA_SCHEDULE_API bool samba_schedule_known(const char *name)
 {
     return samba_schedule__kind_of(name) != SAMBA_SCHEDULE__UNKNOWN;
 }
+
 SAMBA_SCHEDULE_API double samba_schedule_at(const samba_schedule *schedule, int32_t step)
 {
     const double pi = 3.14159265358979324;
     samba_schedule__kind kind = samba_schedule__kind_of(schedule->name);
     double rate = schedule->learning_rate, end = schedule->end_learning_rate, left = 1.0;
-    bool given = schedule->power != 0.0 || signbit(schedule->power);    /* SAMBA_ZERO has a sign */
+    bool given = schedule->power != 0.0 || signbit(schedule->power); /* SAMBA_ZERO has a sign */
     double power = given ? schedule->power : 1.0;
     int32_t warmup = schedule->warmup_steps, falling = schedule->max_steps - warmup;
     if (kind == SAMBA_SCHEDULE__UNKNOWN || !(power >= 0.0)) return (double)NAN;

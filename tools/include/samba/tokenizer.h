@@ -151,7 +151,7 @@ enum {
 };
 
 typedef struct samba_tokenizer__token {
-    uint32_t at, size;                      /* its bytes, in samba_tokenizer.bytes */
+    uint32_t at, size; /* its bytes, in samba_tokenizer.bytes */
     uint32_t flags;
 } samba_tokenizer__token;
 
@@ -161,45 +161,46 @@ typedef struct samba_tokenizer__merge {
 
 /* A slot of the hash table of merges: 16 bytes, four in a cache line. */
 typedef struct samba_tokenizer__slot {
-    uint64_t pair;                          /* left << 32 | right; SAMBA_TOKENIZER__EMPTY */
+    uint64_t pair; /* left << 32 | right; SAMBA_TOKENIZER__EMPTY */
     int32_t rank, made;
 } samba_tokenizer__slot;
+
 #define SAMBA_TOKENIZER__EMPTY UINT64_MAX
 
 /* A cached word: 64 bytes, one cache line. */
 typedef struct samba_tokenizer__cached {
-    uint8_t key[SAMBA_TOKENIZER__CACHE_BYTES + 1];    /* the word, zeros, its size */
+    uint8_t key[SAMBA_TOKENIZER__CACHE_BYTES + 1]; /* the word, zeros, its size */
     int32_t ids[SAMBA_TOKENIZER__CACHE_IDS];
     int32_t n;
 } samba_tokenizer__cached;
 
 /* An edge of a trie: from a node by a byte to the next one. */
 typedef struct samba_tokenizer__edge {
-    uint64_t key;                           /* node << 8 | byte; SAMBA_TOKENIZER__EMPTY */
+    uint64_t key; /* node << 8 | byte; SAMBA_TOKENIZER__EMPTY */
     uint32_t node;
 } samba_tokenizer__edge;
 
 /* Special tokens by their bytes. Node 0 is the root; a search costs a step for each byte that
    agrees, however many tokens there are. */
 typedef struct samba_tokenizer__trie {
-    samba_tokenizer__edge *edge;                  /* hash table, half full at most */
+    samba_tokenizer__edge *edge; /* hash table, half full at most */
     size_t n_slots;
-    int32_t *id;                            /* by node; -1: no token ends there */
+    int32_t *id; /* by node; -1: no token ends there */
     size_t n_nodes, nodes_cap;
     size_t n_tokens;
-    bool starts[256];                       /* whether a token begins with the byte */
+    bool starts[256]; /* whether a token begins with the byte */
 } samba_tokenizer__trie;
 
 struct samba_tokenizer {
-    samba_tokenizer__token *token;                /* by id */
+    samba_tokenizer__token *token; /* by id */
     size_t n_tokens, tokens_cap;
     uint8_t *bytes;
     size_t bytes_size, bytes_cap;
-    int32_t *by_text;                       /* hash table of ids, -1 for empty; half full at most */
+    int32_t *by_text; /* hash table of ids, -1 for empty; half full at most */
     size_t by_text_slots, by_text_used;
-    samba_tokenizer__merge *merge;                /* by rank */
+    samba_tokenizer__merge *merge; /* by rank */
     size_t n_merges, merges_cap;
-    samba_tokenizer__slot *slot;                  /* the same by pair, half full at most */
+    samba_tokenizer__slot *slot; /* the same by pair, half full at most */
     size_t n_slots;
     int32_t byte_id[256];
     samba_tokenizer__trie trie[2]; /* special tokens: those sought first, and LATE ones */
@@ -211,7 +212,7 @@ struct samba_tokenizer {
 typedef struct samba_tokenizer__report {
     char *why;
     size_t size;
-    const char *file;                       /* what is being read; NULL: no file */
+    const char *file; /* what is being read; NULL: no file */
 } samba_tokenizer__report;
 
 /* Writes the reason, after the name of the file. Always false, for return. */
@@ -244,14 +245,17 @@ static void *samba_tokenizer__grown(void *p, size_t *cap, size_t need, size_t it
     return grown;
 }
 
-typedef struct samba_tokenizer__shown { char text[48]; } samba_tokenizer__shown;
+typedef struct samba_tokenizer__shown {
+    char text[48];
+} samba_tokenizer__shown;
 
 /* A piece of a file, fit for a message: short, whole characters, nothing that moves the cursor. */
 static const char *samba_tokenizer__show(samba_tokenizer__shown *shown, const char *text,
                                          size_t size)
 {
     size_t n = size < 40 ? size : 40;
-    while (n < size && n > 0 && ((uint8_t)text[n] & 0xC0) == 0x80) n--;
+    while (n < size && n > 0 && ((uint8_t)text[n] & 0xC0) == 0x80)
+        n--;
     for (size_t i = 0; i < n; i++) {
         uint8_t c = (uint8_t)text[i];
         shown->text[i] = c < 32 || c == 127 ? '?' : text[i];
@@ -270,7 +274,8 @@ static uint64_t samba_tokenizer__mix(uint64_t h)
 static uint64_t samba_tokenizer__hash(const uint8_t *bytes, size_t size)
 {
     uint64_t h = size;
-    for (size_t i = 0; i < size; i++) h = (h ^ bytes[i]) * UINT64_C(0x100000001B3);
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ bytes[i]) * UINT64_C(0x100000001B3);
     return samba_tokenizer__mix(h);
 }
 
@@ -283,7 +288,8 @@ static int32_t samba_tokenizer__char(const uint8_t *p, size_t *size)
     *size = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
     if (*size == 1) return c;
     c &= 0x7F >> *size;
-    for (size_t i = 1; i < *size; i++) c = c << 6 | (p[i] & 0x3F);
+    for (size_t i = 1; i < *size; i++)
+        c = c << 6 | (p[i] & 0x3F);
     return c;
 }
 
@@ -293,7 +299,7 @@ static size_t samba_tokenizer__put_char(uint8_t *out, uint32_t c)
         out[0] = (uint8_t)c;
         return 1;
     }
-    out[0] = (uint8_t)(0xC0 | c >> 6);          /* letters for bytes end at 323 */
+    out[0] = (uint8_t)(0xC0 | c >> 6); /* letters for bytes end at 323 */
     out[1] = (uint8_t)(0x80 | (c & 0x3F));
     return 2;
 }
@@ -382,9 +388,11 @@ enum {
 };
 
 /* Letters and numbers that Unicode 15.1 and 16.0 added to 15.0. */
-static const struct { int32_t first, last, kind; } samba_tokenizer__newer[] = {
-    { 0x1C89, 0x1C8A, SAMBA_TOKENIZER__LETTER }, { 0xA7CB, 0xA7CD, SAMBA_TOKENIZER__LETTER },
-    { 0xA7DA, 0xA7DC, SAMBA_TOKENIZER__LETTER }, { 0x105C0, 0x105F3, SAMBA_TOKENIZER__LETTER },
+static const struct {
+    int32_t first, last, kind;
+} samba_tokenizer__newer[] = {
+    { 0x1C89, 0x1C8A, SAMBA_TOKENIZER__LETTER },   { 0xA7CB, 0xA7CD, SAMBA_TOKENIZER__LETTER },
+    { 0xA7DA, 0xA7DC, SAMBA_TOKENIZER__LETTER },   { 0x105C0, 0x105F3, SAMBA_TOKENIZER__LETTER },
     { 0x10D40, 0x10D49, SAMBA_TOKENIZER__NUMBER }, { 0x10D4A, 0x10D65, SAMBA_TOKENIZER__LETTER },
     { 0x10D6F, 0x10D85, SAMBA_TOKENIZER__LETTER }, { 0x10EC2, 0x10EC4, SAMBA_TOKENIZER__LETTER },
     { 0x11380, 0x11389, SAMBA_TOKENIZER__LETTER }, { 0x1138B, 0x1138B, SAMBA_TOKENIZER__LETTER },
@@ -405,8 +413,10 @@ static int samba_tokenizer__kind_of_newer(int32_t c)
     size_t low = 0, high = sizeof samba_tokenizer__newer / sizeof samba_tokenizer__newer[0];
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (samba_tokenizer__newer[middle].last < c) low = middle + 1;
-        else high = middle;
+        if (samba_tokenizer__newer[middle].last < c)
+            low = middle + 1;
+        else
+            high = middle;
     }
     if (low == sizeof samba_tokenizer__newer / sizeof samba_tokenizer__newer[0])
         return SAMBA_TOKENIZER__OTHER;
@@ -416,7 +426,7 @@ static int samba_tokenizer__kind_of_newer(int32_t c)
 
 static int samba_tokenizer__kind_of_char(int32_t c)
 {
-    if (c == 0x85) return SAMBA_TOKENIZER__SPACE;     /* NEL is a control, and White_Space */
+    if (c == 0x85) return SAMBA_TOKENIZER__SPACE; /* NEL is a control, and White_Space */
     utf8proc_category_t category = utf8proc_category(c);
     if (category == UTF8PROC_CATEGORY_CN) return samba_tokenizer__kind_of_newer(c);
     if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO)
@@ -471,7 +481,8 @@ static const uint8_t *samba_tokenizer__word(const uint8_t *p, const uint8_t *end
     if (*q == ' ' && q + 1 < end) q++;
     int kind = samba_tokenizer__kind(q, &size);
     if (kind == SAMBA_TOKENIZER__SPACE) return samba_tokenizer__spaces(p, end);
-    do q += size;
+    do
+        q += size;
     while (q < end && samba_tokenizer__kind(q, &size) == kind);
     return q;
 }
@@ -509,12 +520,14 @@ static int32_t samba_tokenizer__find(const samba_tokenizer *t, const uint8_t *by
 static bool samba_tokenizer__room(samba_tokenizer *t, size_t n)
 {
     size_t slots = 1024;
-    while (slots < 2 * n) slots *= 2;
+    while (slots < 2 * n)
+        slots *= 2;
     if (slots <= t->by_text_slots) return true;
     int32_t *table = (int32_t *)SAMBA_TOKENIZER_MALLOC(slots * sizeof *table), *old = t->by_text;
     size_t n_old = t->by_text_slots;
     if (!table) return false;
-    for (size_t i = 0; i < slots; i++) table[i] = -1;
+    for (size_t i = 0; i < slots; i++)
+        table[i] = -1;
     t->by_text = table;
     t->by_text_slots = slots;
     for (size_t i = 0; i < n_old; i++) {
@@ -551,7 +564,8 @@ static bool samba_tokenizer__ids(samba_tokenizer *t, size_t n)
         if (!grown) return false;
         t->token = grown;
     }
-    for (; t->n_tokens < n; t->n_tokens++) memset(&t->token[t->n_tokens], 0, sizeof *t->token);
+    for (; t->n_tokens < n; t->n_tokens++)
+        memset(&t->token[t->n_tokens], 0, sizeof *t->token);
     return true;
 }
 
@@ -588,7 +602,8 @@ static size_t samba_tokenizer__merge_slot(const samba_tokenizer *t, uint64_t pai
 {
     size_t mask = t->n_slots - 1;
     size_t i = (size_t)samba_tokenizer__mix(pair * UINT64_C(0xD6E8FEB86659FD93)) & mask;
-    while (t->slot[i].pair != pair && t->slot[i].pair != SAMBA_TOKENIZER__EMPTY) i = (i + 1) & mask;
+    while (t->slot[i].pair != pair && t->slot[i].pair != SAMBA_TOKENIZER__EMPTY)
+        i = (i + 1) & mask;
     return i;
 }
 
@@ -620,7 +635,8 @@ static bool samba_tokenizer__more_slots(samba_tokenizer *t)
     SAMBA_TOKENIZER_FREE(t->slot);
     t->slot = slot;
     t->n_slots = n;
-    for (size_t i = 0; i < t->n_merges; i++) samba_tokenizer__set_slot(t, i);
+    for (size_t i = 0; i < t->n_merges; i++)
+        samba_tokenizer__set_slot(t, i);
     return true;
 }
 
@@ -785,7 +801,7 @@ static void samba_tokenizer__emit(samba_tokenizer__sink *sink, const int32_t *id
  * quick. */
 static size_t samba_tokenizer__merge_short(const samba_tokenizer *t, int32_t *ids, size_t n)
 {
-    int32_t rank[SAMBA_TOKENIZER__SHORT], made[SAMBA_TOKENIZER__SHORT];     /* of ids i and i + 1 */
+    int32_t rank[SAMBA_TOKENIZER__SHORT], made[SAMBA_TOKENIZER__SHORT]; /* of ids i and i + 1 */
     for (size_t i = 0; i + 1 < n; i++) {
         const samba_tokenizer__slot *m = samba_tokenizer__merge_of(t, ids[i], ids[i + 1]);
         rank[i] = m ? m->rank : INT32_MAX;
@@ -820,8 +836,8 @@ typedef struct samba_tokenizer__chance {
 
 /* A long word: a linked list of ids, and a heap of the merges that are possible. */
 typedef struct samba_tokenizer__long {
-    int32_t *id;                            /* -1: merged into the one before */
-    size_t *before, *after;                 /* neighbours; SIZE_MAX, n: none */
+    int32_t *id;            /* -1: merged into the one before */
+    size_t *before, *after; /* neighbours; SIZE_MAX, n: none */
     size_t n;
     samba_tokenizer__chance *heap;
     size_t heap_size;
@@ -866,8 +882,10 @@ static void samba_tokenizer__chance_at(const samba_tokenizer *t, samba_tokenizer
 
 static void samba_tokenizer__merge_long(const samba_tokenizer *t, samba_tokenizer__long *w)
 {
-    for (size_t i = 0; i + 1 < w->n; i++) samba_tokenizer__chance_at(t, w, i, false);
-    for (size_t i = w->heap_size / 2; i-- > 0;) samba_tokenizer__sift(w, i);
+    for (size_t i = 0; i + 1 < w->n; i++)
+        samba_tokenizer__chance_at(t, w, i, false);
+    for (size_t i = w->heap_size / 2; i-- > 0;)
+        samba_tokenizer__sift(w, i);
     while (w->heap_size > 0) {
         samba_tokenizer__chance c = w->heap[0];
         w->heap[0] = w->heap[--w->heap_size];
@@ -875,7 +893,7 @@ static void samba_tokenizer__merge_long(const samba_tokenizer *t, samba_tokenize
         size_t right = w->after[c.at];
         if (w->id[c.at] < 0 || right >= w->n) continue;
         const samba_tokenizer__slot *m = samba_tokenizer__merge_of(t, w->id[c.at], w->id[right]);
-        if (!m || m->rank != c.rank) continue;          /* its neighbours have changed since */
+        if (!m || m->rank != c.rank) continue; /* its neighbours have changed since */
         w->id[c.at] = c.made;
         w->id[right] = -1;
         w->after[c.at] = w->after[right];
@@ -902,11 +920,12 @@ static bool samba_tokenizer__encode_long(const samba_tokenizer *t, const uint8_t
     w.heap_size = 0;
     for (size_t i = 0; i < n; i++) {
         w.id[i] = t->byte_id[word[i]];
-        w.before[i] = i - 1;                /* SIZE_MAX for the first */
+        w.before[i] = i - 1; /* SIZE_MAX for the first */
         w.after[i] = i + 1;
     }
     samba_tokenizer__merge_long(t, &w);
-    for (size_t i = 0; i < n; i = w.after[i]) samba_tokenizer__emit(sink, &w.id[i], 1);
+    for (size_t i = 0; i < n; i = w.after[i])
+        samba_tokenizer__emit(sink, &w.id[i], 1);
     SAMBA_TOKENIZER_FREE(w.heap);
     return true;
 }
@@ -917,7 +936,10 @@ static samba_tokenizer__cached *samba_tokenizer__cache_slot(const samba_tokenize
 {
     uint64_t part[4], h = 0;
     memcpy(part, key, sizeof part);
-    for (int i = 0; i < 4; i++) h = (h ^ part[i]) * UINT64_C(0xD6E8FEB86659FD93), h ^= h >> 32;
+    for (int i = 0; i < 4; i++) {
+        h = (h ^ part[i]) * UINT64_C(0xD6E8FEB86659FD93);
+        h ^= h >> 32;
+    }
     return &t->cache[h & (SAMBA_TOKENIZER__CACHE_SLOTS - 1)];
 }
 
@@ -938,7 +960,8 @@ static bool samba_tokenizer__encode_word(const samba_tokenizer *t, const uint8_t
             return true;
         }
     }
-    for (size_t i = 0; i < n; i++) ids[i] = t->byte_id[word[i]];
+    for (size_t i = 0; i < n; i++)
+        ids[i] = t->byte_id[word[i]];
     n = samba_tokenizer__merge_short(t, ids, n);
     samba_tokenizer__emit(sink, ids, n);
     if (cached && n <= SAMBA_TOKENIZER__CACHE_IDS) {
@@ -980,7 +1003,8 @@ static const uint8_t *samba_tokenizer__trim_left(const uint8_t *p, const uint8_t
     while (p > start) {
         const uint8_t *q = p - 1;
         size_t size;
-        while (q > start && (*q & 0xC0) == 0x80) q--;
+        while (q > start && (*q & 0xC0) == 0x80)
+            q--;
         if (samba_tokenizer__kind(q, &size) != SAMBA_TOKENIZER__SPACE) break;
         p = q;
     }
@@ -990,7 +1014,8 @@ static const uint8_t *samba_tokenizer__trim_left(const uint8_t *p, const uint8_t
 static const uint8_t *samba_tokenizer__trim_right(const uint8_t *p, const uint8_t *end)
 {
     size_t size;
-    while (p < end && samba_tokenizer__kind(p, &size) == SAMBA_TOKENIZER__SPACE) p += size;
+    while (p < end && samba_tokenizer__kind(p, &size) == SAMBA_TOKENIZER__SPACE)
+        p += size;
     return p;
 }
 
@@ -1010,7 +1035,8 @@ static bool samba_tokenizer__encode_words(const samba_tokenizer *t, const uint8_
 static bool samba_tokenizer__encode_pass(const samba_tokenizer *t, const uint8_t *p,
                                          const uint8_t *end, int pass, samba_tokenizer__sink *sink)
 {
-    while (pass < 2 && t->trie[pass].n_tokens == 0) pass++;
+    while (pass < 2 && t->trie[pass].n_tokens == 0)
+        pass++;
     if (pass == 2) return samba_tokenizer__encode_words(t, p, end, sink);
     samba_tokenizer__match m;
     for (const uint8_t *from = p; samba_tokenizer__next_special(t, from, end, pass, &m);) {
@@ -1066,7 +1092,8 @@ static samba_tokenizer *samba_tokenizer__new(void)
     samba_tokenizer *t = (samba_tokenizer *)SAMBA_TOKENIZER_MALLOC(sizeof *t);
     if (!t) return NULL;
     memset(t, 0, sizeof *t);
-    for (int i = 0; i < 256; i++) t->byte_id[i] = -1;
+    for (int i = 0; i < 256; i++)
+        t->byte_id[i] = -1;
     size_t size = SAMBA_TOKENIZER__CACHE_SLOTS * sizeof *t->cache;
     t->cache = (samba_tokenizer__cached *)SAMBA_TOKENIZER_MALLOC(size);
     if (!t->cache) {
@@ -1139,7 +1166,8 @@ SAMBA_TOKENIZER_API bool samba_tokenizer_add_special(samba_tokenizer *t, const c
 static long samba_tokenizer__line_of(const char *text, size_t at)
 {
     long line = 1;
-    for (size_t i = 0; i < at; i++) line += text[i] == '\n';
+    for (size_t i = 0; i < at; i++)
+        line += text[i] == '\n';
     return line;
 }
 
@@ -1351,7 +1379,7 @@ static bool samba_tokenizer__has_no_hole(const samba_tokenizer *t, const samba_t
 typedef struct samba_tokenizer__line {
     const char *left, *right;
     size_t left_size, right_size;
-    const char *unit;                       /* "line" or "merge", and its number from 1 */
+    const char *unit; /* "line" or "merge", and its number from 1 */
     long number;
 } samba_tokenizer__line;
 
@@ -1361,8 +1389,8 @@ static bool samba_tokenizer__split(samba_tokenizer__line *line, const char *text
 {
     samba_tokenizer__shown shown;
     const char *space = (const char *)memchr(text, ' ', size), *end = text + size;
-    if (!space || space == text || space + 1 == end ||
-        memchr(space + 1, ' ', (size_t)(end - space - 1)))
+    if (!space || space == text || space + 1 == end
+        || memchr(space + 1, ' ', (size_t)(end - space - 1)))
         return samba_tokenizer__fail(
             r, "%s %ld is \"%s\"; expected two tokens with one space between", line->unit,
             line->number, samba_tokenizer__show(&shown, text, size));
@@ -1435,7 +1463,8 @@ static bool samba_tokenizer__read_merge_lines(samba_tokenizer *t, const char *te
     samba_tokenizer__line line;
     memset(&line, 0, sizeof line);
     line.unit = "line";
-    while (end > text && (end[-1] == '\n' || end[-1] == '\r')) end--;
+    while (end > text && (end[-1] == '\n' || end[-1] == '\r'))
+        end--;
     for (const char *p = text, *stop; p < end; p = stop + 1) {
         stop = (const char *)memchr(p, '\n', (size_t)(end - p));
         if (!stop) stop = end;
@@ -1492,7 +1521,7 @@ static bool samba_tokenizer__read_merge_array(samba_tokenizer *t, const cJSON *m
 /* What a tokenizer.json says must be one of these, or nothing where that is allowed. */
 typedef struct samba_tokenizer__rule {
     const char *key;
-    const char *allowed;                    /* of: null, false, zero, empty, or a text; | between */
+    const char *allowed; /* of: null, false, zero, empty, or a text; | between */
     bool needed;
 } samba_tokenizer__rule;
 
@@ -1559,9 +1588,9 @@ static bool samba_tokenizer__obeys(const cJSON *object, const char *where,
 static bool samba_tokenizer__check_parts(const cJSON *json, const samba_tokenizer__report *r)
 {
     const cJSON *normalizer, *words, *decoder;
-    if (!samba_tokenizer__member(json, "normalizer", &normalizer, r) ||
-        !samba_tokenizer__member(json, "pre_tokenizer", &words, r) ||
-        !samba_tokenizer__member(json, "decoder", &decoder, r))
+    if (!samba_tokenizer__member(json, "normalizer", &normalizer, r)
+        || !samba_tokenizer__member(json, "pre_tokenizer", &words, r)
+        || !samba_tokenizer__member(json, "decoder", &decoder, r))
         return false;
     if (normalizer && !cJSON_IsNull(normalizer))
         return samba_tokenizer__fail(r,
@@ -1598,8 +1627,8 @@ static bool samba_tokenizer__find_key(const samba_tokenizer *t, const char *key,
     uint8_t *bytes = (uint8_t *)SAMBA_TOKENIZER_MALLOC(size + 1);
     if (!bytes) return false;
     *id = samba_tokenizer__unspell(key, size, bytes, &n)
-              ? samba_tokenizer__find(t, bytes, n, 0)
-              : samba_tokenizer__find(t, (const uint8_t *)key, size, SAMBA_TOKENIZER__RAW);
+        ? samba_tokenizer__find(t, bytes, n, 0)
+        : samba_tokenizer__find(t, (const uint8_t *)key, size, SAMBA_TOKENIZER__RAW);
     SAMBA_TOKENIZER_FREE(bytes);
     return true;
 }
@@ -1627,8 +1656,9 @@ static bool samba_tokenizer__add(samba_tokenizer *t, const char *key, int32_t id
             shown.text);
     if (!samba_tokenizer__can_be_special(key, size, r)) return false;
     if (found < 0 && !samba_tokenizer__id_is_free(t, id, key, r)) return false;
-    if (found < 0 && !samba_tokenizer__put(t, id, (const uint8_t *)key, size,
-                                           samba_tokenizer__raw((const uint8_t *)key, size)))
+    if (found < 0
+        && !samba_tokenizer__put(t, id, (const uint8_t *)key, size,
+                                 samba_tokenizer__raw((const uint8_t *)key, size)))
         return samba_tokenizer__no_memory(r);
     return samba_tokenizer__make_special(t, id, flags, r);
 }
@@ -1640,11 +1670,11 @@ static bool samba_tokenizer__describe(const cJSON *object, const char **text, ui
     const cJSON *content;
     bool single_word, lstrip, rstrip, normalized;
     samba_tokenizer__shown shown;
-    if (!samba_tokenizer__member(object, "content", &content, r) ||
-        !samba_tokenizer__read_flag(object, "single_word", &single_word, r) ||
-        !samba_tokenizer__read_flag(object, "lstrip", &lstrip, r) ||
-        !samba_tokenizer__read_flag(object, "rstrip", &rstrip, r) ||
-        !samba_tokenizer__read_flag(object, "normalized", &normalized, r))
+    if (!samba_tokenizer__member(object, "content", &content, r)
+        || !samba_tokenizer__read_flag(object, "single_word", &single_word, r)
+        || !samba_tokenizer__read_flag(object, "lstrip", &lstrip, r)
+        || !samba_tokenizer__read_flag(object, "rstrip", &rstrip, r)
+        || !samba_tokenizer__read_flag(object, "normalized", &normalized, r))
         return false;
     if (!cJSON_IsString(content) || !content->valuestring[0])
         return samba_tokenizer__fail(r, "added_tokens: content is missing, empty or not a string");
@@ -1667,8 +1697,8 @@ static bool samba_tokenizer__read_added(samba_tokenizer *t, const cJSON *object,
     uint32_t flags;
     int32_t id;
     if (!cJSON_IsObject(object)) return samba_tokenizer__fail(r, "added_tokens holds no objects");
-    if (!samba_tokenizer__member(object, "id", &number, r) ||
-        !samba_tokenizer__describe(object, &text, &flags, r))
+    if (!samba_tokenizer__member(object, "id", &number, r)
+        || !samba_tokenizer__describe(object, &text, &flags, r))
         return false;
     return samba_tokenizer__read_id(number, n, text, &id, r)
         && samba_tokenizer__add(t, text, id, flags, r);
@@ -1694,10 +1724,12 @@ static bool samba_tokenizer__load_model(samba_tokenizer *t, const cJSON *json,
     if (added && !cJSON_IsNull(added) && !cJSON_IsArray(added))
         return samba_tokenizer__fail(r, "added_tokens is not an array");
     size_t n_added = 0, n = 0;
-    for (const cJSON *i = added ? added->child : NULL; i; i = i->next) n_added++;
-    for (const cJSON *i = vocab->child; i; i = i->next) n++;
-    if (!samba_tokenizer__read_vocabulary(t, vocab, n_added, r) ||
-        !samba_tokenizer__read_merge_array(t, merges, r))
+    for (const cJSON *i = added ? added->child : NULL; i; i = i->next)
+        n_added++;
+    for (const cJSON *i = vocab->child; i; i = i->next)
+        n++;
+    if (!samba_tokenizer__read_vocabulary(t, vocab, n_added, r)
+        || !samba_tokenizer__read_merge_array(t, merges, r))
         return false;
     for (const cJSON *i = added ? added->child : NULL; i; i = i->next)
         if (!samba_tokenizer__read_added(t, i, n + n_added, r)) return false;
@@ -1723,8 +1755,8 @@ static bool samba_tokenizer__load_pair(samba_tokenizer *t, const samba_tokenizer
 {
     samba_tokenizer__report of_merges = { r->why, r->size, merges_txt };
     cJSON *vocab = samba_tokenizer__read_json(r);
-    bool done = vocab && samba_tokenizer__read_vocabulary(t, vocab, more, r) &&
-                samba_tokenizer__read_merges(t, &of_merges);
+    bool done = vocab && samba_tokenizer__read_vocabulary(t, vocab, more, r)
+        && samba_tokenizer__read_merges(t, &of_merges);
     cJSON_Delete(vocab);
     return done;
 }
@@ -1743,29 +1775,34 @@ enum {
     SAMBA_TOKENIZER__MODEL,
     SAMBA_TOKENIZER__FILES
 };
+
 static const char *const samba_tokenizer__file[SAMBA_TOKENIZER__FILES] = {
-    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "config.json",
 };
 
 typedef struct samba_tokenizer__settings {
-    cJSON *json[SAMBA_TOKENIZER__FILES];          /* NULL: there is no such file */
+    cJSON *json[SAMBA_TOKENIZER__FILES]; /* NULL: there is no such file */
     char *path[SAMBA_TOKENIZER__FILES];
     bool has_tokenizer_json;
-    bool has_class;                         /* a file names the class, or the model */
-    bool gives_defaults;                    /* it names <|endoftext|> where nothing else does */
+    bool has_class;      /* a file names the class, or the model */
+    bool gives_defaults; /* it names <|endoftext|> where nothing else does */
 } samba_tokenizer__settings;
 
 /* Any of these is GPT-2's tokenizer; the last two only as the name of a tokenizer.json. */
 static const char *const samba_tokenizer__classes[] = {
-    "GPT2Tokenizer", "GPT2TokenizerFast", "CodeGenTokenizer", "CodeGenTokenizerFast",
-    "PreTrainedTokenizerFast", "TokenizersBackend",
+    "GPT2Tokenizer",        "GPT2TokenizerFast",       "CodeGenTokenizer",
+    "CodeGenTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend",
 };
+
 enum { SAMBA_TOKENIZER__GPT2_CLASSES = 4, SAMBA_TOKENIZER__CLASSES = 6 };
 
 /* The models for which transformers takes GPT-2's tokenizer when no class is named. */
 static const char *const samba_tokenizer__models[] = {
-    "gpt2", "gpt_neo", "gptj", "opt", "codegen", "phi", "starcoder2", "blip-2", "instructblip",
-    "instructblipvideo", "dbrx", "emu3",
+    "gpt2",         "gpt_neo",           "gptj", "opt",  "codegen", "phi", "starcoder2", "blip-2",
+    "instructblip", "instructblipvideo", "dbrx", "emu3",
 };
 
 static const samba_tokenizer__rule samba_tokenizer__config_rules[] = {
@@ -1780,7 +1817,9 @@ static const samba_tokenizer__rule samba_tokenizer__config_rules[] = {
 static const char *const samba_tokenizer__keys[] = {
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
 };
+
 enum { SAMBA_TOKENIZER__KEYS = 7, SAMBA_TOKENIZER__KEYS_WITH_DEFAULT = 3 };
+
 static const char samba_tokenizer__default[] = "<|endoftext|>";
 
 static bool samba_tokenizer__is_one_of(const char *text, const char *const *list, size_t n)
@@ -1931,9 +1970,10 @@ static bool samba_tokenizer__add_default(samba_tokenizer *t, const samba_tokeniz
 {
     int32_t id = samba_tokenizer__find_special(t, samba_tokenizer__default,
                                                strlen(samba_tokenizer__default));
-    if (id >= 0 && !s->has_tokenizer_json &&
-        t->token[id].flags & (SAMBA_TOKENIZER__LSTRIP | SAMBA_TOKENIZER__RSTRIP))
-        return samba_tokenizer__fail(r, "%s has lstrip or rstrip, but no key says that it is %s; "
+    if (id >= 0 && !s->has_tokenizer_json
+        && t->token[id].flags & (SAMBA_TOKENIZER__LSTRIP | SAMBA_TOKENIZER__RSTRIP))
+        return samba_tokenizer__fail(r,
+                                     "%s has lstrip or rstrip, but no key says that it is %s; "
                                      "releases of transformers differ in what they make of that",
                                      samba_tokenizer__default, key);
     return samba_tokenizer__add_text(t, key, samba_tokenizer__default, 0, r);
@@ -1966,9 +2006,9 @@ static bool samba_tokenizer__add_extra(samba_tokenizer *t, const samba_tokenizer
     samba_tokenizer__report of = samba_tokenizer__of_file(s, which, r);
     samba_tokenizer__shown shown;
     const cJSON *config = s->json[SAMBA_TOKENIZER__CONFIG];
-    bool ignored = which == SAMBA_TOKENIZER__MAP &&
-                   (cJSON_HasObjectItem(config, "added_tokens_decoder") ||
-                    cJSON_HasObjectItem(config, list[0]) || cJSON_HasObjectItem(config, list[1]));
+    bool ignored = which == SAMBA_TOKENIZER__MAP
+        && (cJSON_HasObjectItem(config, "added_tokens_decoder")
+            || cJSON_HasObjectItem(config, list[0]) || cJSON_HasObjectItem(config, list[1]));
     for (int k = 0; k < 2; k++) {
         const cJSON *item;
         if (!samba_tokenizer__member(s->json[which], list[k], &item, &of)) return false;
@@ -2084,16 +2124,17 @@ static bool samba_tokenizer__read_added_file(samba_tokenizer *t, const samba_tok
 static size_t samba_tokenizer__count(const cJSON *json)
 {
     size_t n = 0;
-    for (const cJSON *i = json ? json->child : NULL; i; i = i->next) n++;
+    for (const cJSON *i = json ? json->child : NULL; i; i = i->next)
+        n++;
     return n;
 }
 
 /* How many ids the settings may add to the vocabulary. */
 static size_t samba_tokenizer__count_added(const samba_tokenizer__settings *s)
 {
-    return samba_tokenizer__count(s->json[SAMBA_TOKENIZER__ADDED]) +
-           samba_tokenizer__count(cJSON_GetObjectItemCaseSensitive(s->json[SAMBA_TOKENIZER__CONFIG],
-                                                                   "added_tokens_decoder"));
+    return samba_tokenizer__count(s->json[SAMBA_TOKENIZER__ADDED])
+        + samba_tokenizer__count(cJSON_GetObjectItemCaseSensitive(s->json[SAMBA_TOKENIZER__CONFIG],
+                                                                  "added_tokens_decoder"));
 }
 
 /* Adds what the files name to the tokens of the vocabulary, which is read. */
@@ -2115,7 +2156,8 @@ static bool samba_tokenizer__apply(samba_tokenizer *t, const samba_tokenizer__se
     for (const cJSON *i = decoder ? decoder->child : NULL; i; i = i->next)
         if (!samba_tokenizer__read_decoder_entry(t, i, n, &of)) return false;
     if (decoder && t->trie[0].n_tokens + t->trie[1].n_tokens > samba_tokenizer__count(decoder))
-        return samba_tokenizer__fail(&of, "added_tokens_decoder lacks some of added_tokens in "
+        return samba_tokenizer__fail(&of,
+                                     "added_tokens_decoder lacks some of added_tokens in "
                                      "tokenizer.json; make them the same");
     if (!samba_tokenizer__read_added_file(t, s, decoder != NULL, n, r)
         || !samba_tokenizer__has_no_hole(t, r))
@@ -2146,7 +2188,9 @@ static bool samba_tokenizer__exists(const char *path)
 }
 
 /* The vocabulary that a folder may have; a path that is no folder has none of them. */
-typedef struct samba_tokenizer__paths { char *json, *vocab, *merges; } samba_tokenizer__paths;
+typedef struct samba_tokenizer__paths {
+    char *json, *vocab, *merges;
+} samba_tokenizer__paths;
 
 /* The JSON files that there are beside the vocabulary. */
 static bool samba_tokenizer__read_settings(samba_tokenizer__settings *s, const char *folder,
@@ -2174,16 +2218,19 @@ static bool samba_tokenizer__load_json(samba_tokenizer *t, const samba_tokenizer
     return done;
 }
 
-/* Looks for what a folder, or a file by its name, has of tokenizers that are not read here; *kind is
-   NULL if there is nothing. False: out of memory. */
+/* Looks for what a folder, or a file by its name, has of tokenizers that are not read here; *kind
+   is NULL if there is nothing. False: out of memory. */
 static bool samba_tokenizer__find_other_kind(const char *path, const char **kind)
 {
-    static const struct { const char *name, *kind; } others[] = {
+    static const struct {
+        const char *name, *kind;
+    } others[] = {
         { "tokenizer.model", "tokenizer.model is SentencePiece's, as of Llama 2 and T5" },
         { "spiece.model", "spiece.model is SentencePiece's, as of T5" },
         { "sentencepiece.bpe.model", "sentencepiece.bpe.model is SentencePiece's" },
         { "vocab.txt", "vocab.txt is WordPiece's, as of BERT" },
     };
+
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char *inner = samba_tokenizer__join(path, others[i].name);
@@ -2209,10 +2256,13 @@ static bool samba_tokenizer__load_file(samba_tokenizer *t, const char *path,
     const char *other = NULL;
     if (!samba_tokenizer__find_other_kind(path, &other)) return samba_tokenizer__no_memory(r);
     if (other)
-        return samba_tokenizer__fail(r, "is of another kind: %s. Read are byte-level BPE tokenizers, as "
-                                     "those of GPT-2 and Llama 3: tokenizer.json, or vocab.json and "
-                                     "merges.txt; train one of your own with tools/samba "
-                                     "train-tokenizer", other);
+        return samba_tokenizer__fail(
+            r,
+            "is of another kind: %s. Read are byte-level BPE tokenizers, as "
+            "those of GPT-2 and Llama 3: tokenizer.json, or vocab.json and "
+            "merges.txt; train one of your own with tools/samba "
+            "train-tokenizer",
+            other);
     FILE *f = fopen(path, "rb");
     int first = f ? fgetc(f) : 0;
     if (f) fclose(f);
@@ -2252,14 +2302,18 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_open(const char *path, char
     samba_tokenizer__paths p;
     bool done = false;
     if (why && why_size) why[0] = 0;
-    if (!path || !*path)
-        return samba_tokenizer__fail(&r, "no path to a tokenizer"), (samba_tokenizer *)0;
+    if (!path || !*path) {
+        samba_tokenizer__fail(&r, "no path to a tokenizer");
+        return (samba_tokenizer *)0;
+    }
     samba_tokenizer *t = samba_tokenizer__new();
     p.json = samba_tokenizer__join(path, "tokenizer.json");
     p.vocab = samba_tokenizer__join(path, "vocab.json");
     p.merges = samba_tokenizer__join(path, "merges.txt");
-    if (t && p.json && p.vocab && p.merges) done = samba_tokenizer__load(t, path, &p, &r);
-    else samba_tokenizer__no_memory(&r);
+    if (t && p.json && p.vocab && p.merges)
+        done = samba_tokenizer__load(t, path, &p, &r);
+    else
+        samba_tokenizer__no_memory(&r);
     SAMBA_TOKENIZER_FREE(p.json);
     SAMBA_TOKENIZER_FREE(p.vocab);
     SAMBA_TOKENIZER_FREE(p.merges);
@@ -2315,7 +2369,7 @@ static void *samba_tokenizer__push(samba_tokenizer__list *list, size_t size)
 /* A hash table from a hash to indices of items; a quarter of the slots stays empty. */
 typedef struct samba_tokenizer__entry {
     uint64_t hash;
-    size_t item;                            /* 1 + index; 0: empty */
+    size_t item; /* 1 + index; 0: empty */
 } samba_tokenizer__entry;
 
 typedef struct samba_tokenizer__index {
@@ -2344,7 +2398,8 @@ static bool samba_tokenizer__index_room(samba_tokenizer__index *x)
     for (size_t i = 0; i < x->n_slots; i++) {
         if (!x->entry[i].item) continue;
         size_t at = (size_t)x->entry[i].hash & (bigger.n_slots - 1);
-        while (bigger.entry[at].item) at = (at + 1) & (bigger.n_slots - 1);
+        while (bigger.entry[at].item)
+            at = (at + 1) & (bigger.n_slots - 1);
         bigger.entry[at] = x->entry[i];
     }
     SAMBA_TOKENIZER_FREE(x->entry);
@@ -2363,12 +2418,14 @@ typedef struct samba_tokenizer__entrant {
 typedef struct samba_tokenizer__pair {
     int32_t left, right;
     int64_t count;
-    size_t place;                           /* 1 + its newest place; 0: none */
-    size_t step;                            /* the last one that raised its count */
+    size_t place; /* 1 + its newest place; 0: none */
+    size_t step;  /* the last one that raised its count */
 } samba_tokenizer__pair;
 
 /* A word in which a pair was once. */
-typedef struct samba_tokenizer__place { size_t word, next; } samba_tokenizer__place;
+typedef struct samba_tokenizer__place {
+    size_t word, next;
+} samba_tokenizer__place;
 
 typedef struct samba_tokenizer__offer {
     int64_t count;
@@ -2400,7 +2457,7 @@ static bool samba_tokenizer__count_word(samba_tokenizer__trainer *tr, const uint
 {
     samba_tokenizer__index *x = &tr->word_index;
     uint64_t hash = samba_tokenizer__hash(text, size);
-    if (size < 2) return true;              /* no pair in it */
+    if (size < 2) return true; /* no pair in it */
     if (!samba_tokenizer__index_room(x)) return false;
     size_t i = samba_tokenizer__probe(x, hash, (size_t)hash);
     for (; x->entry[i].item; i = samba_tokenizer__probe(x, hash, i + 1)) {
@@ -2487,11 +2544,13 @@ static bool samba_tokenizer__merge_in(samba_tokenizer__trainer *tr, size_t word,
             id[n++] = id[i];
             continue;
         }
-        if (n > 0 && !(samba_tokenizer__change(tr, id[n - 1], m.left, word, false) &&
-                       samba_tokenizer__change(tr, id[n - 1], m.made, word, true)))
+        if (n > 0
+            && !(samba_tokenizer__change(tr, id[n - 1], m.left, word, false)
+                 && samba_tokenizer__change(tr, id[n - 1], m.made, word, true)))
             return false;
-        if (i + 2 < w->n && !(samba_tokenizer__change(tr, m.right, id[i + 2], word, false) &&
-                              samba_tokenizer__change(tr, m.made, id[i + 2], word, true)))
+        if (i + 2 < w->n
+            && !(samba_tokenizer__change(tr, m.right, id[i + 2], word, false)
+                 && samba_tokenizer__change(tr, m.made, id[i + 2], word, true)))
             return false;
         id[n++] = m.made;
         i++;
@@ -2645,7 +2704,8 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_train(const char *text, siz
     samba_tokenizer__report r = { why, why_size, NULL };
     if (why && why_size) why[0] = 0;
     if ((!text && size) || vocab_size < 257 || vocab_size > SAMBA_TOKENIZER__MAX_IDS) {
-        if (!text && size) samba_tokenizer__fail(&r, "no text (NULL)");
+        if (!text && size)
+            samba_tokenizer__fail(&r, "no text (NULL)");
         else
             samba_tokenizer__fail(&r,
                                   "a vocabulary of %d ids; possible are 257 (256 bytes and %s) to "
@@ -2660,9 +2720,9 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_train(const char *text, siz
     if (samba_tokenizer__first_bad(p, p + size) != p + size)
         p = fixed = samba_tokenizer__repaired(p, size, &size);
     tr.t = samba_tokenizer__new();
-    bool done = p && tr.t && samba_tokenizer__count_words(&tr, p, p + size, last) &&
-                samba_tokenizer__learn(&tr, (size_t)vocab_size - 1) &&
-                samba_tokenizer_add_special(tr.t, last, NULL, 0);
+    bool done = p && tr.t && samba_tokenizer__count_words(&tr, p, p + size, last)
+        && samba_tokenizer__learn(&tr, (size_t)vocab_size - 1)
+        && samba_tokenizer_add_special(tr.t, last, NULL, 0);
     if (!done) samba_tokenizer__no_memory(&r);
     SAMBA_TOKENIZER_FREE(tr.words.items);
     SAMBA_TOKENIZER_FREE(tr.ids.items);
@@ -2690,16 +2750,18 @@ static bool samba_tokenizer__can_be_written(const samba_tokenizer *t, size_t id,
     uint8_t small[512];
     size_t n;
     samba_tokenizer__shown shown;
-    if (special && k->flags & SAMBA_TOKENIZER__MADE) why = "is special, but words become it, too";
+    if (special && k->flags & SAMBA_TOKENIZER__MADE)
+        why = "is special, but words become it, too";
     else if (k->flags & (SAMBA_TOKENIZER__LSTRIP | SAMBA_TOKENIZER__RSTRIP))
         why = "has lstrip or rstrip";
     else if (special && t->trie[0].n_tokens && t->trie[1].n_tokens)
         why = "may be sought before others";
-    else if (raw && k->size > sizeof small) why = "is above 512 bytes";
+    else if (raw && k->size > sizeof small)
+        why = "is above 512 bytes";
     else if (raw && samba_tokenizer__unspell(text, k->size, small, &n))
         why = "reads as other bytes";
-    else if (!special && !(k->flags & SAMBA_TOKENIZER__MADE) &&
-             (raw || !samba_tokenizer__raw((const uint8_t *)text, k->size)))
+    else if (!special && !(k->flags & SAMBA_TOKENIZER__MADE)
+             && (raw || !samba_tokenizer__raw((const uint8_t *)text, k->size)))
         why = "would become special";
     if (!why) return true;
     return samba_tokenizer__fail(r, "vocab.json cannot express the token \"%s\", id %lu: it %s",
@@ -2717,8 +2779,10 @@ static void samba_tokenizer__write_key(FILE *f, const samba_tokenizer *t, int32_
         if (!(k->flags & SAMBA_TOKENIZER__RAW))
             n = samba_tokenizer__put_char(out, samba_tokenizer__letter(out[0]));
         if (n == 1 && json && (out[0] == '"' || out[0] == '\\')) fputc('\\', f);
-        if (n == 1 && json && out[0] < 32) fprintf(f, "\\u%04x", (unsigned)out[0]);
-        else fwrite(out, 1, n, f);
+        if (n == 1 && json && out[0] < 32)
+            fprintf(f, "\\u%04x", (unsigned)out[0]);
+        else
+            fwrite(out, 1, n, f);
     }
 }
 
@@ -2743,36 +2807,39 @@ static void samba_tokenizer__write_merges(FILE *f, const samba_tokenizer *t)
     }
 }
 
-/* Both files, each of which replaces the one of its name when both are written. path: vocab.json and
-   merges.txt. */
+/* Both files, each of which replaces the one of its name when both are written. path: vocab.json
+   and merges.txt. */
 static bool samba_tokenizer__save_as(const samba_tokenizer *t, char *const path[2],
                                      const samba_tokenizer__report *r)
 {
     samba_base_output out[2];
     char why[600] = "";
     int begun = 0;
-    while (begun < 2 && samba_base_begin(&out[begun], path[begun], NULL, why, sizeof why)) begun++;
+    while (begun < 2 && samba_base_begin(&out[begun], path[begun], NULL, why, sizeof why))
+        begun++;
     bool done = begun == 2;
     if (done) {
         samba_tokenizer__write_vocabulary(out[0].file, t);
         samba_tokenizer__write_merges(out[1].file, t);
         for (int i = 0; i < 2; i++) {
             bool fine = fflush(out[i].file) == 0 && !ferror(out[i].file);
-            if (!fine) snprintf(why, sizeof why, "%s: cannot be written: %s", path[i], strerror(errno));
+            if (!fine)
+                snprintf(why, sizeof why, "%s: cannot be written: %s", path[i], strerror(errno));
             done = done && fine;
         }
     }
-    for (int i = 0; i < begun; i++) done = samba_base_end(&out[i], done, why, sizeof why) && done;
+    for (int i = 0; i < begun; i++)
+        done = samba_base_end(&out[i], done, why, sizeof why) && done;
     samba_tokenizer__report of = *r;
-    of.file = NULL;             /* why names it */
+    of.file = NULL; /* why names it */
     return done || samba_tokenizer__fail(&of, "%s", why);
 }
 
 SAMBA_TOKENIZER_API bool samba_tokenizer_save(const samba_tokenizer *t, const char *folder,
                                               char *why, size_t why_size)
 {
-    static const char *const name[4] = { "vocab.json", "merges.txt", "tokenizer.json",
-                                         "added_tokens.json" };
+    static const char *const name[4]
+        = { "vocab.json", "merges.txt", "tokenizer.json", "added_tokens.json" };
     samba_tokenizer__report r = { why, why_size, NULL };
     char *path[4];
     bool done = true;
@@ -2793,7 +2860,8 @@ SAMBA_TOKENIZER_API bool samba_tokenizer_save(const samba_tokenizer *t, const ch
                                      "here; remove it or save to another folder");
     }
     done = done && samba_tokenizer__save_as(t, path, &r);
-    for (int i = 0; i < 4; i++) SAMBA_TOKENIZER_FREE(path[i]);
+    for (int i = 0; i < 4; i++)
+        SAMBA_TOKENIZER_FREE(path[i]);
     return done;
 }
 

@@ -6,12 +6,12 @@
        samba_tensor *in[2] = { a, b };
        samba_tensor *y = samba_call_function(s, "torch.bmm", in, 2, NULL, 0);
 
-   What stands before the last dot says nothing. A function has its plain arguments there: "F.softmax"
-   an axis, "Tensor.view" a shape, floats as samba_float_attr. Those with the same default in torch
-   and NumPy may be left out: all axes for "sum", 0 for "cat". A name without a dot, and one that is
-   no function here, is an op's, with all of the op's own attributes: see samba_apply.
-   "F.conv2d" has stride, padding, dilation and groups, "F.conv_transpose2d" stride, padding,
-   output_padding, groups and dilation, as torch orders them, one number for both sides.
+   What stands before the last dot says nothing. A function has its plain arguments there:
+   "F.softmax" an axis, "Tensor.view" a shape, floats as samba_float_attr. Those with the same
+   default in torch and NumPy may be left out: all axes for "sum", 0 for "cat". A name without a
+   dot, and one that is no function here, is an op's, with all of the op's own attributes: see
+   samba_apply. "F.conv2d" has stride, padding, dilation and groups, "F.conv_transpose2d" stride,
+   padding, output_padding, groups and dilation, as torch orders them, one number for both sides.
 
    Not here, and calling it says so:
      cumsum          a matmul with a triangle of ones says the same, at n times the cost
@@ -80,7 +80,8 @@ static inline samba_tensor *samba_torch_names__input(const samba_torch_names__ca
 }
 
 /* Argument i of a call; otherwise, if there is none. */
-static inline int32_t samba_torch_names__attr(const samba_torch_names__call *c, int32_t i, int32_t otherwise)
+static inline int32_t samba_torch_names__attr(const samba_torch_names__call *c, int32_t i,
+                                              int32_t otherwise)
 {
     return i < c->n_attr ? c->attr[i] : otherwise;
 }
@@ -152,7 +153,8 @@ static inline samba_tensor *samba_torch_names__permute(samba_torch_names__call *
 
 static inline samba_tensor *samba_torch_names__transpose(samba_torch_names__call *c)
 {
-    return samba_transpose(c->in[0], samba_torch_names__attr(c, 0, 0), samba_torch_names__attr(c, 1, 1));
+    return samba_transpose(c->in[0], samba_torch_names__attr(c, 0, 0),
+                           samba_torch_names__attr(c, 1, 1));
 }
 
 static inline samba_tensor *samba_torch_names__squeeze(samba_torch_names__call *c)
@@ -205,7 +207,8 @@ static inline samba_tensor *samba_torch_names__linear(samba_torch_names__call *c
     return samba_affine(c->in[0], c->in[1], samba_torch_names__input(c, 2));
 }
 
-static inline samba_tensor *samba_torch_names__addmm(samba_torch_names__call *c) /* addmm(sum, a, b) */
+static inline samba_tensor *samba_torch_names__addmm(
+    samba_torch_names__call *c) /* addmm(sum, a, b) */
 {
     samba_tensor *sum = c->in[0], *a = c->in[1], *b = samba_torch_names__input(c, 2);
     return samba_add(samba_matmul(a, b), sum);
@@ -267,7 +270,8 @@ static inline samba_tensor *samba_torch_names__index_select(samba_torch_names__c
     int32_t axis = samba_torch_names__attr(c, 0, 0), n = x->shape.ndim;
     if (axis < 0) axis += n;
     if (axis < 0 || axis >= n || index->shape.ndim != 1)
-        return samba_torch_names__refused(samba_fail(c->session, SAMBA_ESHAPE,
+        return samba_torch_names__refused(samba_fail(
+            c->session, SAMBA_ESHAPE,
             "in index_select(%s %S, %s %S): an axis of the first and a list of numbers are needed",
             x->name, &x->shape, index->name, &index->shape));
     samba_shape thin = x->shape, whole = x->shape;
@@ -317,7 +321,8 @@ static inline samba_tensor *samba_torch_names__conv_transpose(samba_torch_names_
     int32_t dilation = samba_torch_names__attr(c, 4, 1), n = x->shape.ndim;
     const samba_conv_opts o = samba_torch_names__conv_opts(stride, padding, dilation, groups);
     if (n < 3 || w->shape.ndim != n)
-        return samba_torch_names__refused(samba_fail(c->session, SAMBA_ESHAPE,
+        return samba_torch_names__refused(samba_fail(
+            c->session, SAMBA_ESHAPE,
             "in conv_transpose2d(%s %S, %s %S): x (N,C,H,W) and weights (C,O/groups,KH,KW) are needed",
             x->name, &x->shape, w->name, &w->shape));
     samba_shape shape = x->shape;
@@ -428,24 +433,27 @@ static inline const samba_torch_names__row *samba_torch_names__find(const char *
     return NULL;
 }
 
-static inline samba_tensor *samba_torch_names__call_plain(samba_torch_names__call *c, const samba_torch_names__row *f)
+static inline samba_tensor *samba_torch_names__call_plain(samba_torch_names__call *c,
+                                                          const samba_torch_names__row *f)
 {
     samba_session *s = c->session;
     if (c->n_in < 0 || (c->n_in && !c->in) || c->n_attr < 0 || (c->n_attr && !c->attr))
-        return samba_torch_names__refused(samba_fail(s, SAMBA_EARG,
+        return samba_torch_names__refused(samba_fail(
+            s, SAMBA_EARG,
             "in samba_call_function(%s): %d inputs and %d attributes are announced but not given",
             f->name, c->n_in, c->n_attr));
     bool fits = c->n_in >= f->least && c->n_in <= f->most && c->n_attr >= f->least_attr
         && c->n_attr <= f->most_attr;
     if (!fits)
-        return samba_torch_names__refused(samba_fail(s, SAMBA_EARG,
+        return samba_torch_names__refused(samba_fail(
+            s, SAMBA_EARG,
             "in samba_call_function(%s): %d inputs and %d arguments are given; it takes %d inputs "
             "or more, and %d up to %d arguments",
             f->name, c->n_in, c->n_attr, f->least, f->least_attr, f->most_attr));
     for (int32_t i = 0; i < c->n_in; i++)
         if (!c->in[i] && i < f->least)
-            return samba_torch_names__refused(samba_fail(s, SAMBA_EARG,
-                "in samba_call_function(%s): input %d is NULL", f->name, i));
+            return samba_torch_names__refused(samba_fail(
+                s, SAMBA_EARG, "in samba_call_function(%s): input %d is NULL", f->name, i));
     return f->call(c);
 }
 
@@ -460,32 +468,38 @@ static inline bool samba_torch_names__is_op(samba_session *s, const char *name)
 static inline size_t samba_torch_names__distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
-    while (a[begin] && a[begin] == b[begin]) begin++;
-    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end]) end++;
+    while (a[begin] && a[begin] == b[begin])
+        begin++;
+    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end])
+        end++;
     return (n > m ? n : m) - begin - end;
 }
 
 /* Functions of torch that are not here, and what to do instead. */
-static const struct { const char *name, *why; } samba_torch_names__missing[] = {
-    { "cumsum", "a matmul with a triangle of ones says the same, at n times the cost" },
-    { "scatter", "samba_write_rows overwrites whole rows; element by element there is none" },
-    { "scatter_add", "samba_write_rows overwrites whole rows; element by element there is none" },
-    { "topk", "samba_argmax finds the first; samba/generate.h draws of the k likeliest on the host" },
-    { "sort", "nothing sorts; samba_argmax finds the first" },
-    { "argsort", "nothing sorts; samba_argmax finds the first" },
-    { "fft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
-    { "rfft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
-    { "einsum", "samba_permute, samba_reshape and samba_matmul say it" },
-    { "dropout", "it has a name here, by which its rate is set: samba_dropout" },
-    { "batch_norm", "its statistics are buffers: samba_batchnorm or samba_batch_normalize" },
-    { "multinomial", "a run draws nothing but dropout; on the host samba_sample does it" }
-};
+static const struct {
+    const char *name, *why;
+} samba_torch_names__missing[]
+    = { { "cumsum", "a matmul with a triangle of ones says the same, at n times the cost" },
+        { "scatter", "samba_write_rows overwrites whole rows; element by element there is none" },
+        { "scatter_add",
+          "samba_write_rows overwrites whole rows; element by element there is none" },
+        { "topk",
+          "samba_argmax finds the first; samba/generate.h draws of the k likeliest on the host" },
+        { "sort", "nothing sorts; samba_argmax finds the first" },
+        { "argsort", "nothing sorts; samba_argmax finds the first" },
+        { "fft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
+        { "rfft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
+        { "einsum", "samba_permute, samba_reshape and samba_matmul say it" },
+        { "dropout", "it has a name here, by which its rate is set: samba_dropout" },
+        { "batch_norm", "its statistics are buffers: samba_batchnorm or samba_batch_normalize" },
+        { "multinomial", "a run draws nothing but dropout; on the host samba_sample does it" } };
 
 /* "did you mean": the nearest op or function to the last word of name, if it is near. */
 static inline bool samba_torch_names__fail(samba_session *s, const char *name, const char *word)
 {
     const char *nearest = "";
-    for (size_t i = 0; i < sizeof samba_torch_names__missing / sizeof *samba_torch_names__missing; i++)
+    for (size_t i = 0; i < sizeof samba_torch_names__missing / sizeof *samba_torch_names__missing;
+         i++)
         if (!strcmp(samba_torch_names__missing[i].name, word))
             return samba_fail(s, SAMBA_EOP, "%s is not here: %s", name,
                               samba_torch_names__missing[i].why);
@@ -503,15 +517,16 @@ static inline bool samba_torch_names__fail(samba_session *s, const char *name, c
         nearest = samba_torch_names__list[i].name;
     }
     size_t n = strlen(word), m = strlen(nearest);
-    bool near = 2 * best < (n > m ? n : m);     /* half of another name means nothing */
-    return samba_fail(s, SAMBA_EOP, "no op is called %s%s%s; register your own with "
-                      "samba_register_op before its first use", name,
-                      near ? "; the nearest name is " : "", near ? nearest : "");
+    bool near = 2 * best < (n > m ? n : m); /* half of another name means nothing */
+    return samba_fail(s, SAMBA_EOP,
+                      "no op is called %s%s%s; register your own with "
+                      "samba_register_op before its first use",
+                      name, near ? "; the nearest name is " : "", near ? nearest : "");
 }
 
 /* What name means: a function, or the op whose name is returned. NULL and no function: an error. */
 static inline const char *samba_torch_names__or_op(samba_session *s, const char *name,
-                                                const samba_torch_names__row **f)
+                                                   const samba_torch_names__row **f)
 {
     const char *dot = !name || samba_torch_names__is_op(s, name) ? NULL : strrchr(name, '.');
     *f = dot ? samba_torch_names__find(dot + 1) : NULL;

@@ -9,8 +9,8 @@
 #include <time.h>
 
 #define IMPORT(name) __attribute__((import_module("page"), import_name(#name)))
-IMPORT(now) double page_now(void);                          /* milliseconds */
-IMPORT(log) void page_log(const char *text, size_t n);      /* a part of a line */
+IMPORT(now) double page_now(void);                     /* milliseconds */
+IMPORT(log) void page_log(const char *text, size_t n); /* a part of a line */
 
 clock_t clock(void)
 {
@@ -21,7 +21,7 @@ clock_t clock(void)
    Compiled with -fno-builtin: the compiler must not find memcpy in memcpy. */
 void *memcpy(void *to, const void *from, size_t n)
 {
-    return __builtin_memcpy(to, from, n);       /* an instruction: -mbulk-memory */
+    return __builtin_memcpy(to, from, n); /* an instruction: -mbulk-memory */
 }
 
 void *memmove(void *to, const void *from, size_t n)
@@ -45,14 +45,16 @@ int memcmp(const void *a, const void *b, size_t n)
 size_t strlen(const char *text)
 {
     size_t n = 0;
-    while (text[n]) n++;
+    while (text[n])
+        n++;
     return n;
 }
 
 int strcmp(const char *a, const char *b)
 {
     size_t i = 0;
-    while (a[i] && a[i] == b[i]) i++;
+    while (a[i] && a[i] == b[i])
+        i++;
     return (unsigned char)a[i] - (unsigned char)b[i];
 }
 
@@ -75,19 +77,21 @@ char *strstr(const char *text, const char *part)
 size_t strcspn(const char *text, const char *any)
 {
     size_t n = 0;
-    while (text[n] && !strchr(any, text[n])) n++;
+    while (text[n] && !strchr(any, text[n]))
+        n++;
     return n;
 }
 
 /* ---- Memory: blocks in a list, of which the first free one that is large enough is taken ----- */
 typedef struct block {
-    struct block *next;         /* the block behind this one; NULL: the last */
-    size_t size;                /* bytes of the block without this header */
-    size_t used;                /* 0 or 1 */
-    size_t pad;                 /* so that what follows is 16-byte aligned */
+    struct block *next; /* the block behind this one; NULL: the last */
+    size_t size;        /* bytes of the block without this header */
+    size_t used;        /* 0 or 1 */
+    size_t pad;         /* so that what follows is 16-byte aligned */
 } block;
 
 enum { PAGE = 65536 };
+
 static block *first_block, *last_block;
 
 /* A free block at the end of the memory. Whoever grows the memory but this breaks nothing: what
@@ -101,8 +105,10 @@ static block *grow(size_t size)
     b->next = NULL;
     b->size = pages * PAGE - sizeof *b;
     b->used = 0;
-    if (last_block) last_block->next = b;
-    else first_block = b;
+    if (last_block)
+        last_block->next = b;
+    else
+        first_block = b;
     last_block = b;
     return b;
 }
@@ -184,10 +190,10 @@ void qsort(void *items, size_t n, size_t size, int (*compare)(const void *, cons
 enum { MAX_FILES = 4, MAX_NAME = 32 };
 
 struct FILE {
-    char name[MAX_NAME];        /* "": this place is free */
+    char name[MAX_NAME]; /* "": this place is free */
     unsigned char *bytes;
     size_t size, room;
-    size_t at;                  /* one reader or writer at a time */
+    size_t at; /* one reader or writer at a time */
     int ended, failed;
 };
 
@@ -332,17 +338,19 @@ static void put_padded(FILE *f, const char *text, size_t n, int width, int left)
 {
     size_t pad = width > 0 && (size_t)width > n ? (size_t)width - n : 0;
     if (left) fwrite(text, 1, n, f);
-    for (; pad > 0; pad--) fwrite(" ", 1, 1, f);
+    for (; pad > 0; pad--)
+        fwrite(" ", 1, 1, f);
     if (!left) fwrite(text, 1, n, f);
 }
 
 static void put_number(FILE *f, long long number, int width, int left)
 {
     char digits[24];
-    unsigned long long rest = number < 0 ? 0ull - (unsigned long long)number
-                                         : (unsigned long long)number;
+    unsigned long long rest
+        = number < 0 ? 0ull - (unsigned long long)number : (unsigned long long)number;
     size_t at = sizeof digits;
-    do digits[--at] = (char)('0' + rest % 10);
+    do
+        digits[--at] = (char)('0' + rest % 10);
     while (rest /= 10);
     if (number < 0) digits[--at] = '-';
     put_padded(f, digits + at, sizeof digits - at, width, left);
@@ -361,15 +369,18 @@ int fprintf(FILE *f, const char *format, ...)
         if (!*format) break;
         left = *++format == '-';
         if (left) format++;
-        for (; *format >= '0' && *format <= '9'; format++) width = 10 * width + *format - '0';
-        for (; *format == 'l'; format++) length++;
+        for (; *format >= '0' && *format <= '9'; format++)
+            width = 10 * width + *format - '0';
+        for (; *format == 'l'; format++)
+            length++;
         if (*format == 's') {
             const char *text = va_arg(arguments, const char *);
             put_padded(f, text, strlen(text), width, left);
         } else if (*format == 'd')
             put_number(f, length == 2 ? va_arg(arguments, long long) : va_arg(arguments, int),
                        width, left);
-        else fwrite("%", 1, *format == '%', f);
+        else
+            fwrite("%", 1, *format == '%', f);
         if (*format) format++;
     }
     va_end(arguments);

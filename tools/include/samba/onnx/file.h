@@ -27,14 +27,16 @@ static inline FILE *onnx__open(const char *path, const char **why)
     struct stat is;
     int handle = open(path, O_RDONLY | O_NONBLOCK);
     if (handle < 0 || fstat(handle, &is)) {
-        *why = errno == ENOENT || errno == ENOTDIR ? "does not exist" : errno == EACCES
-            ? "may not be read" : "cannot be opened";
+        *why = errno == ENOENT || errno == ENOTDIR ? "does not exist"
+            : errno == EACCES                      ? "may not be read"
+                                                   : "cannot be opened";
         if (handle >= 0) close(handle);
         return NULL;
     }
     FILE *f = S_ISREG(is.st_mode) ? fdopen(handle, "rb") : NULL;
     *why = S_ISDIR(is.st_mode) ? "is a folder, not a file"
-        : S_ISREG(is.st_mode) ? "cannot be opened" : "is a pipe or a device, not a file";
+        : S_ISREG(is.st_mode)  ? "cannot be opened"
+                               : "is a pipe or a device, not a file";
     if (!f) close(handle);
 #else
     FILE *f = fopen(path, "rb");
@@ -94,7 +96,8 @@ static inline char *onnx__resolve(const char *path)
 static inline char *onnx__folder_of(const char *path)
 {
     size_t n = strlen(path);
-    while (n > 0 && path[n - 1] != '/') n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
     char *folder = (char *)malloc(n + 2);
     if (!folder) return NULL;
     memcpy(folder, path, n);

@@ -6,27 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EX_FLOAT = 1, EX_INT32 = 6, EX_INT64 = 7, EX_BOOL = 9 };         /* TensorProto.DataType */
+enum { EX_FLOAT = 1, EX_INT32 = 6, EX_INT64 = 7, EX_BOOL = 9 }; /* TensorProto.DataType */
 
 /* What the PEF says of a tensor. name: what it is called in the model at the moment. */
 typedef struct ex_symbol {
     const char *name;
     samba_spec spec;
     samba_role role;
-    const void *data;                   /* its values in the file, or NULL */
-    bool needed;                        /* by a call behind the one that is looked at */
-    bool result, declared, written;     /* an output; a buffer that the pass writes */
+    const void *data;               /* its values in the file, or NULL */
+    bool needed;                    /* by a call behind the one that is looked at */
+    bool result, declared, written; /* an output; a buffer that the pass writes */
 } ex_symbol;
+
 typedef struct ex_call {
-    samba_pef_node node;                /* its inputs and outputs are symbols; -1: absent */
-    const char *op;                     /* also of one that is not samba.h's own */
+    samba_pef_node node; /* its inputs and outputs are symbols; -1: absent */
+    const char *op;      /* also of one that is not samba.h's own */
     bool needed;
 } ex_call;
 
-typedef struct ex_block { struct ex_block *next; } ex_block;
+typedef struct ex_block {
+    struct ex_block *next;
+} ex_block;
+
 typedef struct ex_export {
     ex_symbol *symbol;
-    ex_call *call;                      /* of the forward sections of the graph */
+    ex_call *call; /* of the forward sections of the graph */
     int32_t n_symbols, n_calls;
     Onnx__NodeProto **node;
     Onnx__TensorProto **constant;
@@ -49,8 +53,7 @@ static bool ex_fail(ex_export *e, const char *fmt, ...)
 /* Zeroed memory until the export ends; NULL, and the export has failed, if there is no more. */
 static void *ex_new(ex_export *e, size_t n, size_t each)
 {
-    ex_block *b = n <= ((size_t)1 << 40) / each
-        ? (ex_block *)calloc(1, 64 + n * each) : NULL;
+    ex_block *b = n <= ((size_t)1 << 40) / each ? (ex_block *)calloc(1, 64 + n * each) : NULL;
     if (!b) {
         ex_fail(e, "out of memory");
         return NULL;
@@ -59,6 +62,7 @@ static void *ex_new(ex_export *e, size_t n, size_t each)
     e->blocks = b;
     return (char *)b + 64;
 }
+
 static char *ex_text(ex_export *e, const char *fmt, ...)
 {
     va_list args;
@@ -82,7 +86,8 @@ static bool ex_push(ex_export *e, void ***list, int32_t *n, int32_t *room, void 
         void **copy = (void **)ex_new(e, (size_t)more, sizeof *copy);
         if (!copy) return false;
         if (*n) memcpy(copy, *list, (size_t)*n * sizeof *copy);
-        *list = copy, *room = more;
+        *list = copy;
+        *room = more;
     }
     (*list)[(*n)++] = item;
     return true;
@@ -95,7 +100,11 @@ static int32_t ex_type(samba_dtype dtype)
     static const int32_t type[SAMBA_N_DTYPES] = { 1, 16, 10, 6, 5, 3, 2, 9, 7, 4, 12 };
     return type[dtype];
 }
-static const char *ex_fresh(ex_export *e) { return ex_text(e, "samba.%d", e->n_names++); }
+
+static const char *ex_fresh(ex_export *e)
+{
+    return ex_text(e, "samba.%d", e->n_names++);
+}
 
 /* A constant; data is not copied. */
 static const char *ex_tensor(ex_export *e, const char *name, int32_t type, int32_t ndim,
@@ -107,14 +116,17 @@ static const char *ex_tensor(ex_export *e, const char *name, int32_t type, int32
     onnx__tensor_proto__init(t);
     if (ndim) memcpy(dims, dim, (size_t)ndim * sizeof *dim);
     t->name = name ? (char *)(uintptr_t)name : (char *)(uintptr_t)ex_fresh(e);
-    t->has_data_type = true, t->data_type = type;
-    t->n_dims = (size_t)ndim, t->dims = dims;
+    t->has_data_type = true;
+    t->data_type = type;
+    t->n_dims = (size_t)ndim;
+    t->dims = dims;
     t->has_raw_data = true;
     t->raw_data.len = size;
     t->raw_data.data = (uint8_t *)(uintptr_t)data;
     ex_push(e, (void ***)(void *)&e->constant, &e->n_constants, &e->room_constants, t);
     return t->name;
 }
+
 static const char *ex_list(ex_export *e, int32_t n, const int64_t *values)
 {
     int64_t *copy = (int64_t *)ex_new(e, (size_t)n, sizeof *copy), dim = n;
@@ -122,12 +134,15 @@ static const char *ex_list(ex_export *e, int32_t n, const int64_t *values)
     if (n) memcpy(copy, values, (size_t)n * sizeof *copy);
     return ex_tensor(e, NULL, EX_INT64, 1, &dim, copy, (size_t)n * sizeof *copy);
 }
+
 static const char *ex_shape(ex_export *e, const samba_shape *s)
 {
     int64_t dim[SAMBA_MAX_DIMS];
-    for (int32_t d = 0; d < s->ndim; d++) dim[d] = s->dim[d];
+    for (int32_t d = 0; d < s->ndim; d++)
+        dim[d] = s->dim[d];
     return ex_list(e, s->ndim, dim);
 }
+
 static const char *ex_number(ex_export *e, float value)
 {
     float *copy = (float *)ex_new(e, 1, sizeof *copy);
@@ -140,7 +155,8 @@ static const char *ex_number(ex_export *e, float value)
 static const char *ex_uniform(ex_export *e, int64_t n, float value)
 {
     float *copy = (float *)ex_new(e, (size_t)n, sizeof *copy);
-    for (int64_t i = 0; copy && i < n; i++) copy[i] = value;
+    for (int64_t i = 0; copy && i < n; i++)
+        copy[i] = value;
     return ex_tensor(e, NULL, EX_FLOAT, 1, &n, copy, (size_t)n * sizeof *copy);
 }
 
@@ -177,42 +193,50 @@ static Onnx__AttributeProto *ex_attribute(ex_export *e, const char *name)
     onnx__attribute_proto__init(a);
     a->name = (char *)(uintptr_t)name;
     a->has_type = true;
-    if (!p->attribute)
-        p->attribute = (Onnx__AttributeProto **)ex_new(e, 16, sizeof *p->attribute);
+    if (!p->attribute) p->attribute = (Onnx__AttributeProto **)ex_new(e, 16, sizeof *p->attribute);
     if (!p->attribute || p->n_attribute >= 16) return NULL;
     p->attribute[p->n_attribute++] = a;
     return a;
 }
+
 static void ex_int(ex_export *e, const char *name, int64_t value)
 {
     Onnx__AttributeProto *a = ex_attribute(e, name);
     if (!a) return;
     a->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
-    a->has_i = true, a->i = value;
+    a->has_i = true;
+    a->i = value;
 }
+
 static void ex_float(ex_export *e, const char *name, float value)
 {
     Onnx__AttributeProto *a = ex_attribute(e, name);
     if (!a) return;
     a->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
-    a->has_f = true, a->f = value;
+    a->has_f = true;
+    a->f = value;
 }
+
 static void ex_word(ex_export *e, const char *name, const char *value)
 {
     Onnx__AttributeProto *a = ex_attribute(e, name);
     if (!a) return;
     a->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
     a->has_s = true;
-    a->s.data = (uint8_t *)(uintptr_t)value, a->s.len = strlen(value);
+    a->s.data = (uint8_t *)(uintptr_t)value;
+    a->s.len = strlen(value);
 }
+
 static void ex_ints(ex_export *e, const char *name, int32_t n, const int32_t *values)
 {
     Onnx__AttributeProto *a = ex_attribute(e, name);
     int64_t *copy = (int64_t *)ex_new(e, (size_t)n, sizeof *copy);
     if (!a || !copy) return;
-    for (int32_t i = 0; i < n; i++) copy[i] = values[i];
+    for (int32_t i = 0; i < n; i++)
+        copy[i] = values[i];
     a->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
-    a->ints = copy, a->n_ints = (size_t)n;
+    a->ints = copy;
+    a->n_ints = (size_t)n;
 }
 
 /* ---- What the rows of ops use ---- */
@@ -221,11 +245,17 @@ static const ex_symbol *ex_in_symbol(ex_export *e, const ex_call *c, int32_t i)
 {
     return &e->symbol[c->node.in[i]];
 }
-static bool ex_has(const ex_call *c, int32_t i) { return i < c->node.n_in && c->node.in[i] >= 0; }
+
+static bool ex_has(const ex_call *c, int32_t i)
+{
+    return i < c->node.n_in && c->node.in[i] >= 0;
+}
+
 static const char *ex_in(ex_export *e, const ex_call *c, int32_t i)
 {
     return ex_has(c, i) ? e->symbol[c->node.in[i]].name : "";
 }
+
 static const samba_shape *ex_in_shape(ex_export *e, const ex_call *c, int32_t i)
 {
     return &e->symbol[c->node.in[i]].spec.shape;
@@ -247,12 +277,14 @@ static int32_t ex_list_attr(const ex_call *c, const char *name, int32_t *words, 
 {
     return samba_pef_attr(&c->node, name, words, cap);
 }
+
 static int32_t ex_attr(const ex_call *c, const char *name)
 {
     int32_t word = 0;
     ex_list_attr(c, name, &word, 1);
     return word;
 }
+
 static float ex_float_attr(const ex_call *c, const char *name)
 {
     return samba_attr_float(ex_attr(c, name));
@@ -265,6 +297,7 @@ static const char *ex_out(ex_export *e, const ex_call *c, int32_t o)
     if (s->written || !s->name) s->name = s->written ? ex_text(e, "%s__new", s->name) : ex_fresh(e);
     return s->name ? s->name : "";
 }
+
 static const samba_spec *ex_out_spec(const ex_export *e, const ex_call *c)
 {
     return &e->symbol[c->node.out[0]].spec;

@@ -16,12 +16,12 @@ static bool ex_read_symbols(ex_export *e, const samba_pef *pef)
     }
     return e->symbol != NULL;
 }
+
 static bool ex_read_call(ex_export *e, const samba_pef *pef, int32_t node, ex_call *c)
 {
     c->node = samba_pef_node_at(pef, node);
     c->op = c->node.op;
-    if (!c->op)
-        c->op = ex_text(e, "number %u, an op of the user's own", (unsigned)c->node.wire);
+    if (!c->op) c->op = ex_text(e, "number %u, an op of the user's own", (unsigned)c->node.wire);
     return !e->failed;
 }
 
@@ -61,7 +61,8 @@ static void ex_mark_needed(ex_export *e)
         bool makes = c->node.n_out && c->node.out[0] >= 0;
         ex_symbol *first = makes ? &e->symbol[c->node.out[0]] : NULL;
         bool rows = !strcmp(c->op, "write_rows");
-        if (first && (first->role == SAMBA_ROLE_OUTPUT || rows)) first->needed = first->result = true;
+        if (first && (first->role == SAMBA_ROLE_OUTPUT || rows))
+            first->needed = first->result = true;
         if (first && rows) first->written = true;
     }
     for (int32_t i = e->n_calls - 1; i >= 0; i--) {
@@ -92,14 +93,15 @@ static Onnx__ValueInfoProto *ex_info(ex_export *e, const char *name, const samba
     v->type = type;
     type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     type->tensor_type = t;
-    t->has_elem_type = true, t->elem_type = ex_type(spec->dtype);
+    t->has_elem_type = true;
+    t->elem_type = ex_type(spec->dtype);
     t->shape = shape;
-    shape->dim =
-        (Onnx__TensorShapeProto__Dimension **)ex_new(e, SAMBA_MAX_DIMS, sizeof *shape->dim);
+    shape->dim
+        = (Onnx__TensorShapeProto__Dimension **)ex_new(e, SAMBA_MAX_DIMS, sizeof *shape->dim);
     if (!shape->dim) return NULL;
     for (int32_t d = 0; d < spec->shape.ndim; d++) {
-        Onnx__TensorShapeProto__Dimension *x =
-            (Onnx__TensorShapeProto__Dimension *)ex_new(e, 1, sizeof *x);
+        Onnx__TensorShapeProto__Dimension *x
+            = (Onnx__TensorShapeProto__Dimension *)ex_new(e, 1, sizeof *x);
         if (!x) return NULL;
         onnx__tensor_shape_proto__dimension__init(x);
         x->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
@@ -113,8 +115,10 @@ static Onnx__ValueInfoProto *ex_info(ex_export *e, const char *name, const samba
 static bool ex_declare(ex_export *e, Onnx__GraphProto *g, ex_symbol *s)
 {
     int64_t dim[SAMBA_MAX_DIMS];
-    if (s->declared || (s->role != SAMBA_ROLE_INPUT && s->role != SAMBA_ROLE_WEIGHT && s->role != SAMBA_ROLE_STATE
-                        && s->role != SAMBA_ROLE_CONSTANT)) return true;
+    if (s->declared
+        || (s->role != SAMBA_ROLE_INPUT && s->role != SAMBA_ROLE_WEIGHT
+            && s->role != SAMBA_ROLE_STATE && s->role != SAMBA_ROLE_CONSTANT))
+        return true;
     s->declared = true;
     if (!s->name) s->name = ex_fresh(e);
     if (s->role == SAMBA_ROLE_INPUT || s->written) {
@@ -125,11 +129,13 @@ static bool ex_declare(ex_export *e, Onnx__GraphProto *g, ex_symbol *s)
     if (!s->data)
         return ex_fail(e, "%s has no values in this file: export a checkpoint (samba_save)",
                        s->name);
-    for (int32_t d = 0; d < s->spec.shape.ndim; d++) dim[d] = s->spec.shape.dim[d];
+    for (int32_t d = 0; d < s->spec.shape.ndim; d++)
+        dim[d] = s->spec.shape.dim[d];
     size_t size = (size_t)samba_count(&s->spec.shape) * samba_dtype_size(s->spec.dtype);
     return *ex_tensor(e, s->name, ex_type(s->spec.dtype), s->spec.shape.ndim, dim, s->data, size)
         != 0;
 }
+
 static bool ex_write_call(ex_export *e, const ex_call *c)
 {
     for (int i = 0; i < EX_N_ROWS; i++)
@@ -139,6 +145,7 @@ static bool ex_write_call(ex_export *e, const ex_call *c)
     return ex_fail(e, "%s (%s) has no counterpart in ONNX%s", c->op, c->node.name,
                    strstr(c->op, "packed") ? ": compile with plain weights" : "");
 }
+
 static bool ex_build(ex_export *e, Onnx__GraphProto *g)
 {
     size_t most = (size_t)e->n_symbols + 1;
@@ -157,34 +164,45 @@ static bool ex_build(ex_export *e, Onnx__GraphProto *g)
         Onnx__ValueInfoProto *v = ex_info(e, s->name, &s->spec);
         if (!v) return false;
         g->output[g->n_output++] = v;
-        s->result = false;              /* once */
+        s->result = false; /* once */
     }
-    g->node = e->node, g->n_node = (size_t)e->n_nodes;
-    g->initializer = e->constant, g->n_initializer = (size_t)e->n_constants;
+    g->node = e->node;
+    g->n_node = (size_t)e->n_nodes;
+    g->initializer = e->constant;
+    g->n_initializer = (size_t)e->n_constants;
     if (e->failed) return false;
     return g->n_output > 0 || ex_fail(e, "the forward pass has no output");
 }
 
 /* ---- The file ---- */
 
-typedef struct ex_sink { ProtobufCBuffer base; FILE *f; bool failed; } ex_sink;
+typedef struct ex_sink {
+    ProtobufCBuffer base;
+    FILE *f;
+    bool failed;
+} ex_sink;
+
 static void ex_append(ProtobufCBuffer *buffer, size_t n, const uint8_t *data)
 {
     ex_sink *s = (ex_sink *)(void *)buffer;
     if (n && fwrite(data, 1, n, s->f) != n) s->failed = true;
 }
+
 static bool ex_write_model(ex_export *e, Onnx__GraphProto *g, const char *path)
 {
     Onnx__ModelProto m;
     Onnx__OperatorSetIdProto opset, *list = &opset;
     onnx__model_proto__init(&m);
     onnx__operator_set_id_proto__init(&opset);
-    opset.domain = (char *)(uintptr_t)"";
-    opset.has_version = true, opset.version = EX_OPSET;
-    m.has_ir_version = true, m.ir_version = EX_IR;
-    m.producer_name = (char *)(uintptr_t)"samba.h";
+    opset.domain = (char *)(uintptr_t) "";
+    opset.has_version = true;
+    opset.version = EX_OPSET;
+    m.has_ir_version = true;
+    m.ir_version = EX_IR;
+    m.producer_name = (char *)(uintptr_t) "samba.h";
     m.producer_version = (char *)(uintptr_t)SAMBA_VERSION;
-    m.opset_import = &list, m.n_opset_import = 1;
+    m.opset_import = &list;
+    m.n_opset_import = 1;
     m.graph = g;
     samba_base_output o;
     char why[sizeof e->why] = "";
@@ -193,6 +211,7 @@ static bool ex_write_model(ex_export *e, Onnx__GraphProto *g, const char *path)
     protobuf_c_message_pack_to_buffer(&m.base, &sink.base);
     return samba_base_end(&o, !sink.failed, why, sizeof why) || ex_fail(e, "%s", why);
 }
+
 SAMBA_ONNX_API bool onnx_export(const void *pef, size_t size, const char *path, const char *graph,
                                 char *why, size_t why_size)
 {
@@ -206,8 +225,10 @@ SAMBA_ONNX_API bool onnx_export(const void *pef, size_t size, const char *path, 
         && samba_pef_open(&f, pef, size, e.why, sizeof e.why);
     e.failed = !fine;
     if (fine) {
-        if (f.microbatches > 1) ex_fail(&e, "a program with microbatches has no pass "
-                                         "over a whole batch: compile it without");
+        if (f.microbatches > 1)
+            ex_fail(&e,
+                    "a program with microbatches has no pass "
+                    "over a whole batch: compile it without");
         fine = !e.failed && ex_read_symbols(&e, &f) && ex_read_calls(&e, &f, graph);
     }
     if (fine) ex_mark_needed(&e);
@@ -220,6 +241,7 @@ SAMBA_ONNX_API bool onnx_export(const void *pef, size_t size, const char *path, 
     }
     return fine;
 }
+
 SAMBA_ONNX_API bool onnx_export_file(const char *pef, const char *path, const char *graph,
                                      char *why, size_t why_size)
 {

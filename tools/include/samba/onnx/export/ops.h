@@ -3,13 +3,15 @@
 typedef struct ex_row {
     const char *op;
     bool (*write)(ex_export *e, const ex_call *c, const char *word);
-    const char *word;                   /* the op of ONNX, where the function needs it */
+    const char *word; /* the op of ONNX, where the function needs it */
 } ex_row;
 
 /* Inputs of the ops that have more than two, as samba.h lists their arguments. */
-enum { EX_X, EX_WEIGHT, EX_BIAS, EX_MEAN, EX_VARIANCE };        /* affine, convolution, norms */
+enum { EX_X, EX_WEIGHT, EX_BIAS, EX_MEAN, EX_VARIANCE }; /* affine, convolution, norms */
+
 enum { EX_QUERY, EX_KEY, EX_VALUE, EX_MASK };
-enum { EX_CACHE, EX_ROWS, EX_ROW };                             /* write_rows */
+
+enum { EX_CACHE, EX_ROWS, EX_ROW }; /* write_rows */
 
 /* ---- Elementwise ---- */
 
@@ -18,17 +20,20 @@ static bool ex_map1(ex_export *e, const ex_call *c, const char *word)
     const char *x = ex_in_f32(e, c, 0);
     return *ex_node(e, word, ex_out(e, c, 0), x, NULL) != 0;
 }
+
 static bool ex_map2(ex_export *e, const ex_call *c, const char *word)
 {
     const char *a = ex_in_f32(e, c, 0), *b = ex_in_f32(e, c, 1);
     return *ex_node(e, word, ex_out(e, c, 0), a, b, NULL) != 0;
 }
+
 static bool ex_not_equal(ex_export *e, const ex_call *c, const char *word)
 {
     const char *a = ex_in_f32(e, c, 0), *b = ex_in_f32(e, c, 1);
     const char *same = ex_node(e, "Equal", NULL, a, b, NULL);
     return *ex_node(e, word, ex_out(e, c, 0), same, NULL) != 0;
 }
+
 static bool ex_where(ex_export *e, const ex_call *c, const char *word)
 {
     const char *cond = ex_in(e, c, 0), *a = ex_in_f32(e, c, 1), *b = ex_in_f32(e, c, 2);
@@ -38,11 +43,13 @@ static bool ex_where(ex_export *e, const ex_call *c, const char *word)
     }
     return *ex_node(e, word, ex_out(e, c, 0), cond, a, b, NULL) != 0;
 }
+
 static bool ex_rsqrt(ex_export *e, const ex_call *c, const char *word)
 {
     const char *root = ex_node(e, "Sqrt", NULL, ex_in_f32(e, c, 0), NULL);
     return *ex_node(e, word, ex_out(e, c, 0), root, NULL) != 0;
 }
+
 static bool ex_leaky_relu(ex_export *e, const ex_call *c, const char *word)
 {
     bool fine = ex_map1(e, c, word);
@@ -81,6 +88,7 @@ static bool ex_gelu_tanh(ex_export *e, const ex_call *c, const char *word)
     t = ex_node(e, "Mul", NULL, x, t, NULL);
     return *ex_node(e, "Mul", ex_out(e, c, 0), t, ex_number(e, 0.5f), NULL) != 0;
 }
+
 static bool ex_silu(ex_export *e, const ex_call *c, const char *word)
 {
     const char *x = ex_in_f32(e, c, 0), *s = ex_node(e, word, NULL, x, NULL);
@@ -95,12 +103,15 @@ static bool ex_slope(ex_export *e, const ex_call *c, const char *word)
         slope = ex_node(e, "Greater", NULL, b, ex_number(e, 0.0f), NULL);
         return *ex_node(e, "Where", ex_out(e, c, 0), slope, a, ex_number(e, 0.0f), NULL) != 0;
     }
-    if (!strcmp(word, "Abs")) slope = ex_node(e, "Sign", NULL, b, NULL);
+    if (!strcmp(word, "Abs"))
+        slope = ex_node(e, "Sign", NULL, b, NULL);
     else if (!strcmp(word, "Tanh"))
         slope = ex_node(e, "Sub", NULL, one, ex_node(e, "Mul", NULL, b, b, NULL), NULL);
-    else slope = ex_node(e, "Mul", NULL, b, ex_node(e, "Sub", NULL, one, b, NULL), NULL);
+    else
+        slope = ex_node(e, "Mul", NULL, b, ex_node(e, "Sub", NULL, one, b, NULL), NULL);
     return *ex_node(e, "Mul", ex_out(e, c, 0), a, slope, NULL) != 0;
 }
+
 static bool ex_cast(ex_export *e, const ex_call *c, const char *word)
 {
     bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), NULL) != 0;
@@ -113,6 +124,7 @@ static bool ex_same(ex_export *e, const ex_call *c, const char *word)
 {
     return *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), NULL) != 0;
 }
+
 static bool ex_full(ex_export *e, const ex_call *c, const char *word)
 {
     const char *x = ex_number(e, ex_float_attr(c, "value"));
@@ -126,7 +138,7 @@ static bool ex_fold(ex_export *e, const ex_call *c, const char *word)
 {
     int32_t axes[SAMBA_MAX_DIMS], n = 0;
     int64_t list[SAMBA_MAX_DIMS];
-    bool sum = !strcmp(word, "ReduceSum");      /* its axes are an input since version 13 */
+    bool sum = !strcmp(word, "ReduceSum"); /* its axes are an input since version 13 */
     int32_t mask = ex_attr(c, "axes");
     for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++) {
         if (!(mask >> d & 1)) continue;
@@ -141,6 +153,7 @@ static bool ex_fold(ex_export *e, const ex_call *c, const char *word)
     ex_int(e, "keepdims", ex_attr(c, "keepdim"));
     return fine;
 }
+
 static bool ex_argmax(ex_export *e, const ex_call *c, const char *word)
 {
     const char *index = ex_node(e, word, NULL, ex_in(e, c, 0), NULL);
@@ -157,11 +170,13 @@ static bool ex_argmax(ex_export *e, const ex_call *c, const char *word)
 static const char *ex_turned(ex_export *e, const char *x, int32_t ndim)
 {
     int32_t perm[SAMBA_MAX_DIMS];
-    for (int32_t d = 0; d < ndim; d++) perm[d] = d < ndim - 2 ? d : 2 * ndim - 3 - d;
+    for (int32_t d = 0; d < ndim; d++)
+        perm[d] = d < ndim - 2 ? d : 2 * ndim - 3 - d;
     x = ex_node(e, "Transpose", NULL, x, NULL);
     ex_ints(e, "perm", ndim, perm);
     return x;
 }
+
 static bool ex_matmul(ex_export *e, const ex_call *c, const char *word)
 {
     const char *a = ex_in_f32(e, c, 0), *b = ex_in_f32(e, c, 1);
@@ -192,6 +207,7 @@ static bool ex_reshape(ex_export *e, const ex_call *c, const char *word)
     const char *shape = ex_shape(e, &ex_out_spec(e, c)->shape);
     return *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), shape, NULL) != 0;
 }
+
 static bool ex_permute(ex_export *e, const ex_call *c, const char *word)
 {
     bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), NULL) != 0;
@@ -206,18 +222,22 @@ static const char *ex_axes_attr(ex_export *e, const ex_call *c, const char *name
     int32_t words[SAMBA_MAX_DIMS];
     int64_t list[SAMBA_MAX_DIMS];
     *n = ex_list_attr(c, name, words, SAMBA_MAX_DIMS);
-    for (int32_t d = 0; d < *n; d++) list[d] = words[d];
+    for (int32_t d = 0; d < *n; d++)
+        list[d] = words[d];
     return ex_list(e, *n, list);
 }
+
 static bool ex_slice(ex_export *e, const ex_call *c, const char *word)
 {
     int64_t every[SAMBA_MAX_DIMS];
     int32_t n;
     const char *begin = ex_axes_attr(e, c, "begin", &n), *end = ex_axes_attr(e, c, "end", &n);
-    for (int32_t d = 0; d < n; d++) every[d] = d;
+    for (int32_t d = 0; d < n; d++)
+        every[d] = d;
     const char *axes = ex_list(e, n, every), *step = ex_axes_attr(e, c, "step", &n);
     return *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), begin, end, axes, step, NULL) != 0;
 }
+
 static bool ex_pad(ex_export *e, const ex_call *c, const char *word)
 {
     int32_t before[SAMBA_MAX_DIMS], after[SAMBA_MAX_DIMS], between[SAMBA_MAX_DIMS];
@@ -236,6 +256,7 @@ static bool ex_pad(ex_export *e, const ex_call *c, const char *word)
         return ex_fail(e, "pad of another type than f32 is not offered");
     return *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), list, value, NULL) != 0;
 }
+
 static bool ex_cat(ex_export *e, const ex_call *c, const char *word)
 {
     const char *y = ex_in(e, c, 0);
@@ -246,6 +267,7 @@ static bool ex_cat(ex_export *e, const ex_call *c, const char *word)
     }
     return c->node.n_in > 1 ? *y != 0 : ex_same(e, c, "Identity");
 }
+
 static bool ex_gather(ex_export *e, const ex_call *c, const char *word)
 {
     const char *x = ex_in(e, c, 0), *index = ex_in(e, c, 1);
@@ -271,8 +293,10 @@ static bool ex_write_rows(ex_export *e, const ex_call *c, const char *word)
     int32_t S = cache->dim[cache->ndim - 2], T = row->dim[row->ndim - 1];
     int64_t shape[SAMBA_MAX_DIMS], column[2] = { S, 1 }, last = -1;
     int32_t *places = (int32_t *)ex_new(e, (size_t)S, sizeof *places);
-    for (int32_t i = 0; places && i < S; i++) places[i] = i;
-    for (int32_t d = 0; d < cache->ndim; d++) shape[d] = 1;
+    for (int32_t i = 0; places && i < S; i++)
+        places[i] = i;
+    for (int32_t d = 0; d < cache->ndim; d++)
+        shape[d] = 1;
     if (row->ndim == 2) shape[0] = row->dim[0];
     shape[cache->ndim - 1] = T;
     const char *at = ex_tensor(e, NULL, EX_INT32, 2, column, places, (size_t)S * sizeof *places);
@@ -299,7 +323,8 @@ static bool ex_conv(ex_export *e, const ex_call *c, const char *word)
     ex_list_attr(c, "stride", stride, 2);
     ex_list_attr(c, "padding", padding, 2);
     ex_list_attr(c, "dilation", dilation, 2);
-    for (int32_t d = 0; d < sides; d++) pads[d] = pads[sides + d] = padding[first + d];
+    for (int32_t d = 0; d < sides; d++)
+        pads[d] = pads[sides + d] = padding[first + d];
     const char *x = ex_in(e, c, EX_X), *w = ex_in(e, c, EX_WEIGHT);
     const char *b = ex_has(c, EX_BIAS) ? ex_in(e, c, EX_BIAS) : NULL;
     bool fine = *ex_node(e, word, ex_out(e, c, 0), x, w, b, NULL) != 0;
@@ -328,6 +353,7 @@ static bool ex_window(ex_export *e, const ex_call *c, int32_t kernel[2], int32_t
     }
     return true;
 }
+
 static bool ex_pool(ex_export *e, const ex_call *c, const char *word)
 {
     int32_t kernel[2], stride[2], padding[2] = { 0, 0 };
@@ -355,21 +381,24 @@ static bool ex_batch_norm(ex_export *e, const ex_call *c, const char *word)
     const char *w = ex_has(c, EX_WEIGHT) ? ex_in(e, c, EX_WEIGHT) : ex_uniform(e, n, 1.0f);
     const char *b = ex_has(c, EX_BIAS) ? ex_in(e, c, EX_BIAS) : ex_uniform(e, n, 0.0f);
     bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, EX_X), w, b, ex_in(e, c, EX_MEAN),
-                         ex_in(e, c, EX_VARIANCE), NULL) != 0;
+                         ex_in(e, c, EX_VARIANCE), NULL)
+        != 0;
     ex_float(e, "epsilon", ex_float_attr(c, "eps"));
     return fine;
 }
+
 static bool ex_softmax(ex_export *e, const ex_call *c, const char *word)
 {
     bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), NULL) != 0;
     ex_int(e, "axis", ex_attr(c, "axis"));
     return fine;
 }
+
 static bool ex_layer_norm(ex_export *e, const ex_call *c, const char *word)
 {
     const samba_shape *x = ex_in_shape(e, c, EX_X);
-    const char *w = ex_has(c, EX_WEIGHT) ? ex_in(e, c, EX_WEIGHT)
-                                         : ex_uniform(e, x->dim[x->ndim - 1], 1.0f);
+    const char *w
+        = ex_has(c, EX_WEIGHT) ? ex_in(e, c, EX_WEIGHT) : ex_uniform(e, x->dim[x->ndim - 1], 1.0f);
     const char *b = ex_has(c, EX_BIAS) ? ex_in(e, c, EX_BIAS) : NULL;
     bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, EX_X), w, b, NULL) != 0;
     ex_int(e, "axis", -1);
@@ -419,7 +448,8 @@ static const char *ex_causal(ex_export *e, int64_t T, int64_t S)
 {
     uint8_t *see = (uint8_t *)ex_new(e, (size_t)(T * S), 1);
     int64_t dim[2] = { T, S };
-    for (int64_t i = 0; see && i < T * S; i++) see[i] = i % S <= i / S;
+    for (int64_t i = 0; see && i < T * S; i++)
+        see[i] = i % S <= i / S;
     return ex_tensor(e, NULL, EX_BOOL, 2, dim, see, (size_t)(T * S));
 }
 
@@ -433,13 +463,14 @@ static const char *ex_attend(ex_export *e, const char *scores, const char *see)
     ex_int(e, "axis", -1);
     return see ? ex_node(e, "Where", NULL, see, weights, zero, NULL) : weights;
 }
+
 static bool ex_attention(ex_export *e, const ex_call *c, const char *word)
 {
     const samba_shape *q = ex_in_shape(e, c, EX_QUERY), *k = ex_in_shape(e, c, EX_KEY);
     int32_t n = q->ndim;
     const char *see = ex_attr(c, "causal") ? ex_causal(e, q->dim[n - 2], k->dim[n - 2]) : NULL;
-    const char *scores = ex_node(e, word, NULL, ex_in(e, c, EX_QUERY),
-                                 ex_turned(e, ex_in(e, c, EX_KEY), n), NULL);
+    const char *scores
+        = ex_node(e, word, NULL, ex_in(e, c, EX_QUERY), ex_turned(e, ex_in(e, c, EX_KEY), n), NULL);
     scores = ex_node(e, "Mul", NULL, scores, ex_number(e, ex_float_attr(c, "scale")), NULL);
     if (ex_has(c, EX_MASK)) {
         bool added = ex_in_symbol(e, c, EX_MASK)->spec.dtype == SAMBA_F32;
@@ -455,36 +486,70 @@ static bool ex_attention(ex_export *e, const ex_call *c, const char *word)
 }
 
 static const ex_row ex_rows[] = {
-    { "add", ex_map2, "Add" }, { "sub", ex_map2, "Sub" }, { "mul", ex_map2, "Mul" },
-    { "div", ex_map2, "Div" }, { "pow", ex_map2, "Pow" }, { "minimum", ex_map2, "Min" },
-    { "maximum", ex_map2, "Max" }, { "eq", ex_map2, "Equal" }, { "ne", ex_not_equal, "Not" },
-    { "lt", ex_map2, "Less" }, { "le", ex_map2, "LessOrEqual" }, { "gt", ex_map2, "Greater" },
-    { "ge", ex_map2, "GreaterOrEqual" }, { "where", ex_where, "Where" },
-    { "neg", ex_map1, "Neg" }, { "exp", ex_map1, "Exp" }, { "log", ex_map1, "Log" },
-    { "sqrt", ex_map1, "Sqrt" }, { "rsqrt", ex_rsqrt, "Reciprocal" }, { "abs", ex_map1, "Abs" },
-    { "relu", ex_map1, "Relu" }, { "leaky_relu", ex_leaky_relu, "LeakyRelu" },
-    { "sigmoid", ex_map1, "Sigmoid" }, { "tanh", ex_map1, "Tanh" }, { "gelu", ex_gelu, "Erf" },
-    { "gelu_tanh", ex_gelu_tanh, "Tanh" }, { "silu", ex_silu, "Sigmoid" },
-    { "softplus", ex_map1, "Softplus" }, { "scale", ex_with_number, "Mul" },
-    { "shift", ex_with_number, "Add" }, { "full", ex_full, "Expand" }, { "cast", ex_cast, "Cast" },
-    { "tanh_backward", ex_slope, "Tanh" }, { "sigmoid_backward", ex_slope, "Sigmoid" },
-    { "relu_backward", ex_slope, "Relu" }, { "abs_backward", ex_slope, "Abs" },
+    { "add", ex_map2, "Add" },
+    { "sub", ex_map2, "Sub" },
+    { "mul", ex_map2, "Mul" },
+    { "div", ex_map2, "Div" },
+    { "pow", ex_map2, "Pow" },
+    { "minimum", ex_map2, "Min" },
+    { "maximum", ex_map2, "Max" },
+    { "eq", ex_map2, "Equal" },
+    { "ne", ex_not_equal, "Not" },
+    { "lt", ex_map2, "Less" },
+    { "le", ex_map2, "LessOrEqual" },
+    { "gt", ex_map2, "Greater" },
+    { "ge", ex_map2, "GreaterOrEqual" },
+    { "where", ex_where, "Where" },
+    { "neg", ex_map1, "Neg" },
+    { "exp", ex_map1, "Exp" },
+    { "log", ex_map1, "Log" },
+    { "sqrt", ex_map1, "Sqrt" },
+    { "rsqrt", ex_rsqrt, "Reciprocal" },
+    { "abs", ex_map1, "Abs" },
+    { "relu", ex_map1, "Relu" },
+    { "leaky_relu", ex_leaky_relu, "LeakyRelu" },
+    { "sigmoid", ex_map1, "Sigmoid" },
+    { "tanh", ex_map1, "Tanh" },
+    { "gelu", ex_gelu, "Erf" },
+    { "gelu_tanh", ex_gelu_tanh, "Tanh" },
+    { "silu", ex_silu, "Sigmoid" },
+    { "softplus", ex_map1, "Softplus" },
+    { "scale", ex_with_number, "Mul" },
+    { "shift", ex_with_number, "Add" },
+    { "full", ex_full, "Expand" },
+    { "cast", ex_cast, "Cast" },
+    { "tanh_backward", ex_slope, "Tanh" },
+    { "sigmoid_backward", ex_slope, "Sigmoid" },
+    { "relu_backward", ex_slope, "Relu" },
+    { "abs_backward", ex_slope, "Abs" },
     { "dropout", ex_same, "Identity" },
-    { "sum", ex_fold, "ReduceSum" }, { "mean", ex_fold, "ReduceMean" },
-    { "max", ex_fold, "ReduceMax" }, { "square_sum", ex_fold, "ReduceSumSquare" },
-    { "argmax", ex_argmax, "ArgMax" }, { "matmul", ex_matmul, "MatMul" },
-    { "affine", ex_affine, "Gemm" }, { "reshape", ex_reshape, "Reshape" },
-    { "permute", ex_permute, "Transpose" }, { "slice", ex_slice, "Slice" },
-    { "pad", ex_pad, "Pad" }, { "cat", ex_cat, "Concat" }, { "expand", ex_reshape, "Expand" },
-    { "gather", ex_gather, "GatherElements" }, { "lookup", ex_lookup, "Gather" },
-    { "write_rows", ex_write_rows, "Equal" }, { "convolution", ex_conv, "Conv" },
-    { "max_pool2d", ex_pool, "MaxPool" }, { "avg_pool2d", ex_pool, "AveragePool" },
+    { "sum", ex_fold, "ReduceSum" },
+    { "mean", ex_fold, "ReduceMean" },
+    { "max", ex_fold, "ReduceMax" },
+    { "square_sum", ex_fold, "ReduceSumSquare" },
+    { "argmax", ex_argmax, "ArgMax" },
+    { "matmul", ex_matmul, "MatMul" },
+    { "affine", ex_affine, "Gemm" },
+    { "reshape", ex_reshape, "Reshape" },
+    { "permute", ex_permute, "Transpose" },
+    { "slice", ex_slice, "Slice" },
+    { "pad", ex_pad, "Pad" },
+    { "cat", ex_cat, "Concat" },
+    { "expand", ex_reshape, "Expand" },
+    { "gather", ex_gather, "GatherElements" },
+    { "lookup", ex_lookup, "Gather" },
+    { "write_rows", ex_write_rows, "Equal" },
+    { "convolution", ex_conv, "Conv" },
+    { "max_pool2d", ex_pool, "MaxPool" },
+    { "avg_pool2d", ex_pool, "AveragePool" },
     { "batch_norm", ex_batch_norm, "BatchNormalization" },
-    { "softmax", ex_softmax, "Softmax" }, { "log_softmax", ex_softmax, "LogSoftmax" },
+    { "softmax", ex_softmax, "Softmax" },
+    { "log_softmax", ex_softmax, "LogSoftmax" },
     { "layer_norm", ex_layer_norm, "LayerNormalization" },
     { "rms_norm", ex_rms_norm, "ReduceMean" },
     { "cross_entropy", ex_loss, "SoftmaxCrossEntropyLoss" },
     { "nll", ex_loss, "NegativeLogLikelihoodLoss" },
     { "scaled_dot_product_attention", ex_attention, "MatMul" },
 };
+
 enum { EX_N_ROWS = sizeof ex_rows / sizeof *ex_rows };

@@ -13,7 +13,7 @@ static bool ox_run_body(ox_node *k, const Onnx__GraphProto *g, ox_value **in, in
     const char *inside = c->inside;
     if (c->depth >= OX_MAX_DEPTH) return ox_refuse(k, "is nested too deep");
     if ((size_t)n > g->n_input) return ox_refuse(k, "its body has too few inputs");
-    if (++c->n_nodes > c->max_nodes)    /* a turn of an empty loop counts, too */
+    if (++c->n_nodes > c->max_nodes) /* a turn of an empty loop counts, too */
         return ox_refuse(k, "loops unroll to more than %d nodes and turns", OX_MAX_UNROLLED);
     memset(&scope, 0, sizeof scope);
     scope.outer = c->scope;
@@ -21,7 +21,8 @@ static bool ox_run_body(ox_node *k, const Onnx__GraphProto *g, ox_value **in, in
     c->inside = ox_name_node(text, sizeof text, k->p);
     c->depth++;
     bool fine = ox_declare_initializers(c, g) && ox_fill_initializers(c, g);
-    for (int32_t i = 0; fine && i < n; i++) fine = ox_bind(c, g->input[i]->name, in[i]);
+    for (int32_t i = 0; fine && i < n; i++)
+        fine = ox_bind(c, g->input[i]->name, in[i]);
     fine = fine && c->run(c, g->node, g->n_node);
     for (size_t o = 0; fine && o < g->n_output; o++) {
         out[o] = g->output[o]->name ? ox_lookup(c, g->output[o]->name) : NULL;
@@ -32,6 +33,7 @@ static bool ox_run_body(ox_node *k, const Onnx__GraphProto *g, ox_value **in, in
     c->scope = scope.outer;
     return fine;
 }
+
 static const Onnx__GraphProto *ox_body(ox_node *k, const char *name)
 {
     const Onnx__AttributeProto *a = ox_attribute(k, name);
@@ -39,6 +41,7 @@ static const Onnx__GraphProto *ox_body(ox_node *k, const char *name)
     ox_refuse(k, "has no graph %s", name);
     return NULL;
 }
+
 static ox_value *ox_joined(ox_node *k, samba_tensor *cond, ox_value *a, ox_value *b)
 {
     if (a->sequence != b->sequence || a->none || b->none || a->type != b->type || a->n != b->n) {
@@ -73,19 +76,20 @@ static bool ox_op_if(ox_node *k)
         out[b] = (ox_value **)ox_new(k->c, (int64_t)branch[b]->n_output, sizeof *out[b]);
         if (!out[b]) return false;
         if (ox_run_body(k, branch[b], NULL, 0, out[b])) continue;
-        if (!known && !k->c->wants) {   /* a condition that is known would avoid this branch */
+        if (!known && !k->c->wants) { /* a condition that is known would avoid this branch */
             k->c->wants = k->in[0]->from;
             k->c->wants_value = b == 0 ? k->in[0]->compared : NULL;
         }
         return false;
     }
     for (int32_t o = 0; o < k->n_out; o++) {
-        ox_value *v = known ? out[out[1] != NULL][o]
-            : ox_joined(k, ox_in(k, 0), out[1][o], out[0][o]);
+        ox_value *v
+            = known ? out[out[1] != NULL][o] : ox_joined(k, ox_in(k, 0), out[1][o], out[0][o]);
         if (!ox_give_value(k, o, v)) return false;
     }
     return true;
 }
+
 static ox_value *ox_number_value(ox_import *c, int32_t type, int64_t value)
 {
     onnx_array *a = ox_host_array(c, type, 0, NULL);
@@ -96,7 +100,7 @@ static ox_value *ox_number_value(ox_import *c, int32_t type, int64_t value)
 /* What a loop gave in its turns: turn after turn, n values each. */
 typedef struct ox_turns {
     ox_value **value;
-    int32_t n, turns, room;             /* room: for so many turns */
+    int32_t n, turns, room; /* room: for so many turns */
 } ox_turns;
 
 static bool ox_add_turn(ox_import *c, ox_turns *t, ox_value **value)
@@ -163,14 +167,16 @@ static bool ox_op_loop(ox_node *k)
     int64_t limit = trips && trips->i && trips->count ? trips->i[0] : INT64_MAX;
     bool going = !cond || (cond->count && ox_number(cond, 0) != 0);
     in[1] = ox_has(k, 1) ? k->in[1] : ox_number_value(k->c, OX_BOOL, 1);
-    for (int32_t i = 0; i < n; i++) in[2 + i] = k->in[2 + i];
+    for (int32_t i = 0; i < n; i++)
+        in[2 + i] = k->in[2 + i];
     for (; going && turns < limit; turns++) {
         if (turns >= OX_MAX_TURNS) return ox_refuse(k, "has more than %d turns", OX_MAX_TURNS);
         in[0] = ox_number_value(k->c, OX_INT64, turns);
         for (int32_t i = 0; i < n + 2; i++)
             if (!in[i]) return ox_refuse(k, "a carried value is missing");
         if (!in[0] || !ox_run_body(k, g, in, n + 2, out)) return false;
-        for (int32_t i = 0; i <= n; i++) in[1 + i] = out[i];
+        for (int32_t i = 0; i <= n; i++)
+            in[1 + i] = out[i];
         if (!ox_add_turn(k->c, &scan, out + 1 + n)) return false;
         const onnx_array *more = ox_known_array(k->c, out[0]);
         if (!more && samba_ok(k->c->s)) ox_want(k, out[0], "condition");
@@ -179,7 +185,8 @@ static bool ox_op_loop(ox_node *k)
     }
     for (int32_t o = 0; o < k->n_out; o++) {
         ox_value *v = o < n ? in[2 + o]
-            : ox_asks(k, o) ? ox_stacked(k, ox_of_turns(k->c, &scan, o - n, false), turns, 0) : NULL;
+            : ox_asks(k, o) ? ox_stacked(k, ox_of_turns(k->c, &scan, o - n, false), turns, 0)
+                            : NULL;
         if (ox_asks(k, o) && !ox_give_value(k, o, v)) return false;
     }
     return true;
@@ -203,12 +210,13 @@ static bool ox_scan_once(ox_node *k, const Onnx__GraphProto *g, ox_value **in, i
     ox_value **got = (ox_value **)ox_new(k->c, n_body, sizeof *got);
     ox_turns kept = { NULL, n_body, 0, 0 };
     if (!now || !got || n_body < n_state) return ox_refuse(k, "its body does not fit");
-    for (int32_t i = 0; i < n_state; i++) now[i] = in[i];
+    for (int32_t i = 0; i < n_state; i++)
+        now[i] = in[i];
     for (int32_t t = 0; t == 0 || t < turns; t++) {
         for (int32_t i = 0; i < n_scan; i++) {
             samba_tensor *x = ox_tensor(k->c, in[n_state + i]);
             axis = x ? ox_axis(k, old ? 0 : ox_entry_of(k, "scan_input_axes", i, 0), x->shape.ndim)
-                : -1;
+                     : -1;
             if (axis < 0) return false;
             turns = x->shape.dim[axis];
             bool backward = ox_entry_of(k, old ? "directions" : "scan_input_directions", i, 0) != 0;
@@ -221,10 +229,12 @@ static bool ox_scan_once(ox_node *k, const Onnx__GraphProto *g, ox_value **in, i
             now[n_state + i] = v;
         }
         if (!ox_run_body(k, g, now, n, got)) return false;
-        for (int32_t i = 0; i < n_state; i++) now[i] = got[i];
+        for (int32_t i = 0; i < n_state; i++)
+            now[i] = got[i];
         if (!ox_add_turn(k->c, &kept, got)) return false;
     }
-    for (int32_t i = 0; i < n_state; i++) out[i] = now[i];
+    for (int32_t i = 0; i < n_state; i++)
+        out[i] = now[i];
     for (int32_t i = n_state; i < n_body; i++) {
         int64_t to = old ? 0 : ox_entry_of(k, "scan_output_axes", i - n_state, 0);
         bool backward = ox_entry_of(k, "scan_output_directions", i - n_state, 0) != 0;
@@ -245,7 +255,8 @@ static bool ox_op_scan(ox_node *k)
     if (old && ox_has(k, 0)) return ox_refuse(k, "with lengths of its own is not offered");
     if (n_scan < 1 || n_state < 0) return ox_refuse(k, "its inputs do not fit");
     if ((int32_t)g->n_output < k->n_out) return ox_refuse(k, "its body does not fit");
-    for (int32_t i = 0; i < n; i++) if (!ox_in(k, skip + i)) return false;
+    for (int32_t i = 0; i < n; i++)
+        if (!ox_in(k, skip + i)) return false;
     if (old) batch = k->in[1]->t->shape.ndim ? k->in[1]->t->shape.dim[0] : 0;
     ox_value **in = (ox_value **)ox_new(k->c, n, sizeof *in);
     ox_value **out = (ox_value **)ox_new(k->c, (int64_t)g->n_output * (batch + 1), sizeof *out);
@@ -260,7 +271,8 @@ static bool ox_op_scan(ox_node *k)
             return false;
     }
     for (int32_t o = 0; out && each && o < k->n_out; o++) {
-        for (int32_t b = 0; b < batch; b++) each[b] = out[(size_t)b * g->n_output + (size_t)o];
+        for (int32_t b = 0; b < batch; b++)
+            each[b] = out[(size_t)b * g->n_output + (size_t)o];
         if (!ox_give_value(k, o, old ? ox_stacked(k, each, batch, 0) : each[0])) return false;
     }
     return in && out && each;

@@ -6,8 +6,10 @@ static samba_tensor *ox_steps(ox_import *c, int32_t ndim, int32_t d, int32_t n, 
     int32_t *values = (int32_t *)ox_new(c, n, sizeof *values);
     samba_shape s = samba_scalar_shape();
     s.ndim = ndim;
-    for (int32_t i = 0; i < ndim; i++) s.dim[i] = i == d ? n : 1;
-    for (int32_t i = 0; values && i < n; i++) values[i] = (int32_t)(i * step);
+    for (int32_t i = 0; i < ndim; i++)
+        s.dim[i] = i == d ? n : 1;
+    for (int32_t i = 0; values && i < n; i++)
+        values[i] = (int32_t)(i * step);
     return values ? ox_constant(c, SAMBA_I32, s, values) : NULL;
 }
 
@@ -18,10 +20,12 @@ static samba_tensor *ox_wrap_index(ox_import *c, samba_tensor *index, int32_t n)
     samba_tensor *more = ox_integers(negative, ox_i32_scalar(c, n), OX_MUL, OX_INT32);
     return ox_integers(index, more, OX_ADD, OX_INT32);
 }
+
 static samba_tensor *ox_plus(samba_tensor *a, samba_tensor *b)
 {
     return ox_integers(a, b, OX_ADD, OX_INT32);
 }
+
 static samba_tensor *ox_times(ox_import *c, samba_tensor *a, int64_t factor)
 {
     return factor == 1 ? a : ox_integers(a, ox_i32_scalar(c, (int32_t)factor), OX_MUL, OX_INT32);
@@ -32,12 +36,15 @@ static samba_tensor *ox_flat(samba_tensor *x)
 {
     return x ? samba_reshape(x, SAMBA_SHAPE((int32_t)samba_count(&x->shape))) : NULL;
 }
+
 static int64_t ox_after(const samba_shape *s, int32_t axis)
 {
     int64_t n = 1;
-    for (int32_t d = axis + 1; d < s->ndim; d++) n *= s->dim[d];
+    for (int32_t d = axis + 1; d < s->ndim; d++)
+        n *= s->dim[d];
     return n;
 }
+
 static bool ox_gather_list(ox_node *k)
 {
     const onnx_array *x = ox_known_array(k->c, k->in[0]), *at = ox_known_array(k->c, k->in[1]);
@@ -45,8 +52,10 @@ static bool ox_gather_list(ox_node *k)
     for (int64_t n = 0; y && n < y->count; n++) {
         int64_t i = at->i[n] < 0 ? at->i[n] + x->count : at->i[n];
         if (i < 0 || i >= x->count) return ox_refuse(k, "an index is out of range");
-        if (y->f) y->f[n] = x->f[i];
-        else y->i[n] = x->i[i];
+        if (y->f)
+            y->f[n] = x->f[i];
+        else
+            y->i[n] = x->i[i];
     }
     return ox_give_host(k, 0, y);
 }
@@ -54,15 +63,19 @@ static bool ox_gather_list(ox_node *k)
 /* x (before, n, after) at an index of any shape: (before, index, after). */
 static samba_tensor *ox_gather_axis(samba_tensor *x, samba_tensor *index, int32_t axis)
 {
-    samba_tensor *y = ox_take(ox_to_last(x, axis), index, 0.0f);    /* (before, after, index) */
+    samba_tensor *y = ox_take(ox_to_last(x, axis), index, 0.0f); /* (before, after, index) */
     samba_shape order = samba_scalar_shape();
     if (!y) return NULL;
     int32_t after = x->shape.ndim - 1;
-    for (int32_t d = 0; d < axis; d++) order.dim[order.ndim++] = d;
-    for (int32_t d = after; d < y->shape.ndim; d++) order.dim[order.ndim++] = d;
-    for (int32_t d = axis; d < after; d++) order.dim[order.ndim++] = d;
+    for (int32_t d = 0; d < axis; d++)
+        order.dim[order.ndim++] = d;
+    for (int32_t d = after; d < y->shape.ndim; d++)
+        order.dim[order.ndim++] = d;
+    for (int32_t d = axis; d < after; d++)
+        order.dim[order.ndim++] = d;
     return order.ndim ? samba_permute(y, order) : y;
 }
+
 static bool ox_op_gather(ox_node *k)
 {
     bool known = ox_has(k, 0) && ox_has(k, 1) && ox_is_list(k->in[0]) && k->in[1]->known
@@ -74,21 +87,21 @@ static bool ox_op_gather(ox_node *k)
     if (index->dtype != SAMBA_I32) return ox_refuse(k, "its indices are no integers");
     index = ox_wrap_index(k->c, index, x->shape.dim[axis]);
     bool rows = axis == 0 && x->shape.ndim == 2 && x->dtype == SAMBA_F32;
-    return ox_give(k, 0, ox_type(k, 0), rows ? samba_lookup(index, x)
-                   : ox_gather_axis(x, index, axis));
+    return ox_give(k, 0, ox_type(k, 0),
+                   rows ? samba_lookup(index, x) : ox_gather_axis(x, index, axis));
 }
 
 /* The flat place in x of index[i0,i1...], which replaces the coordinate of one axis. */
 static samba_tensor *ox_element_places(ox_node *k, samba_tensor *index, const samba_shape *x,
                                        int32_t axis)
 {
-    samba_tensor *at = ox_times(k->c, ox_wrap_index(k->c, index, x->dim[axis]),
-                                ox_after(x, axis));
+    samba_tensor *at = ox_times(k->c, ox_wrap_index(k->c, index, x->dim[axis]), ox_after(x, axis));
     for (int32_t d = 0; d < x->ndim && at; d++)
         if (d != axis && index->shape.dim[d] > 1)
             at = ox_plus(at, ox_steps(k->c, x->ndim, d, index->shape.dim[d], ox_after(x, d)));
     return at;
 }
+
 static bool ox_op_gather_elements(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *index = ox_in(k, 1);
@@ -112,8 +125,8 @@ static samba_tensor *ox_part_places(ox_node *k, samba_tensor *index, const samba
     int64_t part = ox_after(x, batch + depth - 1);
     samba_tensor *at = NULL;
     for (int32_t j = 0; j < depth; j++) {
-        samba_tensor *one = ox_wrap_index(k->c, samba_slice(index, rank - 1, j, j + 1, 1),
-                                          x->dim[batch + j]);
+        samba_tensor *one
+            = ox_wrap_index(k->c, samba_slice(index, rank - 1, j, j + 1, 1), x->dim[batch + j]);
         one = ox_times(k->c, one, ox_after(x, batch + j));
         at = at ? ox_plus(at, one) : one;
     }
@@ -121,6 +134,7 @@ static samba_tensor *ox_part_places(ox_node *k, samba_tensor *index, const samba
         at = ox_plus(at, ox_steps(k->c, rank, d, x->dim[d], ox_after(x, d)));
     return at ? ox_plus(at, ox_steps(k->c, rank, rank - 1, (int32_t)part, 1)) : NULL;
 }
+
 static bool ox_op_gather_nd(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *index = ox_in(k, 1);
@@ -139,14 +153,20 @@ static bool ox_op_gather_nd(ox_node *k)
 
 static int32_t ox_scatter_kind(ox_node *k)
 {
-    static const struct { const char *name; int32_t kind; } row[] = {
-        { "none", OX_SET }, { "add", OX_ADD }, { "mul", OX_MUL }, { "min", OX_MIN },
-        { "max", OX_MAX }
-    };
+    static const struct {
+        const char *name;
+        int32_t kind;
+    } row[] = { { "none", OX_SET },
+                { "add", OX_ADD },
+                { "mul", OX_MUL },
+                { "min", OX_MIN },
+                { "max", OX_MAX } };
+
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (ox_text_is(k, "reduction", "none", row[i].name)) return row[i].kind;
     return OX_SET;
 }
+
 static samba_tensor *ox_scatter(samba_tensor *x, samba_tensor *at, samba_tensor *updates,
                                 int32_t kind)
 {
@@ -158,6 +178,7 @@ static samba_tensor *ox_scatter(samba_tensor *x, samba_tensor *at, samba_tensor 
     samba_tensor *y = samba_apply(x->session, "onnx_scatter", in, 3, &kind, 1);
     return y ? samba_reshape(y, x->shape) : NULL;
 }
+
 static bool ox_op_scatter_elements(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *index = ox_in(k, 1), *updates = ox_in(k, 2);
@@ -167,6 +188,7 @@ static bool ox_op_scatter_elements(ox_node *k)
     samba_tensor *at = ox_element_places(k, index, &x->shape, axis);
     return ox_give(k, 0, ox_type(k, 0), ox_scatter(x, at, updates, ox_scatter_kind(k)));
 }
+
 static bool ox_op_scatter_nd(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *index = ox_in(k, 1), *updates = ox_in(k, 2);
@@ -190,8 +212,9 @@ static bool ox_op_one_hot(ox_node *k)
     index = ox_wrap_index(k->c, ox_to_i32(index), n);
     index = index ? samba_unsqueeze(index, axis) : NULL;
     samba_tensor *hot = ox_integers(index, ox_steps(k->c, rank + 1, axis, n, 1), OX_EQ, OX_INT32);
-    return ox_give(k, 0, ox_type(k, 2), ox_take(values, hot, 0.0f));    /* values is (off, on) */
+    return ox_give(k, 0, ox_type(k, 2), ox_take(values, hot, 0.0f)); /* values is (off, on) */
 }
+
 static bool ox_op_reverse_sequence(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *length = ox_in(k, 1);
@@ -202,7 +225,8 @@ static bool ox_op_reverse_sequence(ox_node *k)
     if (time + batch != 1) return ox_refuse(k, "needs time and batch as axes 0 and 1");
     samba_shape column = samba_scalar_shape();
     column.ndim = n;
-    for (int32_t d = 0; d < n; d++) column.dim[d] = d == batch ? x->shape.dim[d] : 1;
+    for (int32_t d = 0; d < n; d++)
+        column.dim[d] = d == batch ? x->shape.dim[d] : 1;
     length = samba_reshape(ox_to_i32(length), column);
     samba_tensor *t = ox_steps(k->c, n, time, x->shape.dim[time], 1);
     samba_tensor *early = ox_integers(t, length, OX_LT, OX_INT32);
@@ -215,6 +239,7 @@ static bool ox_op_reverse_sequence(ox_node *k)
             at = ox_plus(at, ox_steps(k->c, n, d, x->shape.dim[d], ox_after(&x->shape, d)));
     return ox_give(k, 0, ox_type(k, 0), ox_take(ox_flat(x), at, 0.0f));
 }
+
 static bool ox_op_top_k(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -232,11 +257,10 @@ static bool ox_op_top_k(ox_node *k)
     attr[OX_TOP_COUNT] = (int32_t)count;
     attr[OX_TOP_LARGEST] = ox_int(k, "largest", 1) != 0;
     samba_tensor *row = ox_to_last(ox_is_float(type) ? x : ox_to_i32(x), axis);
-    samba_tensor *index = row ? samba_apply(k->c->s, "onnx_top", &row, 1, attr, OX_TOP_ATTRS)
-                              : NULL;
+    samba_tensor *index
+        = row ? samba_apply(k->c->s, "onnx_top", &row, 1, attr, OX_TOP_ATTRS) : NULL;
     samba_tensor *at = NULL;
-    if (index)
-        at = ox_element_places(k, index, &row->shape, row->shape.ndim - 1);
+    if (index) at = ox_element_places(k, index, &row->shape, row->shape.ndim - 1);
     samba_tensor *values = ox_from_last(ox_take(ox_flat(row), at, 0.0f), axis);
     return ox_give(k, 0, type, values) && ox_give(k, 1, OX_INT64, ox_from_last(index, axis));
 }
@@ -249,8 +273,10 @@ static bool ox_op_compress(ox_node *k)
     int32_t axis = 0, n = 0;
     if (!keep) return false;
     if (!keep->i) return ox_refuse(k, "its condition is no bool");
-    if (!ox_attribute(k, "axis")) x = ox_flat(x);
-    else axis = ox_axis(k, ox_int(k, "axis", 0), x->shape.ndim);
+    if (!ox_attribute(k, "axis"))
+        x = ox_flat(x);
+    else
+        axis = ox_axis(k, ox_int(k, "axis", 0), x->shape.ndim);
     if (axis < 0 || !x) return false;
     int32_t *index = (int32_t *)ox_new(k->c, keep->count, sizeof *index);
     for (int32_t i = 0; index && i < keep->count && i < x->shape.dim[axis]; i++)

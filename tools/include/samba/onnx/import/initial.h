@@ -34,12 +34,15 @@ static ox_initializer **ox_bucket_of(const ox_import *c, const void *of)
 {
     return &c->initializers[ox_hash_pointer(of) % OX_N_INITIALIZERS];
 }
+
 static ox_value *ox_remembered(const ox_import *c, const void *of)
 {
     ox_initializer *i = c->depth ? *ox_bucket_of(c, of) : NULL;
-    while (i && i->of != of) i = i->beside;
+    while (i && i->of != of)
+        i = i->beside;
     return i ? i->value : NULL;
 }
+
 static bool ox_remember(ox_import *c, const void *of, ox_value *v)
 {
     if (!c->depth) return true;
@@ -75,6 +78,7 @@ static bool ox_all_finite(const onnx_array *a)
         if (a->f[n] - a->f[n] != 0) return false;
     return true;
 }
+
 static bool ox_same_bits(const onnx_array *a)
 {
     for (int64_t n = 1; n < a->count; n++)
@@ -100,7 +104,7 @@ static const char *ox_leaf_name(ox_import *c, const char *name, const char *end)
     snprintf(text, size, "%s%s", name, end);
     ox_make_sound(text);
     ox_binding *taken = ox_find_in(&c->leaves, text, ox_hash(text));
-    ox_value *first = taken ? taken->value : NULL;      /* counts those that asked for its name */
+    ox_value *first = taken ? taken->value : NULL; /* counts those that asked for its name */
     while (taken) {
         snprintf(text, size, "%s%s__%d", name, end, ++first->n + 1);
         ox_make_sound(text);
@@ -109,6 +113,7 @@ static const char *ox_leaf_name(ox_import *c, const char *name, const char *end)
     ox_value *mark = ox_new_value(c, 0);
     return mark && ox_bind_in(c, &c->leaves, text, mark) ? text : NULL;
 }
+
 static bool ox_make_leaf(ox_import *c, ox_value *v, const char *name, const onnx_array *a,
                          onnx_role role)
 {
@@ -116,13 +121,13 @@ static bool ox_make_leaf(ox_import *c, ox_value *v, const char *name, const onnx
     samba_shape shape = ox_shape(a->ndim, a->dim);
     if (!name) return false;
     v->t = role == ONNX_PARAMETER ? samba_param(c->s, name, shape, zeros)
-        : samba_buffer(c->s, name, shape, 0.0f);
+                                  : samba_buffer(c->s, name, shape, 0.0f);
     v->leaf = v->known = true;
     v->trained = role == ONNX_PARAMETER;
     return v->t != NULL;
 }
 
-enum { OX_LARGE = 1 << 18 };            /* elements of what is not to lie in memory twice */
+enum { OX_LARGE = 1 << 18 }; /* elements of what is not to lie in memory twice */
 
 /* Large values that have become a tensor: the host's copy goes, and comes back if it is asked for.
    A node that looks at it has ended. */
@@ -214,6 +219,7 @@ static ox_value *ox_alias_value(ox_import *c, ox_value *source, const Onnx__Node
     v->proto = source->proto;
     return ox_fill(c, v, p->output[0], reach) && ox_remember(c, p, v) ? v : NULL;
 }
+
 static bool ox_fill_initializers(ox_import *c, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_initializer; i++) {

@@ -7,6 +7,7 @@ static const onnx_known *ox_option(const ox_import *c, const char *name)
             return &c->options->known[i];
     return NULL;
 }
+
 static char *ox_copy_text(ox_import *c, const char *text)
 {
     size_t n = strlen(text);
@@ -20,14 +21,17 @@ static onnx_port *ox_add_port(ox_import *c, onnx_port *list, int32_t *n, const c
                               int32_t type, int32_t item)
 {
     if (*n >= ONNX_MAX_PORTS) {
-        samba_fail(c->s, SAMBA_EARG, "the model has more than %d inputs or outputs: "
-                   "define ONNX_MAX_PORTS larger before onnx_import.h", ONNX_MAX_PORTS);
+        samba_fail(c->s, SAMBA_EARG,
+                   "the model has more than %d inputs or outputs: "
+                   "define ONNX_MAX_PORTS larger before onnx_import.h",
+                   ONNX_MAX_PORTS);
         return NULL;
     }
     onnx_port *p = &list[(*n)++];
     memset(p, 0, sizeof *p);
     p->name = ox_copy_text(c, name);
-    p->type = type, p->item = item;
+    p->type = type;
+    p->item = item;
     return p->name ? p : NULL;
 }
 
@@ -38,7 +42,7 @@ static ox_value *ox_input_value(ox_import *c, onnx_graph *g, const char *name, i
     char count[24] = "";
     onnx_port *p = ox_add_port(c, g->in, &g->n_in, name, type, item);
     ox_value *v = p ? ox_new_value(c, type) : NULL;
-    if (!v || !ox_type_size(type)) return v;    /* a type that whoever uses it will refuse */
+    if (!v || !ox_type_size(type)) return v; /* a type that whoever uses it will refuse */
     if (ox_count(ndim, dim) == 0) return ox_host_value(c, ox_host_array(c, type, ndim, dim));
     if (item >= 0) snprintf(count, sizeof count, "[%d]", item);
     size_t size = strlen(name) + sizeof count;
@@ -57,7 +61,7 @@ static ox_value *ox_input_value(ox_import *c, onnx_graph *g, const char *name, i
 static bool ox_is_number(const Onnx__TensorShapeProto__Dimension *d)
 {
     return d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE
-        && d->dim_value >= 0;           /* some exporters write -1 for what is open */
+        && d->dim_value >= 0; /* some exporters write -1 for what is open */
 }
 
 /* The shape a model declares; false if it is not all numbers. */
@@ -91,8 +95,10 @@ static void ox_say_shape(char *text, size_t size, const Onnx__TensorShapeProto *
         bool named = x->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
             && x->dim_param && *x->dim_param;
         if (d) ox_say(text, size, ",");
-        if (ox_is_number(x)) ox_say(text, size, "%lld", (long long)x->dim_value);
-        else ox_say(text, size, "%.40s", named ? x->dim_param : "?");
+        if (ox_is_number(x))
+            ox_say(text, size, "%lld", (long long)x->dim_value);
+        else
+            ox_say(text, size, "%.40s", named ? x->dim_param : "?");
     }
 }
 
@@ -103,7 +109,7 @@ static const Onnx__TypeProto__Tensor *ox_tensor_type(const Onnx__ValueInfoProto 
     if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)
         type = type->optional_type->elem_type;
     return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type
-        : NULL;
+                                                                           : NULL;
 }
 
 /* Is what is said of an input what the model declares? Only a shape of one value may be another:
@@ -120,15 +126,17 @@ static bool ox_fits_declared(ox_import *c, const Onnx__ValueInfoProto *info, con
     for (size_t d = 0; d < shape->n_dim; d++) {
         bool fixed = ox_is_number(shape->dim[d]);
         if (fits && fixed && shape->dim[d]->dim_value != a->dim[d]) fits = false;
-        count = fixed && count >= 0 && count <= OX_MAX_COUNT ? count * shape->dim[d]->dim_value
-            : -1;
+        count
+            = fixed && count >= 0 && count <= OX_MAX_COUNT ? count * shape->dim[d]->dim_value : -1;
     }
     if (fits || (said->fixed && a->ndim == 1 && count == a->count)) return true;
     ox_say_shape(text, sizeof text, shape);
     for (int32_t d = 0; d < a->ndim; d++)
         ox_say(given, sizeof given, "%s%lld", d ? "," : "", (long long)a->dim[d]);
-    return samba_fail(c->s, SAMBA_ESHAPE, "%s is (%s) in the model, and cannot be (%s), as "
-                      "it is given", info->name, text, given);
+    return samba_fail(c->s, SAMBA_ESHAPE,
+                      "%s is (%s) in the model, and cannot be (%s), as "
+                      "it is given",
+                      info->name, text, given);
 }
 
 /* Every name that is given is an input's, and fits what the model declares of it. */
@@ -147,8 +155,10 @@ static bool ox_check_options(ox_import *c, const Onnx__GraphProto *g)
             return samba_fail(c->s, SAMBA_ENAME, "the model has no input %s; it has %s",
                               known->name, *text ? text : "none");
         if (known->fixed && ox_lookup(c, known->name))
-            return samba_fail(c->s, SAMBA_ENAME, "input %s has a value in the model itself "
-                              "(an initializer), which is used; none can be given", known->name);
+            return samba_fail(c->s, SAMBA_ENAME,
+                              "input %s has a value in the model itself "
+                              "(an initializer), which is used; none can be given",
+                              known->name);
         if (!ox_fits_declared(c, info, known)) return false;
     }
     return true;
@@ -166,16 +176,21 @@ static bool ox_check_shapes(ox_import *c, const Onnx__GraphProto *g)
         const onnx_known *known = ox_option(c, name);
         if (!type || ox_lookup(c, name) || (known && (known->array || known->none))) continue;
         if (type->shape && type->shape->n_dim > SAMBA_MAX_DIMS)
-            return samba_fail(c->s, SAMBA_ESHAPE, "input %s has %l dimensions; at most %d "
-                              "are offered", name, (int64_t)type->shape->n_dim, SAMBA_MAX_DIMS);
+            return samba_fail(c->s, SAMBA_ESHAPE,
+                              "input %s has %l dimensions; at most %d "
+                              "are offered",
+                              name, (int64_t)type->shape->n_dim, SAMBA_MAX_DIMS);
         if (ox_declared_shape(type->shape, &ndim, dim)) continue;
         n++;
         ox_say(text, sizeof text, " --shape %.200s=", name);
         ox_say_shape(text, sizeof text, type->shape);
     }
-    return n == 0 || samba_fail(c->s, SAMBA_ESHAPE, "the model leaves dimensions of inputs "
-                                "open; give them, a number for each name or question mark:%s (in a "
-                                "program: onnx_options.known)", text);
+    return n == 0
+        || samba_fail(c->s, SAMBA_ESHAPE,
+                      "the model leaves dimensions of inputs "
+                      "open; give them, a number for each name or question mark:%s (in a "
+                      "program: onnx_options.known)",
+                      text);
 }
 
 /* ---- Values and tensors ---- */
@@ -184,11 +199,16 @@ static bool ox_check_shapes(ox_import *c, const Onnx__GraphProto *g)
 static bool ox_convert_element(onnx_array *y, const onnx_array *a, int64_t n)
 {
     double x = ox_number(a, n);
-    if (y->f && a->f) y->f[n] = a->f[n];
-    else if (y->f) y->f[n] = (float)a->i[n];
-    else if (a->i) y->i[n] = a->i[n];
-    else if (x == floor(x) && fabs(x) < 9e18) y->i[n] = (int64_t)x;
-    else return false;
+    if (y->f && a->f)
+        y->f[n] = a->f[n];
+    else if (y->f)
+        y->f[n] = (float)a->i[n];
+    else if (a->i)
+        y->i[n] = a->i[n];
+    else if (x == floor(x) && fabs(x) < 9e18)
+        y->i[n] = (int64_t)x;
+    else
+        return false;
     return y->f ? a->f || (double)y->f[n] == x : ox_wrapped(y->i[n], y->type) == y->i[n];
 }
 
@@ -213,6 +233,7 @@ static ox_value *ox_fixed_input(ox_import *c, const char *name, const onnx_array
     }
     return ox_host_value(c, copy);
 }
+
 static ox_value *ox_tensor_input(ox_import *c, onnx_graph *g, const char *name,
                                  const Onnx__TypeProto__Tensor *type)
 {
@@ -221,10 +242,13 @@ static ox_value *ox_tensor_input(ox_import *c, onnx_graph *g, const char *name,
     int64_t dim[SAMBA_MAX_DIMS] = { 0 };
     int32_t ndim = a ? a->ndim : 0;
     if (a && known->fixed) return ox_fixed_input(c, name, a, type);
-    if (a) memcpy(dim, a->dim, sizeof dim);
-    else ox_declared_shape(type->shape, &ndim, dim);    /* ox_check_shapes has seen that it is whole */
+    if (a)
+        memcpy(dim, a->dim, sizeof dim);
+    else
+        ox_declared_shape(type->shape, &ndim, dim); /* ox_check_shapes has seen that it is whole */
     return ox_input_value(c, g, name, type->elem_type, ndim, dim, -1);
 }
+
 static ox_value *ox_sequence_input(ox_import *c, onnx_graph *g, const char *name,
                                    const Onnx__TypeProto *element)
 {
@@ -232,8 +256,10 @@ static ox_value *ox_sequence_input(ox_import *c, onnx_graph *g, const char *name
     bool tensors = element && element->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     int32_t type = tensors ? element->tensor_type->elem_type : 0;
     if (!known || !tensors || known->n_items < 0) {
-        samba_fail(c->s, SAMBA_ESHAPE, "input %s is a sequence: its elements must be given "
-                   "in onnx_options.known, in a program of your own", name);
+        samba_fail(c->s, SAMBA_ESHAPE,
+                   "input %s is a sequence: its elements must be given "
+                   "in onnx_options.known, in a program of your own",
+                   name);
         return NULL;
     }
     ox_value *v = ox_new_sequence(c, type, known->n_items);
@@ -244,6 +270,7 @@ static ox_value *ox_sequence_input(ox_import *c, onnx_graph *g, const char *name
     }
     return v;
 }
+
 static bool ox_bind_input(ox_import *c, onnx_graph *g, const Onnx__ValueInfoProto *info)
 {
     const char *name = info->name ? info->name : "";
@@ -263,7 +290,8 @@ static bool ox_bind_input(ox_import *c, onnx_graph *g, const Onnx__ValueInfoProt
         v = ox_tensor_input(c, g, name, type->tensor_type);
     else if (type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE)
         v = ox_sequence_input(c, g, name, type->sequence_type->elem_type);
-    else samba_fail(c->s, SAMBA_EOP, "input %s is a map or sparse tensor", name);
+    else
+        samba_fail(c->s, SAMBA_EOP, "input %s is a map or sparse tensor", name);
     return v && ox_bind(c, name, v);
 }
 
@@ -271,6 +299,7 @@ static bool ox_check_inputs(ox_import *c, const Onnx__GraphProto *g)
 {
     return ox_check_options(c, g) && ox_check_shapes(c, g);
 }
+
 static bool ox_bind_inputs(ox_import *c, onnx_graph *out, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_input; i++) {

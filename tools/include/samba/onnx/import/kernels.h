@@ -1,10 +1,13 @@
 /* kernels.h - of onnx_import.h: ops that samba.h does not have, registered at run time. They are
    few and general: integers, selections by index, folds of rows. Kernels see f32, i32 and bool. */
 
-enum { OX_UNIT = 1024 };                /* elements of a unit of flat work */
+enum { OX_UNIT = 1024 }; /* elements of a unit of flat work */
 
 /* The elements of the units of a call. */
-typedef struct ox_range { int64_t begin, end; } ox_range;
+typedef struct ox_range {
+    int64_t begin, end;
+} ox_range;
+
 static ox_range ox_elements(const samba_args *a)
 {
     int64_t n = samba_count(&a->out_spec[0].shape);
@@ -12,10 +15,12 @@ static ox_range ox_elements(const samba_args *a)
     if (r.end > n) r.end = n;
     return r;
 }
+
 static void ox_flat_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = (samba_count(&c->out[0].shape) + OX_UNIT - 1) / OX_UNIT;
 }
+
 static void ox_single_work(samba_work *w, const samba_call *c)
 {
     (void)c;
@@ -28,11 +33,17 @@ static void ox_row_work(samba_work *w, const samba_call *c)
     const samba_shape *x = &c->in[0].shape;
     w->units[0] = x->ndim ? samba_count(x) / x->dim[x->ndim - 1] : 1;
 }
+
 static const int32_t *ox_i32(const samba_args *a, int i)
 {
     return (const int32_t *)(const void *)a->in[i];
 }
-static int32_t *ox_out_i32(const samba_args *a) { return (int32_t *)(void *)a->out[0]; }
+
+static int32_t *ox_out_i32(const samba_args *a)
+{
+    return (int32_t *)(void *)a->out[0];
+}
+
 static bool ox_expect(samba_call *c, int32_t n_in, int32_t n_attr)
 {
     if (c->n_in != n_in || c->n_attr != n_attr)
@@ -43,6 +54,7 @@ static bool ox_expect(samba_call *c, int32_t n_in, int32_t n_attr)
     c->out[0] = c->in[0];
     return true;
 }
+
 static bool ox_expect_type(samba_call *c, int32_t i, samba_dtype type)
 {
     if (c->in[i].dtype != type)
@@ -53,7 +65,11 @@ static bool ox_expect_type(samba_call *c, int32_t i, samba_dtype type)
 
 /* ---- onnx_copy: the same values in another place, such as an output that is an input ---- */
 
-static bool ox_copy_shape(samba_call *c) { return ox_expect(c, 1, 0); }
+static bool ox_copy_shape(samba_call *c)
+{
+    return ox_expect(c, 1, 0);
+}
+
 static void ox_copy_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
@@ -62,28 +78,49 @@ static void ox_copy_kernel(const samba_args *a)
            (const char *)(const void *)a->in[0] + (size_t)r.begin * each,
            (size_t)(r.end - r.begin) * each);
 }
-static void ox_copy_vjp(samba_vjp *g) { g->din[0] = g->dout[0]; }
+
+static void ox_copy_vjp(samba_vjp *g)
+{
+    g->din[0] = g->dout[0];
+}
 
 /* ---- onnx_unary: functions of one f32 ---- */
 
 #define OX_UNARY(X) \
-    X(SIN, sinf(x)) X(COS, cosf(x)) X(TAN, tanf(x)) X(ASIN, asinf(x)) X(ACOS, acosf(x)) \
-    X(ATAN, atanf(x)) X(SINH, sinhf(x)) X(COSH, coshf(x)) X(ASINH, asinhf(x)) \
-    X(ACOSH, acoshf(x)) X(ATANH, atanhf(x)) X(ERF, erff(x)) X(FLOOR, floorf(x)) \
-    X(CEIL, ceilf(x)) X(ROUND, rintf(x)) X(SIGN, x > 0 ? 1.0f : x < 0 ? -1.0f : x) \
-    X(IS_NAN, x != x ? 1.0f : 0.0f) X(IS_PLUS_INF, x == HUGE_VALF ? 1.0f : 0.0f) \
+    X(SIN, sinf(x)) \
+    X(COS, cosf(x)) \
+    X(TAN, tanf(x)) \
+    X(ASIN, asinf(x)) \
+    X(ACOS, acosf(x)) \
+    X(ATAN, atanf(x)) \
+    X(SINH, sinhf(x)) \
+    X(COSH, coshf(x)) \
+    X(ASINH, asinhf(x)) \
+    X(ACOSH, acoshf(x)) \
+    X(ATANH, atanhf(x)) \
+    X(ERF, erff(x)) \
+    X(FLOOR, floorf(x)) \
+    X(CEIL, ceilf(x)) \
+    X(ROUND, rintf(x)) \
+    X(SIGN, x > 0 ? 1.0f : x < 0 ? -1.0f : x) \
+    X(IS_NAN, x != x ? 1.0f : 0.0f) \
+    X(IS_PLUS_INF, x == HUGE_VALF ? 1.0f : 0.0f) \
     X(IS_MINUS_INF, x == -HUGE_VALF ? 1.0f : 0.0f)
+
 enum {
+
 #define X(name, value) OX_##name,
     OX_UNARY(X)
 #undef X
-    OX_N_UNARY
+        OX_N_UNARY
 };
+
 static bool ox_unary_shape(samba_call *c)
 {
     if (!ox_expect(c, 1, 1)) return false;
     return ox_expect_type(c, 0, SAMBA_F32);
 }
+
 static void ox_unary_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
@@ -97,9 +134,10 @@ static void ox_unary_kernel(const samba_args *a)
             out[i] = value; \
         } \
         break;
-    OX_UNARY(X)
+        OX_UNARY(X)
 #undef X
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -123,28 +161,42 @@ static samba_tensor *ox_square_plus(samba_tensor *x, float a, float b)
 /* The derivative at x, of which y is the value; NULL: it is 0 wherever there is one. */
 static samba_tensor *ox_unary_slope(samba_tensor *x, samba_tensor *y, int32_t kind)
 {
-    const float root = 1.1283791670955126f;     /* 2 / sqrt(pi) */
+    const float root = 1.1283791670955126f; /* 2 / sqrt(pi) */
     switch (kind) {
-    case OX_SIN: return ox_unary(x, OX_COS);
-    case OX_COS: return samba_neg(ox_unary(x, OX_SIN));
-    case OX_TAN: return ox_square_plus(y, 1.0f, 1.0f);
-    case OX_ASIN: return samba_rsqrt(ox_square_plus(x, -1.0f, 1.0f));
-    case OX_ACOS: return samba_neg(samba_rsqrt(ox_square_plus(x, -1.0f, 1.0f)));
-    case OX_ATAN: return ox_reciprocal(ox_square_plus(x, 1.0f, 1.0f));
-    case OX_SINH: return ox_unary(x, OX_COSH);
-    case OX_COSH: return ox_unary(x, OX_SINH);
-    case OX_ASINH: return samba_rsqrt(ox_square_plus(x, 1.0f, 1.0f));
-    case OX_ACOSH: return samba_rsqrt(ox_square_plus(x, 1.0f, -1.0f));
-    case OX_ATANH: return ox_reciprocal(ox_square_plus(x, -1.0f, 1.0f));
-    case OX_ERF: return samba_scale(samba_exp(ox_square_plus(x, -1.0f, 0.0f)), root);
-    default: return NULL;
+    case OX_SIN:
+        return ox_unary(x, OX_COS);
+    case OX_COS:
+        return samba_neg(ox_unary(x, OX_SIN));
+    case OX_TAN:
+        return ox_square_plus(y, 1.0f, 1.0f);
+    case OX_ASIN:
+        return samba_rsqrt(ox_square_plus(x, -1.0f, 1.0f));
+    case OX_ACOS:
+        return samba_neg(samba_rsqrt(ox_square_plus(x, -1.0f, 1.0f)));
+    case OX_ATAN:
+        return ox_reciprocal(ox_square_plus(x, 1.0f, 1.0f));
+    case OX_SINH:
+        return ox_unary(x, OX_COSH);
+    case OX_COSH:
+        return ox_unary(x, OX_SINH);
+    case OX_ASINH:
+        return samba_rsqrt(ox_square_plus(x, 1.0f, 1.0f));
+    case OX_ACOSH:
+        return samba_rsqrt(ox_square_plus(x, 1.0f, -1.0f));
+    case OX_ATANH:
+        return ox_reciprocal(ox_square_plus(x, -1.0f, 1.0f));
+    case OX_ERF:
+        return samba_scale(samba_exp(ox_square_plus(x, -1.0f, 0.0f)), root);
+    default:
+        return NULL;
     }
 }
+
 static void ox_unary_vjp(samba_vjp *g)
 {
     samba_tensor *slope = ox_unary_slope(g->in[0], g->out[0], g->attr[0]);
-    g->din[0] = slope ? samba_mul(g->dout[0], slope)
-        : samba_full(g->session, g->in[0]->shape, 0.0f);
+    g->din[0]
+        = slope ? samba_mul(g->dout[0], slope) : samba_full(g->session, g->in[0]->shape, 0.0f);
 }
 
 /* ---- onnx_fmod: the remainder of a / b with the sign of a, f32 ---- */
@@ -157,10 +209,12 @@ static bool ox_fmod_shape(samba_call *c)
         return samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
     return true;
 }
+
 static void ox_fmod_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
-    for (int64_t i = r.begin; i < r.end; i++) a->out[0][i] = fmodf(a->in[0][i], a->in[1][i]);
+    for (int64_t i = r.begin; i < r.end; i++)
+        a->out[0][i] = fmodf(a->in[0][i], a->in[1][i]);
 }
 
 /* ---- onnx_truncate: f32 to the i32 that stands for int64, or for unsigned numbers: a number that
@@ -174,6 +228,7 @@ static bool ox_truncate_shape(samba_call *c)
     c->out[0].dtype = SAMBA_I32;
     return true;
 }
+
 static void ox_truncate_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
@@ -190,26 +245,54 @@ static void ox_truncate_kernel(const samba_args *a)
 /* ---- onnx_integer: i32, of which an attribute says which ONNX type it stands for: results wrap as
    that type does; 32 signed bits are the widest, beyond which the run ends ---- */
 
-enum { OX_INTEGER_OP, OX_INTEGER_TYPE, OX_INTEGER_ATTRS };      /* its attributes */
+enum { OX_INTEGER_OP, OX_INTEGER_TYPE, OX_INTEGER_ATTRS }; /* its attributes */
+
 enum {
-    OX_ADD, OX_SUB, OX_MUL, OX_DIV, OX_MOD, OX_FMOD, OX_POW, OX_MIN, OX_MAX, OX_AND, OX_OR, OX_XOR,
-    OX_SHL, OX_SHR, OX_EQ, OX_LT, OX_LE, OX_GT, OX_GE, OX_WRAP
+    OX_ADD,
+    OX_SUB,
+    OX_MUL,
+    OX_DIV,
+    OX_MOD,
+    OX_FMOD,
+    OX_POW,
+    OX_MIN,
+    OX_MAX,
+    OX_AND,
+    OX_OR,
+    OX_XOR,
+    OX_SHL,
+    OX_SHR,
+    OX_EQ,
+    OX_LT,
+    OX_LE,
+    OX_GT,
+    OX_GE,
+    OX_WRAP
 };
 
 /* What a value of 64 bits is as a number of this type. */
 static int64_t ox_wrapped(int64_t v, int32_t type)
 {
     switch (type) {
-    case OX_UINT8: return (uint8_t)v;
-    case OX_INT8: return (int8_t)v;
-    case OX_UINT16: return (uint16_t)v;
-    case OX_INT16: return (int16_t)v;
-    case OX_INT32: return (int32_t)v;
-    case OX_UINT32: return (uint32_t)v;
-    case OX_BOOL: return v != 0;
-    default: return v;
+    case OX_UINT8:
+        return (uint8_t)v;
+    case OX_INT8:
+        return (int8_t)v;
+    case OX_UINT16:
+        return (uint16_t)v;
+    case OX_INT16:
+        return (int16_t)v;
+    case OX_INT32:
+        return (int32_t)v;
+    case OX_UINT32:
+        return (uint32_t)v;
+    case OX_BOOL:
+        return v != 0;
+    default:
+        return v;
     }
 }
+
 static int64_t ox_power(int64_t base, int64_t exponent)
 {
     int64_t y = 1;
@@ -221,45 +304,70 @@ static int64_t ox_power(int64_t base, int64_t exponent)
     }
     return y;
 }
+
 static int64_t ox_floor_mod(int64_t a, int64_t b)
 {
     int64_t r = a % b;
     return r && (r < 0) != (b < 0) ? r + b : r;
 }
+
 static int64_t ox_integer_value(int32_t kind, int64_t a, int64_t b)
 {
     switch (kind) {
-    case OX_ADD: return a + b;
-    case OX_SUB: return a - b;
-    case OX_MUL: return a * b;
-    case OX_DIV: return b ? a / b : 0;
-    case OX_MOD: return b ? ox_floor_mod(a, b) : 0;
-    case OX_FMOD: return b ? a % b : 0;
-    case OX_POW: return ox_power(a, b);
-    case OX_MIN: return a < b ? a : b;
-    case OX_MAX: return a > b ? a : b;
-    case OX_AND: return a & b;
-    case OX_OR: return a | b;
-    case OX_XOR: return a ^ b;
-    case OX_SHL: return b < 0 || b > 31 ? 0 : a * ((int64_t)1 << b);
-    case OX_SHR: return b < 0 || b > 31 ? (a < 0 ? -1 : 0) : a >> b;
-    case OX_EQ: return a == b;
-    case OX_LT: return a < b;
-    case OX_LE: return a <= b;
-    case OX_GT: return a > b;
-    case OX_GE: return a >= b;
-    default: return a;
+    case OX_ADD:
+        return a + b;
+    case OX_SUB:
+        return a - b;
+    case OX_MUL:
+        return a * b;
+    case OX_DIV:
+        return b ? a / b : 0;
+    case OX_MOD:
+        return b ? ox_floor_mod(a, b) : 0;
+    case OX_FMOD:
+        return b ? a % b : 0;
+    case OX_POW:
+        return ox_power(a, b);
+    case OX_MIN:
+        return a < b ? a : b;
+    case OX_MAX:
+        return a > b ? a : b;
+    case OX_AND:
+        return a & b;
+    case OX_OR:
+        return a | b;
+    case OX_XOR:
+        return a ^ b;
+    case OX_SHL:
+        return b < 0 || b > 31 ? 0 : a * ((int64_t)1 << b);
+    case OX_SHR:
+        return b < 0 || b > 31 ? (a < 0 ? -1 : 0) : a >> b;
+    case OX_EQ:
+        return a == b;
+    case OX_LT:
+        return a < b;
+    case OX_LE:
+        return a <= b;
+    case OX_GT:
+        return a > b;
+    case OX_GE:
+        return a >= b;
+    default:
+        return a;
     }
 }
+
 static bool ox_integer_shape(samba_call *c)
 {
     if (!ox_expect(c, 2, 2)) return false;
     const samba_shape *x = &c->in[0].shape, *y = &c->in[1].shape;
     bool same = x->ndim == y->ndim;
-    for (int32_t d = 0; same && d < x->ndim; d++) same = x->dim[d] == y->dim[d];
+    for (int32_t d = 0; same && d < x->ndim; d++)
+        same = x->dim[d] == y->dim[d];
     if (!same) return samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
     return ox_expect_type(c, 0, SAMBA_I32) && ox_expect_type(c, 1, SAMBA_I32);
 }
+
 static void ox_integer_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
@@ -268,7 +376,10 @@ static void ox_integer_kernel(const samba_args *a)
     bool divides = op >= OX_DIV && op <= OX_FMOD;
     for (int64_t i = r.begin; i < r.end; i++) {
         int64_t v = ox_wrapped(ox_integer_value(op, x[i], y[i]), a->attr[OX_INTEGER_TYPE]);
-        if (v < INT32_MIN || v > INT32_MAX) samba_fault(a, 0, x[i]), v = 0;
+        if (v < INT32_MIN || v > INT32_MAX) {
+            samba_fault(a, 0, x[i]);
+            v = 0;
+        }
         if (divides && y[i] == 0) samba_fault(a, 1, 0);
         ox_out_i32(a)[i] = (int32_t)v;
     }
@@ -285,6 +396,7 @@ static bool ox_select_shape(samba_call *c)
             return samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
     return ox_expect_type(c, 0, SAMBA_BOOL) && ox_expect_type(c, 2, c->in[1].dtype);
 }
+
 static void ox_select_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
@@ -316,9 +428,11 @@ static bool ox_take_shape(samba_call *c)
     y->ndim--;
     if (y->ndim + index->ndim > SAMBA_MAX_DIMS)
         return samba_refuse(c, SAMBA_ESHAPE, "the result has too many dimensions");
-    for (int32_t d = 0; d < index->ndim; d++) y->dim[y->ndim++] = index->dim[d];
+    for (int32_t d = 0; d < index->ndim; d++)
+        y->dim[y->ndim++] = index->dim[d];
     return true;
 }
+
 static void ox_take_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
@@ -331,7 +445,8 @@ static void ox_take_kernel(const samba_args *a)
         if (at >= 0 && at < n)
             memcpy(to, (const char *)(const void *)a->in[0] + (size_t)(i / m * n + at) * each,
                    each);
-        else memcpy(to, &a->attr[0], each);
+        else
+            memcpy(to, &a->attr[0], each);
         if (at < -1 || at >= n) samba_fault(a, 1, at);
     }
 }
@@ -362,20 +477,25 @@ static bool ox_put_shape(samba_call *c)
     y->dim[1] = c->attr[0];
     return ox_expect_type(c, 0, SAMBA_F32);
 }
+
 static void ox_put_kernel(const samba_args *a)
 {
     int64_t m = a->in_spec[0].shape.dim[1], n = a->attr[0];
     for (int64_t r = a->begin; r < a->end; r++) {
         const float *x = a->in[0] + r * m;
         float *y = a->out[0] + r * n;
-        for (int64_t i = 0; i < n; i++) y[i] = 0;
+        for (int64_t i = 0; i < n; i++)
+            y[i] = 0;
         for (int64_t j = 0; j < m; j++) {
             int32_t at = ox_i32(a, 1)[j];
-            if (at >= 0 && at < n) y[at] += x[j];
-            else if (at != -1) samba_fault(a, 1, at);
+            if (at >= 0 && at < n)
+                y[at] += x[j];
+            else if (at != -1)
+                samba_fault(a, 1, at);
         }
     }
 }
+
 static void ox_put_vjp(samba_vjp *g)
 {
     samba_tensor *in[2] = { g->dout[0], g->in[1] };
@@ -386,6 +506,7 @@ static void ox_put_vjp(samba_vjp *g)
 /* ---- onnx_scatter: y = x, then y[index[j]] <- y (kind) update[j] in order; -1 is left out ---- */
 
 enum { OX_SET = 100 };
+
 static bool ox_scatter_shape(samba_call *c)
 {
     if (!ox_expect(c, 3, 1)) return false;
@@ -393,6 +514,7 @@ static bool ox_scatter_shape(samba_call *c)
         return samba_refuse(c, SAMBA_ESHAPE, "as many updates as indices are needed");
     return ox_expect_type(c, 1, SAMBA_I32) && ox_expect_type(c, 2, c->in[0].dtype);
 }
+
 static void ox_scatter_one(const samba_args *a, int64_t to, int64_t from)
 {
     int32_t kind = a->attr[0];
@@ -401,22 +523,26 @@ static void ox_scatter_one(const samba_args *a, int64_t to, int64_t from)
         memcpy((char *)(void *)a->out[0] + (size_t)to * each,
                (const char *)(const void *)a->in[2] + (size_t)from * each, each);
     } else if (a->out_spec[0].dtype == SAMBA_I32) {
-        ox_out_i32(a)[to] = (int32_t)ox_integer_value(kind, ox_out_i32(a)[to],
-                                                      ox_i32(a, 2)[from]);
+        ox_out_i32(a)[to] = (int32_t)ox_integer_value(kind, ox_out_i32(a)[to], ox_i32(a, 2)[from]);
     } else if (a->out_spec[0].dtype == SAMBA_F32) {
         float y = a->out[0][to], u = a->in[2][from];
-        a->out[0][to] = kind == OX_ADD ? y + u : kind == OX_MUL ? y * u
-            : kind == OX_MIN ? (u < y || u != u ? u : y) : (u > y || u != u ? u : y);
+        a->out[0][to] = kind == OX_ADD ? y + u
+            : kind == OX_MUL           ? y * u
+            : kind == OX_MIN           ? (u < y || u != u ? u : y)
+                                       : (u > y || u != u ? u : y);
     }
 }
+
 static void ox_scatter_kernel(const samba_args *a)
 {
     int64_t n = samba_count(&a->out_spec[0].shape), m = samba_count(&a->in_spec[1].shape);
     memcpy(a->out[0], a->in[0], (size_t)n * samba_dtype_size(a->out_spec[0].dtype));
     for (int64_t j = 0; j < m; j++) {
         int32_t at = ox_i32(a, 1)[j];
-        if (at >= 0 && at < n) ox_scatter_one(a, at, j);
-        else if (at != -1) samba_fault(a, 1, at);
+        if (at >= 0 && at < n)
+            ox_scatter_one(a, at, j);
+        else if (at != -1)
+            samba_fault(a, 1, at);
     }
 }
 
@@ -426,7 +552,8 @@ static void ox_scatter_vjp(samba_vjp *g)
     int32_t kind = g->attr[0], fill = samba_float_attr(0.0f);
     samba_tensor *dy = g->dout[0], *taken[2] = { NULL, g->in[1] };
     if (kind != OX_SET && kind != OX_ADD) {
-        samba_fail(g->session, SAMBA_EOP, "ONNX: scattering with reduction mul, min or max has no "
+        samba_fail(g->session, SAMBA_EOP,
+                   "ONNX: scattering with reduction mul, min or max has no "
                    "gradient; only none and add do");
         return;
     }
@@ -442,9 +569,21 @@ static void ox_scatter_vjp(samba_vjp *g)
 
 /* ---- onnx_fold: x (*,n) -> (*); its attribute says how ---- */
 
-enum { OX_FOLD_SUM, OX_FOLD_PROD, OX_FOLD_MIN, OX_FOLD_MAX, OX_FOLD_ARGMIN, OX_FOLD_ARGMAX,
-       OX_FOLD_LAST = 16 };             /* of equal ones, the last is meant */
-static int32_t ox_fold_kind(const int32_t *attr) { return *attr & (OX_FOLD_LAST - 1); }
+enum {
+    OX_FOLD_SUM,
+    OX_FOLD_PROD,
+    OX_FOLD_MIN,
+    OX_FOLD_MAX,
+    OX_FOLD_ARGMIN,
+    OX_FOLD_ARGMAX,
+    OX_FOLD_LAST = 16
+}; /* of equal ones, the last is meant */
+
+static int32_t ox_fold_kind(const int32_t *attr)
+{
+    return *attr & (OX_FOLD_LAST - 1);
+}
+
 static bool ox_fold_shape(samba_call *c)
 {
     if (!ox_expect(c, 1, 1)) return false;
@@ -453,6 +592,7 @@ static bool ox_fold_shape(samba_call *c)
     if (ox_fold_kind(c->attr) >= OX_FOLD_ARGMIN) c->out[0].dtype = SAMBA_I32;
     return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
 }
+
 /* An element of input 0, f32 or i32, as a number. */
 static double ox_element_of(const samba_args *a, int64_t at)
 {
@@ -473,20 +613,30 @@ static int32_t ox_fold_best(const samba_args *a, int64_t row, int64_t n)
     }
     return (int32_t)best;
 }
+
 static void ox_fold_floats(const samba_args *a, int64_t row, int64_t n)
 {
     const float *x = a->in[0] + row * n;
     float y = x[0];
     for (int64_t i = 1; i < n; i++) {
         switch (a->attr[0]) {
-        case OX_FOLD_SUM: y += x[i]; break;
-        case OX_FOLD_PROD: y *= x[i]; break;
-        case OX_FOLD_MIN: y = x[i] < y || x[i] != x[i] ? x[i] : y; break;
-        default: y = x[i] > y || x[i] != x[i] ? x[i] : y; break;
+        case OX_FOLD_SUM:
+            y += x[i];
+            break;
+        case OX_FOLD_PROD:
+            y *= x[i];
+            break;
+        case OX_FOLD_MIN:
+            y = x[i] < y || x[i] != x[i] ? x[i] : y;
+            break;
+        default:
+            y = x[i] > y || x[i] != x[i] ? x[i] : y;
+            break;
         }
     }
     a->out[0][row] = y;
 }
+
 static void ox_fold_integers(const samba_args *a, int64_t row, int64_t n)
 {
     static const int32_t kind[] = { OX_ADD, OX_MUL, OX_MIN, OX_MAX };
@@ -494,18 +644,25 @@ static void ox_fold_integers(const samba_args *a, int64_t row, int64_t n)
     int64_t y = x[0];
     for (int64_t i = 1; i < n; i++) {
         y = ox_integer_value(kind[ox_fold_kind(a->attr)], y, x[i]);
-        if (y < INT32_MIN || y > INT32_MAX) samba_fault(a, 0, x[i]), y = 0;
+        if (y < INT32_MIN || y > INT32_MAX) {
+            samba_fault(a, 0, x[i]);
+            y = 0;
+        }
     }
     ox_out_i32(a)[row] = (int32_t)y;
 }
+
 static void ox_fold_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
     int64_t n = x->dim[x->ndim - 1];
     for (int64_t row = a->begin; row < a->end; row++) {
-        if (ox_fold_kind(a->attr) >= OX_FOLD_ARGMIN) ox_out_i32(a)[row] = ox_fold_best(a, row, n);
-        else if (a->in_spec[0].dtype == SAMBA_I32) ox_fold_integers(a, row, n);
-        else ox_fold_floats(a, row, n);
+        if (ox_fold_kind(a->attr) >= OX_FOLD_ARGMIN)
+            ox_out_i32(a)[row] = ox_fold_best(a, row, n);
+        else if (a->in_spec[0].dtype == SAMBA_I32)
+            ox_fold_integers(a, row, n);
+        else
+            ox_fold_floats(a, row, n);
     }
 }
 
@@ -526,6 +683,7 @@ static bool ox_mix_shape(samba_call *c)
         if (!ox_expect_type(c, i, i == 2 || i == 4 ? SAMBA_I32 : SAMBA_F32)) return false;
     return true;
 }
+
 static void ox_mix_kernel(const samba_args *a)
 {
     int64_t m = a->in_spec[1].shape.dim[0], n = a->in_spec[1].shape.dim[1];
@@ -540,6 +698,7 @@ static void ox_mix_kernel(const samba_args *a)
         }
     }
 }
+
 static void ox_mix_vjp(samba_vjp *g)
 {
     samba_tensor *in[5] = { g->dout[0], g->in[3], g->in[4], g->in[1], g->in[2] };
@@ -556,6 +715,7 @@ static bool ox_cumulate_shape(samba_call *c)
     if (c->in[0].shape.ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "x is a scalar");
     return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
 }
+
 static void ox_cumulate_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
@@ -569,11 +729,15 @@ static void ox_cumulate_kernel(const samba_args *a)
             int64_t at = row * n + (reverse ? n - 1 - i : i);
             float before = sum;
             int64_t total_before = total;
-            if (integers) total += ox_i32(a, 0)[at];
-            else sum += a->in[0][at];
+            if (integers)
+                total += ox_i32(a, 0)[at];
+            else
+                sum += a->in[0][at];
             if (total < INT32_MIN || total > INT32_MAX) samba_fault(a, 0, ox_i32(a, 0)[at]);
-            if (integers) ox_out_i32(a)[at] = (int32_t)(exclusive ? total_before : total);
-            else a->out[0][at] = exclusive ? before : sum;
+            if (integers)
+                ox_out_i32(a)[at] = (int32_t)(exclusive ? total_before : total);
+            else
+                a->out[0][at] = exclusive ? before : sum;
         }
     }
 }
@@ -604,6 +768,7 @@ static bool ox_top_shape(samba_call *c)
     y->dim[y->ndim - 1] = count;
     return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
 }
+
 /* Does element i of a row come before element j? */
 static bool ox_top_before(const samba_args *a, int64_t row, int32_t i, int32_t j)
 {
@@ -630,8 +795,10 @@ static void ox_top_sift(const samba_args *a, int64_t row, int32_t *list, int32_t
    then sorted in its place. */
 static void ox_top_row(const samba_args *a, int64_t row, int32_t n, int32_t *list, int32_t k)
 {
-    for (int32_t i = 0; i < k; i++) list[i] = i;
-    for (int32_t i = k / 2 - 1; i >= 0; i--) ox_top_sift(a, row, list, k, i);
+    for (int32_t i = 0; i < k; i++)
+        list[i] = i;
+    for (int32_t i = k / 2 - 1; i >= 0; i--)
+        ox_top_sift(a, row, list, k, i);
     for (int32_t i = k; i < n; i++) {
         if (!ox_top_before(a, row, i, list[0])) continue;
         list[0] = i;
@@ -645,6 +812,7 @@ static void ox_top_row(const samba_args *a, int64_t row, int32_t n, int32_t *lis
         ox_top_sift(a, row, list, end, 0);
     }
 }
+
 static void ox_top_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
@@ -664,11 +832,13 @@ static bool ox_det_shape(samba_call *c)
     y->ndim -= 2;
     return ox_expect_type(c, 0, SAMBA_F32);
 }
+
 static void ox_det_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->out[0].shape);
     w->scratch = samba_count(&c->in[0].shape) * 8;
 }
+
 static double ox_det_of(double *m, int64_t n)
 {
     double det = 1;
@@ -686,18 +856,21 @@ static double ox_det_of(double *m, int64_t n)
         det *= m[c * n + c];
         for (int64_t r = c + 1; r < n; r++) {
             double f = m[r * n + c] / m[c * n + c];
-            for (int64_t k = c; k < n; k++) m[r * n + k] -= f * m[c * n + k];
+            for (int64_t k = c; k < n; k++)
+                m[r * n + k] -= f * m[c * n + k];
         }
     }
     return det;
 }
+
 static void ox_det_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
     int64_t n = x->dim[x->ndim - 1];
     for (int64_t row = a->begin; row < a->end; row++) {
         double *m = (double *)a->scratch + row * n * n;
-        for (int64_t i = 0; i < n * n; i++) m[i] = (double)a->in[0][row * n * n + i];
+        for (int64_t i = 0; i < n * n; i++)
+            m[i] = (double)a->in[0][row * n * n + i];
         a->out[0][row] = (float)ox_det_of(m, n);
     }
 }
@@ -705,32 +878,83 @@ static void ox_det_kernel(const samba_args *a)
 /* ---- The table of these ops; those of other files add themselves in table.h ---- */
 
 static const samba_op ox_kernels[] = {
-    { .name = "onnx_copy", .wire = 0x9000, .shape = ox_copy_shape, .work = ox_flat_work,
-      .kernel = ox_copy_kernel, .vjp = ox_copy_vjp },
-    { .name = "onnx_unary", .wire = 0x9001, .shape = ox_unary_shape, .work = ox_flat_work,
-      .kernel = ox_unary_kernel, .vjp = ox_unary_vjp, .cost = 20 },
-    { .name = "onnx_integer", .wire = 0x9002, .shape = ox_integer_shape, .work = ox_flat_work,
+    { .name = "onnx_copy",
+      .wire = 0x9000,
+      .shape = ox_copy_shape,
+      .work = ox_flat_work,
+      .kernel = ox_copy_kernel,
+      .vjp = ox_copy_vjp },
+    { .name = "onnx_unary",
+      .wire = 0x9001,
+      .shape = ox_unary_shape,
+      .work = ox_flat_work,
+      .kernel = ox_unary_kernel,
+      .vjp = ox_unary_vjp,
+      .cost = 20 },
+    { .name = "onnx_integer",
+      .wire = 0x9002,
+      .shape = ox_integer_shape,
+      .work = ox_flat_work,
       .kernel = ox_integer_kernel },
-    { .name = "onnx_select", .wire = 0x9003, .shape = ox_select_shape, .work = ox_flat_work,
-      .kernel = ox_select_kernel, .vjp = ox_select_vjp },
-    { .name = "onnx_take", .wire = 0x9004, .shape = ox_take_shape, .work = ox_flat_work,
-      .kernel = ox_take_kernel, .vjp = ox_take_vjp },
-    { .name = "onnx_scatter", .wire = 0x9005, .shape = ox_scatter_shape, .work = ox_single_work,
-      .kernel = ox_scatter_kernel, .vjp = ox_scatter_vjp },
-    { .name = "onnx_fold", .wire = 0x9006, .shape = ox_fold_shape, .work = ox_row_work,
+    { .name = "onnx_select",
+      .wire = 0x9003,
+      .shape = ox_select_shape,
+      .work = ox_flat_work,
+      .kernel = ox_select_kernel,
+      .vjp = ox_select_vjp },
+    { .name = "onnx_take",
+      .wire = 0x9004,
+      .shape = ox_take_shape,
+      .work = ox_flat_work,
+      .kernel = ox_take_kernel,
+      .vjp = ox_take_vjp },
+    { .name = "onnx_scatter",
+      .wire = 0x9005,
+      .shape = ox_scatter_shape,
+      .work = ox_single_work,
+      .kernel = ox_scatter_kernel,
+      .vjp = ox_scatter_vjp },
+    { .name = "onnx_fold",
+      .wire = 0x9006,
+      .shape = ox_fold_shape,
+      .work = ox_row_work,
       .kernel = ox_fold_kernel },
-    { .name = "onnx_cumulate", .wire = 0x9007, .shape = ox_cumulate_shape, .work = ox_row_work,
-      .kernel = ox_cumulate_kernel, .vjp = ox_cumulate_vjp },
-    { .name = "onnx_put", .wire = 0x900C, .shape = ox_put_shape, .work = ox_row_work,
-      .kernel = ox_put_kernel, .vjp = ox_put_vjp },
-    { .name = "onnx_top", .wire = 0x9008, .shape = ox_top_shape, .work = ox_row_work,
+    { .name = "onnx_cumulate",
+      .wire = 0x9007,
+      .shape = ox_cumulate_shape,
+      .work = ox_row_work,
+      .kernel = ox_cumulate_kernel,
+      .vjp = ox_cumulate_vjp },
+    { .name = "onnx_put",
+      .wire = 0x900C,
+      .shape = ox_put_shape,
+      .work = ox_row_work,
+      .kernel = ox_put_kernel,
+      .vjp = ox_put_vjp },
+    { .name = "onnx_top",
+      .wire = 0x9008,
+      .shape = ox_top_shape,
+      .work = ox_row_work,
       .kernel = ox_top_kernel },
-    { .name = "onnx_fmod", .wire = 0x900A, .shape = ox_fmod_shape, .work = ox_flat_work,
+    { .name = "onnx_fmod",
+      .wire = 0x900A,
+      .shape = ox_fmod_shape,
+      .work = ox_flat_work,
       .kernel = ox_fmod_kernel },
-    { .name = "onnx_truncate", .wire = 0x900B, .shape = ox_truncate_shape, .work = ox_flat_work,
+    { .name = "onnx_truncate",
+      .wire = 0x900B,
+      .shape = ox_truncate_shape,
+      .work = ox_flat_work,
       .kernel = ox_truncate_kernel },
-    { .name = "onnx_mix", .wire = 0x900D, .shape = ox_mix_shape, .work = ox_row_work,
-      .kernel = ox_mix_kernel, .vjp = ox_mix_vjp },
-    { .name = "onnx_det", .wire = 0x9009, .shape = ox_det_shape, .work = ox_det_work,
+    { .name = "onnx_mix",
+      .wire = 0x900D,
+      .shape = ox_mix_shape,
+      .work = ox_row_work,
+      .kernel = ox_mix_kernel,
+      .vjp = ox_mix_vjp },
+    { .name = "onnx_det",
+      .wire = 0x9009,
+      .shape = ox_det_shape,
+      .work = ox_det_work,
       .kernel = ox_det_kernel },
 };

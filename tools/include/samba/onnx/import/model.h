@@ -9,23 +9,39 @@
 
 /* TensorProto.DataType */
 enum {
-    OX_FLOAT = 1, OX_UINT8, OX_INT8, OX_UINT16, OX_INT16, OX_INT32, OX_INT64, OX_STRING, OX_BOOL,
-    OX_FLOAT16, OX_DOUBLE, OX_UINT32, OX_UINT64, OX_COMPLEX64, OX_COMPLEX128, OX_BFLOAT16,
+    OX_FLOAT = 1,
+    OX_UINT8,
+    OX_INT8,
+    OX_UINT16,
+    OX_INT16,
+    OX_INT32,
+    OX_INT64,
+    OX_STRING,
+    OX_BOOL,
+    OX_FLOAT16,
+    OX_DOUBLE,
+    OX_UINT32,
+    OX_UINT64,
+    OX_COMPLEX64,
+    OX_COMPLEX128,
+    OX_BFLOAT16,
     OX_N_TYPES
 };
 
 static const char *ox_type_name(int32_t type)
 {
-    static const char *const name[OX_N_TYPES] = {
-        "undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string",
-        "bool", "float16", "double", "uint32", "uint64", "complex64", "complex128", "bfloat16"
-    };
+    static const char *const name[OX_N_TYPES]
+        = { "undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
+            "int32",     "int64",  "string",    "bool",       "float16", "double",
+            "uint32",    "uint64", "complex64", "complex128", "bfloat16" };
     return type >= 0 && type < OX_N_TYPES ? name[type] : "unknown";
 }
+
 static bool ox_is_float(int32_t type)
 {
     return type == OX_FLOAT || type == OX_DOUBLE || type == OX_FLOAT16 || type == OX_BFLOAT16;
 }
+
 static bool ox_is_integer(int32_t type)
 {
     return (type >= OX_UINT8 && type <= OX_INT64) || type == OX_UINT32 || type == OX_UINT64;
@@ -63,13 +79,21 @@ static onnx_array *ox_new_array(int32_t type, int32_t ndim, const int64_t *dim)
     size_t each = ox_is_float(type) ? sizeof(float) : sizeof(int64_t);
     onnx_array *a = (onnx_array *)calloc(1, sizeof *a + (size_t)count * each);
     if (!a) return NULL;
-    a->type = type, a->ndim = ndim, a->count = count;
+    a->type = type;
+    a->ndim = ndim;
+    a->count = count;
     if (ndim) memcpy(a->dim, dim, (size_t)ndim * sizeof *dim);
-    if (ox_is_float(type)) a->f = (float *)(void *)(a + 1);
-    else a->i = (int64_t *)(void *)(a + 1);
+    if (ox_is_float(type))
+        a->f = (float *)(void *)(a + 1);
+    else
+        a->i = (int64_t *)(void *)(a + 1);
     return a;
 }
-SAMBA_ONNX_API void onnx_array_free(onnx_array *a) { free(a); }
+
+SAMBA_ONNX_API void onnx_array_free(onnx_array *a)
+{
+    free(a);
+}
 
 /* Element n as a number, whatever the type. */
 static double ox_number(const onnx_array *a, int64_t n)
@@ -80,15 +104,18 @@ static double ox_number(const onnx_array *a, int64_t n)
 static uint64_t ox_little(const uint8_t *p, size_t size)
 {
     uint64_t v = 0;
-    for (size_t i = size; i-- > 0;) v = v << 8 | p[i];
+    for (size_t i = size; i-- > 0;)
+        v = v << 8 | p[i];
     return v;
 }
+
 static float ox_bits_float(uint32_t bits)
 {
     float f;
     memcpy(&f, &bits, sizeof f);
     return f;
 }
+
 static float ox_half(uint32_t h)
 {
     uint32_t sign = (h & 0x8000u) << 16, rest = (h & 0x7FFFu) << 13;
@@ -103,42 +130,85 @@ static bool ox_set_bits(onnx_array *a, int64_t n, uint64_t bits)
 {
     double d;
     switch (a->type) {
-    case OX_FLOAT: a->f[n] = ox_bits_float((uint32_t)bits); break;
-    case OX_FLOAT16: a->f[n] = ox_half((uint32_t)bits); break;
-    case OX_BFLOAT16: a->f[n] = ox_bits_float((uint32_t)bits << 16); break;
-    case OX_DOUBLE: memcpy(&d, &bits, sizeof d), a->f[n] = (float)d; break;
-    case OX_UINT8: a->i[n] = (uint8_t)bits; break;
-    case OX_INT8: a->i[n] = (int8_t)bits; break;
-    case OX_UINT16: a->i[n] = (uint16_t)bits; break;
-    case OX_INT16: a->i[n] = (int16_t)bits; break;
-    case OX_INT32: a->i[n] = (int32_t)bits; break;
-    case OX_UINT32: a->i[n] = (uint32_t)bits; break;
-    case OX_BOOL: a->i[n] = bits != 0; break;
-    case OX_UINT64: a->i[n] = (int64_t)bits; return bits <= INT64_MAX;
-    default: a->i[n] = (int64_t)bits; break;
+    case OX_FLOAT:
+        a->f[n] = ox_bits_float((uint32_t)bits);
+        break;
+    case OX_FLOAT16:
+        a->f[n] = ox_half((uint32_t)bits);
+        break;
+    case OX_BFLOAT16:
+        a->f[n] = ox_bits_float((uint32_t)bits << 16);
+        break;
+    case OX_DOUBLE:
+        memcpy(&d, &bits, sizeof d);
+        a->f[n] = (float)d;
+        break;
+    case OX_UINT8:
+        a->i[n] = (uint8_t)bits;
+        break;
+    case OX_INT8:
+        a->i[n] = (int8_t)bits;
+        break;
+    case OX_UINT16:
+        a->i[n] = (uint16_t)bits;
+        break;
+    case OX_INT16:
+        a->i[n] = (int16_t)bits;
+        break;
+    case OX_INT32:
+        a->i[n] = (int32_t)bits;
+        break;
+    case OX_UINT32:
+        a->i[n] = (uint32_t)bits;
+        break;
+    case OX_BOOL:
+        a->i[n] = bits != 0;
+        break;
+    case OX_UINT64:
+        a->i[n] = (int64_t)bits;
+        return bits <= INT64_MAX;
+    default:
+        a->i[n] = (int64_t)bits;
+        break;
     }
     return true;
 }
+
 static size_t ox_typed_elements(const Onnx__TensorProto *t)
 {
     switch (t->data_type) {
-    case OX_FLOAT: return t->n_float_data;
-    case OX_DOUBLE: return t->n_double_data;
-    case OX_INT64: return t->n_int64_data;
-    case OX_UINT32: case OX_UINT64: return t->n_uint64_data;
-    default: return t->n_int32_data;
+    case OX_FLOAT:
+        return t->n_float_data;
+    case OX_DOUBLE:
+        return t->n_double_data;
+    case OX_INT64:
+        return t->n_int64_data;
+    case OX_UINT32:
+    case OX_UINT64:
+        return t->n_uint64_data;
+    default:
+        return t->n_int32_data;
     }
 }
+
 static uint64_t ox_typed_bits(const Onnx__TensorProto *t, int64_t n)
 {
     uint64_t bits = 0;
     uint32_t word = 0;
     switch (t->data_type) {
-    case OX_FLOAT: memcpy(&word, t->float_data + n, sizeof word); return word;
-    case OX_DOUBLE: memcpy(&bits, t->double_data + n, sizeof bits); return bits;
-    case OX_INT64: return (uint64_t)t->int64_data[n];
-    case OX_UINT32: case OX_UINT64: return t->uint64_data[n];
-    default: return (uint64_t)(int64_t)t->int32_data[n];
+    case OX_FLOAT:
+        memcpy(&word, t->float_data + n, sizeof word);
+        return word;
+    case OX_DOUBLE:
+        memcpy(&bits, t->double_data + n, sizeof bits);
+        return bits;
+    case OX_INT64:
+        return (uint64_t)t->int64_data[n];
+    case OX_UINT32:
+    case OX_UINT64:
+        return t->uint64_data[n];
+    default:
+        return (uint64_t)(int64_t)t->int32_data[n];
     }
 }
 
@@ -154,6 +224,7 @@ static const uint8_t *ox_varint(const uint8_t *p, const uint8_t *end, uint64_t *
     }
     return NULL;
 }
+
 #include "source.h"
 
 /* ---- Values in other files, beside the model: external_data ---- */
@@ -181,10 +252,10 @@ static bool ox_is_below(const char *path)
 /* Where a model is. Links are followed, as downloads are often kept so: to places below the folder
    that the model was opened in, or below that in which its own file really is. */
 typedef struct ox_place {
-    char *folder;                       /* as it was given; NULL: the model is not a file */
-    char *root[2];                      /* resolved, each without links */
-    ox_source *model;                   /* the model itself */
-    const ox_left_out *left_out;        /* what was not unpacked of it */
+    char *folder;                /* as it was given; NULL: the model is not a file */
+    char *root[2];               /* resolved, each without links */
+    ox_source *model;            /* the model itself */
+    const ox_left_out *left_out; /* what was not unpacked of it */
     int32_t n_left_out;
 } ox_place;
 
@@ -194,6 +265,7 @@ static void ox_leave_place(ox_place *p)
     free(p->root[0]);
     free(p->root[1]);
 }
+
 /* False: no memory. */
 static bool ox_find_place(ox_place *p, const char *model)
 {
@@ -215,7 +287,7 @@ static bool ox_stays_there(const ox_place *p, const char *path)
     bool stays = false;
     for (int i = 0; real && i < 2; i++) {
         size_t n = p->root[i] ? strlen(p->root[i]) : 0;
-        if (n == 1) n = 0;              /* "/" */
+        if (n == 1) n = 0; /* "/" */
         stays = stays || (p->root[i] && !strncmp(real, p->root[i], n) && real[n] == '/');
     }
     free(real);
@@ -242,7 +314,8 @@ static int64_t ox_find_range(const Onnx__TensorProto *t, const ox_source *file, 
     int64_t at, length;
     *why = "values in another file, at an offset or of a length that is no number";
     if (!ox_read_digits(ox_external(t, "offset"), 0, &at)
-        || !ox_read_digits(ox_external(t, "length"), (int64_t)size, &length)) return -1;
+        || !ox_read_digits(ox_external(t, "length"), (int64_t)size, &length))
+        return -1;
     *why = "values in another file, of which the named part does not fill the shape";
     if ((uint64_t)length != size) return -1;
     *why = "values in another file, which is too short";
@@ -286,7 +359,8 @@ static bool ox_narrow_double(uint64_t bits, float *f)
     bool limit = d == most || d == -most;
     if (limit) d = d > 0 ? float_most : -float_most;
     *f = (float)d;
-    return limit || d != d || d - d != 0 || (d < 3.4028235677973366e38 && d > -3.4028235677973366e38);
+    return limit || d != d || d - d != 0
+        || (d < 3.4028235677973366e38 && d > -3.4028235677973366e38);
 }
 
 /* Element n of a from its bits; strict: no double becomes infinite. */
@@ -295,10 +369,11 @@ static bool ox_set_element(onnx_array *a, int64_t n, uint64_t bits, bool strict)
     if (!ox_set_bits(a, n, bits)) return false;
     return !strict || a->type != OX_DOUBLE || ox_narrow_double(bits, &a->f[n]);
 }
+
 static const char *ox_unfit(int32_t type)
 {
     return type == OX_DOUBLE ? "a double beyond the range of float"
-        : "a uint64 above the range of int64";
+                             : "a uint64 above the range of int64";
 }
 
 /* Values as they lie in memory, little-endian, block after block. */
@@ -350,12 +425,11 @@ static const ox_left_out *ox_find_left_out(const Onnx__TensorProto *t, const ox_
 
 static bool ox_is_external(const Onnx__TensorProto *t)
 {
-    return t->n_external_data
-        || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    return t->n_external_data || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
 
-/* Has the tensor as many values as its shape? Asked before room is made for them, or a file of a few
-   bytes could ask for gigabytes. Those of another file are counted when it is open. */
+/* Has the tensor as many values as its shape? Asked before room is made for them, or a file of a
+   few bytes could ask for gigabytes. Those of another file are counted when it is open. */
 static bool ox_fills_shape(const Onnx__TensorProto *t, const ox_place *place, int64_t count)
 {
     size_t size = (size_t)count * ox_type_size(t->data_type);
@@ -422,24 +496,35 @@ static bool ox_nesting_fits(const ProtobufCMessageDescriptor *type, const uint8_
         p = ox_varint(p, end, &key);
         if (!p) break;
         switch (key & 7) {
-        case 0: p = ox_varint(p, end, &size); continue;
-        case 1: p = end - p >= 8 ? p + 8 : NULL; continue;
-        case 5: p = end - p >= 4 ? p + 4 : NULL; continue;
-        case 2: break;
-        default: return false;
+        case 0:
+            p = ox_varint(p, end, &size);
+            continue;
+        case 1:
+            p = end - p >= 8 ? p + 8 : NULL;
+            continue;
+        case 5:
+            p = end - p >= 4 ? p + 4 : NULL;
+            continue;
+        case 2:
+            break;
+        default:
+            return false;
         }
         p = ox_varint(p, end, &size);
         if (!p || size > (uint64_t)(end - p)) return false;
-        const ProtobufCFieldDescriptor *field = key >> 3 > 0xFFFFFFF ? NULL
+        const ProtobufCFieldDescriptor *field = key >> 3 > 0xFFFFFFF
+            ? NULL
             : protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3));
         if (field && field->type == PROTOBUF_C_TYPE_MESSAGE
             && (depth == 0
                 || !ox_nesting_fits((const ProtobufCMessageDescriptor *)field->descriptor, p,
-                                    p + size, depth - 1))) return false;
+                                    p + size, depth - 1)))
+            return false;
         p += size;
     }
     return p != NULL;
 }
+
 static ProtobufCMessage *ox_unpack(const ProtobufCMessageDescriptor *type, const void *bytes,
                                    size_t size)
 {
@@ -491,6 +576,7 @@ static const uint8_t *ox_inner_sequence(const uint8_t *p, const uint8_t **end)
     }
     return NULL;
 }
+
 SAMBA_ONNX_API int32_t onnx_read_arrays(const void *bytes, size_t size, int32_t kind,
                                         onnx_array **to, int32_t max, char *why, size_t why_size)
 {
@@ -502,12 +588,16 @@ SAMBA_ONNX_API int32_t onnx_read_arrays(const void *bytes, size_t size, int32_t 
         const Onnx__TensorProto *t = (const Onnx__TensorProto *)(const void *)m;
         onnx_array *a = t && max > 0 ? ox_read_tensor(t, NULL, &reason) : NULL;
         if (m) protobuf_c_message_free_unpacked(m, NULL);
-        if (a) to[0] = a, n = 1;
+        if (a) {
+            to[0] = a;
+            n = 1;
+        }
     } else {
         if (kind == ONNX_KIND_OPTIONAL_SEQUENCE) p = ox_inner_sequence(p, &end);
         n = !p ? 0 : ox_read_items(p, end, to, max, &got, &reason) ? got : -1;
     }
     if (n < 0 && why_size) snprintf(why, why_size, "%s", reason);
-    for (int32_t i = 0; n < 0 && i < got; i++) onnx_array_free(to[i]);
+    for (int32_t i = 0; n < 0 && i < got; i++)
+        onnx_array_free(to[i]);
     return n;
 }

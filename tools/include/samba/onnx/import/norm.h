@@ -3,6 +3,7 @@
 /* ---- Softmax and its kin. Before version 13 all axes from `axis` on count as one ---- */
 
 enum { OX_SOFTMAX, OX_LOG_SOFTMAX, OX_HARDMAX };
+
 static samba_tensor *ox_hardmax(ox_import *c, samba_tensor *x, int32_t axis)
 {
     samba_tensor *best = samba_argmax(x, axis, true);
@@ -10,6 +11,7 @@ static samba_tensor *ox_hardmax(ox_import *c, samba_tensor *x, int32_t axis)
     samba_tensor *steps = ox_steps(c, x->shape.ndim, axis, x->shape.dim[axis], 1);
     return ox_to_f32(ox_integers(best, steps, OX_EQ, OX_INT32));
 }
+
 static bool ox_op_softmax(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *y;
@@ -19,9 +21,12 @@ static bool ox_op_softmax(ox_node *k)
     if (axis < 0) return false;
     samba_tensor *rows = old ? ox_as_rows(x, axis) : x;
     int32_t at = old ? 1 : axis;
-    if (k->arg == OX_SOFTMAX) y = samba_softmax(rows, at);
-    else if (k->arg == OX_LOG_SOFTMAX) y = samba_log_softmax(rows, at);
-    else y = ox_hardmax(k->c, rows, at);
+    if (k->arg == OX_SOFTMAX)
+        y = samba_softmax(rows, at);
+    else if (k->arg == OX_LOG_SOFTMAX)
+        y = samba_log_softmax(rows, at);
+    else
+        y = ox_hardmax(k->c, rows, at);
     return ox_give(k, 0, ox_type(k, 0), y ? samba_reshape(y, x->shape) : NULL);
 }
 
@@ -33,10 +38,12 @@ static samba_tensor *ox_per_channel(samba_tensor *v, const samba_tensor *x)
     samba_shape s = samba_scalar_shape();
     if (!v || !x || x->shape.ndim < 2) return v;
     s.ndim = x->shape.ndim - 1;
-    for (int32_t d = 1; d < s.ndim; d++) s.dim[d] = 1;
+    for (int32_t d = 1; d < s.ndim; d++)
+        s.dim[d] = 1;
     s.dim[0] = (int32_t)samba_count(&v->shape);
     return samba_reshape(v, s);
 }
+
 static samba_tensor *ox_variance(samba_tensor *x, samba_tensor *mean, samba_shape axes)
 {
     samba_tensor *d = samba_sub(x, mean);
@@ -59,6 +66,7 @@ static samba_tensor *ox_running(samba_tensor *old, samba_tensor *new_one, float 
     if (!old || !new_one) return NULL;
     return ox_blend(old, momentum, samba_reshape(new_one, old->shape), 1.0f - momentum);
 }
+
 static bool ox_op_batch_norm(ox_node *k)
 {
     samba_tensor *in[5], *x;
@@ -76,7 +84,8 @@ static bool ox_op_batch_norm(ox_node *k)
         for (int32_t d = 0; d < x->shape.ndim; d++)
             if (d != 1) axes.dim[axes.ndim++] = d;
         if (x->shape.ndim < 2 || samba_count(&x->shape) == x->shape.dim[1])
-            return ox_refuse(k, "with training_mode = 1 needs more than one value for each "
+            return ox_refuse(k,
+                             "with training_mode = 1 needs more than one value for each "
                              "channel: the variance of one is 0, and nothing passes; give a larger "
                              "batch, or export the model in evaluation mode");
         mean = samba_mean(x, axes, true);
@@ -93,19 +102,22 @@ static bool ox_op_batch_norm(ox_node *k)
     samba_tensor *scale = ox_per_channel(in[1], x), *bias = ox_per_channel(in[2], x);
     return ox_give(k, 0, ox_type(k, 0), ox_normalized(x, mean, var, eps, scale, bias));
 }
+
 static bool ox_op_instance_norm(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *bias = ox_in(k, 2);
     samba_shape axes = samba_scalar_shape();
     if (!x || !scale || !bias) return false;
     if (x->shape.ndim < 3) return ox_refuse(k, "needs at least 3 dimensions");
-    for (int32_t d = 2; d < x->shape.ndim; d++) axes.dim[axes.ndim++] = d;
+    for (int32_t d = 2; d < x->shape.ndim; d++)
+        axes.dim[axes.ndim++] = d;
     samba_tensor *mean = samba_mean(x, axes, true), *var = ox_variance(x, mean, axes);
     float eps = ox_float(k, "epsilon", 1e-5f);
     scale = ox_per_channel(scale, x);
     bias = ox_per_channel(bias, x);
     return ox_give(k, 0, ox_type(k, 0), ox_normalized(x, mean, var, eps, scale, bias));
 }
+
 static bool ox_op_layer_norm(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *w = ox_in(k, 1), *b = ox_has(k, 2) ? ox_in(k, 2) : NULL;
@@ -123,7 +135,8 @@ static bool ox_op_layer_norm(ox_node *k)
     if (!ox_give(k, 0, ox_type(k, 0), y)) return false;
     if (!ox_asks(k, 1) && !ox_asks(k, 2)) return true;
     samba_shape kept = x->shape;
-    for (int32_t d = axis; d < kept.ndim; d++) kept.dim[d] = 1;
+    for (int32_t d = axis; d < kept.ndim; d++)
+        kept.dim[d] = 1;
     samba_tensor *mean = samba_mean(rows, SAMBA_AXES(1), true);
     samba_tensor *scale = samba_rsqrt(samba_shift(ox_variance(rows, mean, SAMBA_AXES(1)), eps));
     return scale && ox_give(k, 1, OX_FLOAT, samba_reshape(mean, kept))
@@ -149,6 +162,7 @@ static bool ox_op_lrn(ox_node *k)
     samba_tensor *base = samba_shift(sums, ox_float(k, "bias", 1.0f));
     return ox_give(k, 0, ox_type(k, 0), samba_div(x, samba_pow(base, power)));
 }
+
 static bool ox_op_mean_variance(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -157,7 +171,10 @@ static bool ox_op_mean_variance(ox_node *k)
     static const int64_t usual[3] = { 0, 2, 3 };
     samba_shape axes = samba_scalar_shape();
     if (!x || !ox_floats_only(k, 1)) return false;
-    if (!given) given = usual, n = 3;
+    if (!given) {
+        given = usual;
+        n = 3;
+    }
     for (int32_t i = 0; i < n && i < SAMBA_MAX_DIMS; i++) {
         axes.dim[axes.ndim++] = ox_axis(k, given[i], x->shape.ndim);
         if (axes.dim[i] < 0) return false;
@@ -168,13 +185,16 @@ static bool ox_op_mean_variance(ox_node *k)
     samba_tensor *y = samba_div(samba_sub(x, mean), deviation);
     return ox_give(k, 0, ox_type(k, 0), y);
 }
+
 static bool ox_op_lp_normalization(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *norm;
     int32_t axis = x ? ox_axis(k, ox_int(k, "axis", -1), x->shape.ndim) : -1;
     if (axis < 0 || !ox_floats_only(k, 1)) return false;
-    if (ox_int(k, "p", 2) == 1) norm = samba_sum(samba_abs(x), SAMBA_AXES(axis), true);
-    else norm = samba_sqrt(samba_sum(samba_mul(x, x), SAMBA_AXES(axis), true));
+    if (ox_int(k, "p", 2) == 1)
+        norm = samba_sum(samba_abs(x), SAMBA_AXES(axis), true);
+    else
+        norm = samba_sqrt(samba_sum(samba_mul(x, x), SAMBA_AXES(axis), true));
     samba_tensor *zero = samba_number(k->c->s, 0.0f), *empty = samba_eq(norm, zero);
     return ox_give(k, 0, ox_type(k, 0), samba_where(empty, zero, samba_div(x, norm)));
 }
@@ -221,11 +241,13 @@ static samba_tensor *ox_nll(ox_node *k, samba_tensor *logp, samba_tensor *target
     if (!w) return samba_scale(sum, 1.0f / (float)n);
     return samba_div(sum, samba_sum(samba_expand(w, SAMBA_SHAPE(n)), SAMBA_ALL_AXES, false));
 }
+
 static bool ox_op_nll_loss(ox_node *k)
 {
     samba_tensor *logp = ox_in(k, 0), *target = ox_in(k, 1);
     return ox_give(k, 0, ox_type(k, 0), ox_nll(k, logp, target));
 }
+
 static bool ox_op_softmax_loss(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *target = ox_in(k, 1);

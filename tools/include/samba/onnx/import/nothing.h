@@ -15,12 +15,15 @@ static ox_extent ox_extent_of(const ox_value *v)
     ox_dims(v, e.dim);
     return e;
 }
+
 static bool ox_give_filled(ox_node *k, int32_t type, const ox_extent *e, float value)
 {
     onnx_array *a = ox_host_array(k->c, type, e->ndim, e->dim);
     for (int64_t n = 0; a && n < a->count; n++) {
-        if (a->f) a->f[n] = value;
-        else a->i[n] = (int64_t)value;
+        if (a->f)
+            a->f[n] = value;
+        else
+            a->i[n] = (int64_t)value;
     }
     return ox_give_host(k, 0, a);
 }
@@ -42,8 +45,9 @@ static bool ox_widen(ox_node *k, ox_extent *y, const ox_extent *x)
 /* Element by element: the type is that of the first input, or what the op says. */
 static bool ox_map_nothing(ox_node *k)
 {
-    static const char *const to_bool[] = { "Equal", "Less", "LessOrEqual", "Greater",
-        "GreaterOrEqual", "Not", "And", "Or", "Xor", "IsNaN", "IsInf" };
+    static const char *const to_bool[]
+        = { "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not",
+            "And",   "Or",   "Xor",         "IsNaN",   "IsInf" };
     const char *op = k->p->op_type;
     bool chooses = !strcmp(op, "Where"), alone = !strcmp(op, "Clip") || !strcmp(op, "CastLike");
     int32_t type = ox_type(k, chooses ? 1 : 0), n = alone ? 1 : k->n_in;
@@ -59,6 +63,7 @@ static bool ox_map_nothing(ox_node *k)
     if (!strcmp(op, "Cast")) type = (int32_t)ox_int(k, "to", 0);
     return ox_give_filled(k, type, &y, 0);
 }
+
 static bool ox_turn_nothing(ox_node *k)
 {
     int32_t n = 0;
@@ -72,6 +77,7 @@ static bool ox_turn_nothing(ox_node *k)
     }
     return ox_give_filled(k, ox_type(k, 0), &y, 0);
 }
+
 static bool ox_expand_nothing(ox_node *k)
 {
     const onnx_array *shape = ox_need(k, 1, "shape");
@@ -80,7 +86,8 @@ static bool ox_expand_nothing(ox_node *k)
     if (!shape) return false;
     if (!shape->i || shape->count > SAMBA_MAX_DIMS) return ox_refuse(k, "to a wrong shape");
     to.ndim = (int32_t)shape->count;
-    for (int32_t d = 0; d < to.ndim; d++) to.dim[d] = shape->i[d];
+    for (int32_t d = 0; d < to.ndim; d++)
+        to.dim[d] = shape->i[d];
     return ox_widen(k, &y, &to) && ox_give_filled(k, ox_type(k, 0), &y, 0);
 }
 
@@ -94,9 +101,12 @@ static bool ox_gather_nothing(ox_node *k)
     if (x.dim[axis] == 0 && ox_size(k->in[1]) > 0) return ox_refuse(k, "an index is out of range");
     if (x.ndim - 1 + at.ndim > SAMBA_MAX_DIMS)
         return ox_refuse(k, "the result has too many dimensions");
-    for (int32_t d = 0; d < axis; d++) y.dim[y.ndim++] = x.dim[d];
-    for (int32_t d = 0; d < at.ndim; d++) y.dim[y.ndim++] = at.dim[d];
-    for (int32_t d = axis + 1; d < x.ndim; d++) y.dim[y.ndim++] = x.dim[d];
+    for (int32_t d = 0; d < axis; d++)
+        y.dim[y.ndim++] = x.dim[d];
+    for (int32_t d = 0; d < at.ndim; d++)
+        y.dim[y.ndim++] = at.dim[d];
+    for (int32_t d = axis + 1; d < x.ndim; d++)
+        y.dim[y.ndim++] = x.dim[d];
     return ox_give_filled(k, ox_type(k, 0), &y, 0);
 }
 
@@ -104,13 +114,21 @@ static bool ox_gather_nothing(ox_node *k)
 static float ox_identity(int32_t kind)
 {
     switch (kind) {
-    case OX_R_MEAN: return NAN;
-    case OX_R_MIN: return INFINITY;
-    case OX_R_MAX: case OX_R_LOG_SUM: case OX_R_LOG_SUM_EXP: return -INFINITY;
-    case OX_R_PROD: return 1;
-    default: return 0;
+    case OX_R_MEAN:
+        return NAN;
+    case OX_R_MIN:
+        return INFINITY;
+    case OX_R_MAX:
+    case OX_R_LOG_SUM:
+    case OX_R_LOG_SUM_EXP:
+        return -INFINITY;
+    case OX_R_PROD:
+        return 1;
+    default:
+        return 0;
     }
 }
+
 static bool ox_reduce_nothing(ox_node *k)
 {
     ox_extent x = ox_extent_of(k->in[0]), y;
@@ -119,7 +137,8 @@ static bool ox_reduce_nothing(ox_node *k)
     memset(&y, 0, sizeof y);
     if (!ox_reduced_axes(k, x.ndim, k->arg == OX_R_SUM ? 13 : 18, &a)) return false;
     if (a.nothing) return ox_give_value(k, 0, k->in[0]);
-    for (int32_t i = 0; i < a.list.ndim; i++) gone[a.list.dim[i]] = true;
+    for (int32_t i = 0; i < a.list.ndim; i++)
+        gone[a.list.dim[i]] = true;
     for (int32_t d = 0; d < x.ndim; d++) {
         bool reduced = gone[d] || a.all;
         if (!reduced || keep) y.dim[y.ndim++] = reduced ? 1 : x.dim[d];
@@ -155,8 +174,8 @@ static bool ox_slice_nothing(ox_node *k)
     const int64_t *starts = ox_list(k, "starts", 1, 10, &n, &fine);
     const int64_t *ends = fine ? ox_list(k, "ends", 2, 10, &n_ends, &fine) : NULL;
     const int64_t *axes = fine ? ox_list(k, "axes", 3, 10, &n_axes, &fine) : NULL;
-    const int64_t *steps = fine && k->version >= 10
-        ? ox_list(k, "steps", 4, 10, &n_steps, &fine) : NULL;
+    const int64_t *steps
+        = fine && k->version >= 10 ? ox_list(k, "steps", 4, 10, &n_steps, &fine) : NULL;
     if (!fine) return false;
     if (n_ends != n || (axes && n_axes != n) || (steps && n_steps != n))
         return ox_refuse(k, "starts, ends, axes and steps must be equally many");
@@ -173,15 +192,20 @@ static bool ox_slice_nothing(ox_node *k)
 /* The function of a node that reads a tensor without elements as data; NULL: it does not, or there
    is none for its op. */
 typedef bool (*ox_run_fn)(ox_node *k);
+
 static ox_run_fn ox_on_nothing(const ox_node *k, const ox_row *row)
 {
-    static const struct { ox_run_fn run, instead; int32_t n_data; } rows[] = {
-        { ox_op_clip, ox_map_nothing, 1 }, { ox_op_cast, ox_map_nothing, 1 },
-        { ox_op_cast_like, ox_map_nothing, 1 }, { ox_op_softmax, ox_map_nothing, 1 },
+    static const struct {
+        ox_run_fn run, instead;
+        int32_t n_data;
+    } rows[] = {
+        { ox_op_clip, ox_map_nothing, 1 },       { ox_op_cast, ox_map_nothing, 1 },
+        { ox_op_cast_like, ox_map_nothing, 1 },  { ox_op_softmax, ox_map_nothing, 1 },
         { ox_op_transpose, ox_turn_nothing, 1 }, { ox_op_expand, ox_expand_nothing, 1 },
-        { ox_op_reduce, ox_reduce_nothing, 1 }, { ox_op_slice, ox_slice_nothing, 1 },
-        { ox_op_gather, ox_gather_nothing, 2 }, { ox_op_mat_mul, ox_multiply_nothing, 2 },
+        { ox_op_reduce, ox_reduce_nothing, 1 },  { ox_op_slice, ox_slice_nothing, 1 },
+        { ox_op_gather, ox_gather_nothing, 2 },  { ox_op_mat_mul, ox_multiply_nothing, 2 },
     };
+
     ox_run_fn instead = row < ox_find_row("Identity") ? ox_map_nothing : NULL;
     int32_t n_data = k->n_in;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

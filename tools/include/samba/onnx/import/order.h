@@ -7,10 +7,10 @@
 typedef struct ox_ordering {
     ox_import *c;
     ox_scope made;
-    bool twice;                         /* a name is made by two nodes */
-    bool sorted;                        /* no node reads what a later one makes */
-    int32_t at;                         /* the node whose reads are looked at */
-    int32_t *edges, n_edges, room;      /* pairs: maker, reader */
+    bool twice;                    /* a name is made by two nodes */
+    bool sorted;                   /* no node reads what a later one makes */
+    int32_t at;                    /* the node whose reads are looked at */
+    int32_t *edges, n_edges, room; /* pairs: maker, reader */
 } ox_ordering;
 
 static bool ox_add_edge(ox_ordering *o, int32_t maker)
@@ -28,6 +28,7 @@ static bool ox_add_edge(ox_ordering *o, int32_t maker)
     o->n_edges++;
     return true;
 }
+
 static bool ox_has_name(const ox_scope *s, const char *name)
 {
     return ox_find_in(s, name, ox_hash(name)) != NULL;
@@ -42,6 +43,7 @@ static bool ox_read_name(ox_ordering *o, const ox_scope *bodies, const char *nam
     const ox_binding *b = ox_find_in(&o->made, name, ox_hash(name));
     return !b || b->value->n == o->at || ox_add_edge(o, b->value->n);
 }
+
 static bool ox_mark_made(ox_import *c, ox_scope *s, const char *name, int32_t maker)
 {
     if (!name || !*name || ox_has_name(s, name)) return true;
@@ -54,7 +56,8 @@ static bool ox_mark_made(ox_import *c, ox_scope *s, const char *name, int32_t ma
 static bool ox_mark_body(ox_import *c, ox_scope *s, const Onnx__GraphProto *g)
 {
     bool fine = true;
-    for (size_t i = 0; fine && i < g->n_input; i++) fine = ox_mark_made(c, s, g->input[i]->name, 0);
+    for (size_t i = 0; fine && i < g->n_input; i++)
+        fine = ox_mark_made(c, s, g->input[i]->name, 0);
     for (size_t i = 0; fine && i < g->n_initializer; i++)
         fine = ox_mark_made(c, s, g->initializer[i]->name, 0);
     for (size_t i = 0; fine && i < g->n_node; i++)
@@ -67,7 +70,8 @@ static bool ox_mark_body(ox_import *c, ox_scope *s, const Onnx__GraphProto *g)
 static bool ox_read_node(ox_ordering *o, ox_scope *bodies, const Onnx__NodeProto *p)
 {
     bool fine = true;
-    for (size_t i = 0; fine && i < p->n_input; i++) fine = ox_read_name(o, bodies, p->input[i]);
+    for (size_t i = 0; fine && i < p->n_input; i++)
+        fine = ox_read_name(o, bodies, p->input[i]);
     for (size_t i = 0; fine && i < p->n_attribute; i++) {
         const Onnx__GraphProto *g = p->attribute[i]->g;
         ox_scope own;
@@ -75,7 +79,8 @@ static bool ox_read_node(ox_ordering *o, ox_scope *bodies, const Onnx__NodeProto
         memset(&own, 0, sizeof own);
         own.outer = bodies;
         fine = ox_mark_body(o->c, &own, g);
-        for (size_t n = 0; fine && n < g->n_node; n++) fine = ox_read_node(o, &own, g->node[n]);
+        for (size_t n = 0; fine && n < g->n_node; n++)
+            fine = ox_read_node(o, &own, g->node[n]);
         for (size_t n = 0; fine && n < g->n_output; n++)
             fine = ox_read_name(o, &own, g->output[n]->name);
     }
@@ -110,6 +115,7 @@ static int32_t ox_list_ready(const ox_ordering *o, int32_t n, int32_t *order, in
     }
     return ready;
 }
+
 static const char *ox_name_node(char *text, size_t size, const Onnx__NodeProto *p);
 
 /* A node of a circle: from one that still waits, back along what still waits, as often as there are
@@ -120,8 +126,10 @@ static int32_t ox_find_circle(const ox_ordering *o, int32_t n, const int32_t *wa
     int32_t at = 0;
     for (int32_t e = 0; e < o->n_edges; e++)
         if (waits[o->edges[2 * e]]) before[o->edges[2 * e + 1]] = o->edges[2 * e];
-    while (!waits[at]) at++;
-    for (int32_t i = 0; i < n; i++) at = before[at];
+    while (!waits[at])
+        at++;
+    for (int32_t i = 0; i < n; i++)
+        at = before[at];
     return at;
 }
 
@@ -131,7 +139,8 @@ static bool ox_reorder(ox_ordering *o, Onnx__NodeProto **node, int32_t n)
     ox_import *c = o->c;
     char text[240];
     if (o->twice)
-        return samba_fail(c->s, SAMBA_EOP, "the nodes are not sorted, and a name is made by two of "
+        return samba_fail(c->s, SAMBA_EOP,
+                          "the nodes are not sorted, and a name is made by two of "
                           "them: which one is meant cannot be known");
     int32_t *order = (int32_t *)ox_new(c, n, sizeof *order);
     int32_t *waits = (int32_t *)ox_new(c, n, sizeof *waits);
@@ -142,10 +151,13 @@ static bool ox_reorder(ox_ordering *o, Onnx__NodeProto **node, int32_t n)
 
     if (ox_list_ready(o, n, order, waits, first, next) < n) {
         int32_t at = ox_find_circle(o, n, waits, first);
-        return samba_fail(c->s, SAMBA_EOP, "%s reads what is made of its own result: the graph has "
-                          "a circle", ox_name_node(text, sizeof text, node[at]));
+        return samba_fail(c->s, SAMBA_EOP,
+                          "%s reads what is made of its own result: the graph has "
+                          "a circle",
+                          ox_name_node(text, sizeof text, node[at]));
     }
-    for (int32_t i = 0; i < n; i++) sorted[i] = node[order[i]];
+    for (int32_t i = 0; i < n; i++)
+        sorted[i] = node[order[i]];
     memcpy(node, sorted, (size_t)n * sizeof *sorted);
     return true;
 }
@@ -165,7 +177,8 @@ static bool ox_sort_nodes(ox_import *c, Onnx__NodeProto **node, size_t n)
             fine = ox_mark_made(c, &o.made, name, (int32_t)i);
         }
     }
-    for (o.at = 0; fine && o.at < (int32_t)n; o.at++) fine = ox_read_node(&o, NULL, node[o.at]);
+    for (o.at = 0; fine && o.at < (int32_t)n; o.at++)
+        fine = ox_read_node(&o, NULL, node[o.at]);
     if (fine && !o.sorted) fine = ox_reorder(&o, node, (int32_t)n);
     free(o.edges);
 
@@ -177,6 +190,7 @@ static bool ox_sort_nodes(ox_import *c, Onnx__NodeProto **node, size_t n)
     }
     return fine;
 }
+
 static bool ox_sort_model(ox_import *c)
 {
     const Onnx__ModelProto *m = c->model;

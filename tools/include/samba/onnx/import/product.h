@@ -7,6 +7,7 @@ static bool ox_floats_only(ox_node *k, int32_t n)
             return ox_refuse(k, "of %s is not offered", ox_type_name(ox_type(k, i)));
     return true;
 }
+
 static bool ox_op_mat_mul(ox_node *k)
 {
     samba_tensor *a = ox_in(k, 0), *b = ox_in(k, 1);
@@ -29,11 +30,12 @@ static bool ox_op_gemm(ox_node *k)
     if (c && beta != 0.0f) y = samba_add(y, beta == 1.0f ? c : samba_scale(c, beta));
     return ox_give(k, 0, ox_type(k, 0), y);
 }
+
 static bool ox_op_det(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
-    return ox_give(k, 0, ox_type(k, 0), x ? samba_apply(k->c->s, "onnx_det", &x, 1, NULL, 0)
-                   : NULL);
+    return ox_give(k, 0, ox_type(k, 0),
+                   x ? samba_apply(k->c->s, "onnx_det", &x, 1, NULL, 0) : NULL);
 }
 
 /* ---- Einsum ---- */
@@ -62,12 +64,14 @@ static const char *ox_read_labels(const char *p, int32_t ndim, int32_t dots, int
                                   int32_t *n)
 {
     int32_t letters = 0;
-    for (const char *q = p; *q && *q != ',' && *q != '-'; q++) letters += ox_is_letter(*q);
+    for (const char *q = p; *q && *q != ',' && *q != '-'; q++)
+        letters += ox_is_letter(*q);
     if (ndim >= 0) dots = ndim - letters;
     for (*n = 0; *p && *p != ',' && *p != '-'; p++) {
         if (ox_is_letter(*p) && *n < SAMBA_MAX_DIMS) label[(*n)++] = *p;
         if (p[0] != '.' || p[1] != '.' || p[2] != '.') continue;
-        for (int32_t i = dots - 1; i >= 0 && *n < SAMBA_MAX_DIMS; i--) label[(*n)++] = 256 + i;
+        for (int32_t i = dots - 1; i >= 0 && *n < SAMBA_MAX_DIMS; i--)
+            label[(*n)++] = 256 + i;
         p += 2;
     }
     return p;
@@ -80,8 +84,12 @@ static samba_tensor *ox_diagonal(ox_import *c, samba_tensor *x, int32_t *label)
     int32_t first[SAMBA_MAX_DIMS] = { 0 }, kept[SAMBA_MAX_DIMS] = { 0 };
     int64_t step[SAMBA_MAX_DIMS] = { 0 };
     for (int32_t d = 0; d < x->shape.ndim; d++) {
-        for (first[d] = 0; label[first[d]] != label[d];) first[d]++;
-        if (first[d] == d) kept[y.ndim] = label[d], y.dim[y.ndim++] = x->shape.dim[d];
+        for (first[d] = 0; label[first[d]] != label[d];)
+            first[d]++;
+        if (first[d] == d) {
+            kept[y.ndim] = label[d];
+            y.dim[y.ndim++] = x->shape.dim[d];
+        }
     }
     if (y.ndim == x->shape.ndim) return x;
     for (int32_t d = 0; d < x->shape.ndim; d++)
@@ -104,9 +112,12 @@ static bool ox_sum_labels(ox_labeled *x, const int32_t *want, int32_t n_want,
     int32_t kept[SAMBA_MAX_DIMS], n = 0;
     for (int32_t d = 0; x->t && d < x->t->shape.ndim; d++) {
         bool needed = other && ox_place_of(other, x->label[d]) >= 0;
-        for (int32_t i = 0; i < n_want; i++) needed = needed || want[i] == x->label[d];
-        if (needed) kept[n++] = x->label[d];
-        else axes.dim[axes.ndim++] = d;
+        for (int32_t i = 0; i < n_want; i++)
+            needed = needed || want[i] == x->label[d];
+        if (needed)
+            kept[n++] = x->label[d];
+        else
+            axes.dim[axes.ndim++] = d;
     }
     if (axes.ndim) x->t = samba_sum(x->t, axes, false);
     memcpy(x->label, kept, (size_t)n * sizeof *kept);
@@ -120,13 +131,17 @@ static void ox_drop_ones(ox_labeled *x, const ox_labeled *other)
         int32_t at = ox_place_of(other, x->label[d]);
         bool drop = x->t->shape.dim[d] == 1 && at >= 0 && other->t->shape.dim[at] > 1;
         if (drop) x->t = samba_squeeze(x->t, d);
-        for (int32_t i = d; drop && i + 1 < SAMBA_MAX_DIMS; i++) x->label[i] = x->label[i + 1];
+        for (int32_t i = d; drop && i + 1 < SAMBA_MAX_DIMS; i++)
+            x->label[i] = x->label[i + 1];
         if (!drop) d++;
     }
 }
 
 /* x in the order of three groups of labels, as (group 0, group 1, group 2). */
-typedef struct ox_group { int32_t label[SAMBA_MAX_DIMS], n, size; } ox_group;
+typedef struct ox_group {
+    int32_t label[SAMBA_MAX_DIMS], n, size;
+} ox_group;
+
 static samba_tensor *ox_grouped(const ox_labeled *x, const ox_group *a, const ox_group *b,
                                 const ox_group *c)
 {
@@ -138,6 +153,7 @@ static samba_tensor *ox_grouped(const ox_labeled *x, const ox_group *a, const ox
     samba_tensor *t = axes.ndim ? samba_permute(x->t, axes) : x->t;
     return samba_reshape(t, SAMBA_SHAPE(a->size, b->size, c->size));
 }
+
 static void ox_join_group(ox_group *g, const ox_labeled *x, int32_t d)
 {
     g->label[g->n++] = x->label[d];
@@ -154,7 +170,8 @@ static bool ox_contract(ox_labeled *x, ox_labeled *y, const int32_t *want, int32
     ox_drop_ones(y, x);
     for (int32_t d = 0; x->t && y->t && d < x->t->shape.ndim; d++) {
         bool wanted = false;
-        for (int32_t i = 0; i < n_want; i++) wanted = wanted || want[i] == x->label[d];
+        for (int32_t i = 0; i < n_want; i++)
+            wanted = wanted || want[i] == x->label[d];
         bool shared = ox_place_of(y, x->label[d]) >= 0;
         ox_join_group(!shared ? &left : wanted ? &both : &inner, x, d);
     }
@@ -184,7 +201,8 @@ static int32_t ox_implied_labels(const char *equation, int32_t dots, int32_t *la
     int32_t n = 0, count[128] = { 0 };
     for (const char *p = equation; *p; p++)
         if (ox_is_letter(*p)) count[(uint8_t)*p & 127]++;
-    for (int32_t i = dots - 1; i >= 0 && n < SAMBA_MAX_DIMS; i--) label[n++] = 256 + i;
+    for (int32_t i = dots - 1; i >= 0 && n < SAMBA_MAX_DIMS; i--)
+        label[n++] = 256 + i;
     for (int32_t c = 0; c < 128; c++)
         if (count[c] == 1 && n < SAMBA_MAX_DIMS) label[n++] = c;
     return n;
@@ -203,7 +221,8 @@ static bool ox_read_equation(ox_node *k, char *equation, ox_labeled *x, int32_t 
         int32_t letters = 0, ndim = x[i].t->shape.ndim;
         p = ox_read_labels(p, ndim, 0, x[i].label, &n);
         if (n != ndim) return ox_refuse(k, "\"%s\" does not fit input %d", equation, i);
-        for (; begin < p; begin++) letters += ox_is_letter(*begin);
+        for (; begin < p; begin++)
+            letters += ox_is_letter(*begin);
         if (ndim - letters > most_dots) most_dots = ndim - letters;
         if (i + 1 < k->n_in && *p++ != ',')
             return ox_refuse(k, "\"%s\" has fewer terms than there are inputs", equation);
@@ -211,10 +230,13 @@ static bool ox_read_equation(ox_node *k, char *equation, ox_labeled *x, int32_t 
         if (!x[i].t) return false;
     }
     if (*p == ',') return ox_refuse(k, "\"%s\" has more terms than there are inputs", equation);
-    if (p[0] == '-' && p[1] == '>') ox_read_labels(p + 2, -1, most_dots, want, n_want);
-    else *n_want = ox_implied_labels(equation, most_dots, want);
+    if (p[0] == '-' && p[1] == '>')
+        ox_read_labels(p + 2, -1, most_dots, want, n_want);
+    else
+        *n_want = ox_implied_labels(equation, most_dots, want);
     return true;
 }
+
 static bool ox_op_einsum(ox_node *k)
 {
     const Onnx__AttributeProto *a = ox_attribute(k, "equation");
@@ -229,9 +251,11 @@ static bool ox_op_einsum(ox_node *k)
     if (!ox_read_equation(k, equation, x, want, &n_want)) return false;
     for (int32_t i = 1; i < k->n_in; i++) {
         int32_t n_later = 0;
-        for (int32_t j = 0; j < n_want; j++) later[n_later++] = want[j];
+        for (int32_t j = 0; j < n_want; j++)
+            later[n_later++] = want[j];
         for (int32_t j = i + 1; j < k->n_in; j++)
-            for (int32_t d = 0; d < x[j].t->shape.ndim; d++) later[n_later++] = x[j].label[d];
+            for (int32_t d = 0; d < x[j].t->shape.ndim; d++)
+                later[n_later++] = x[j].label[d];
         if (!ox_contract(&x[0], &x[i], later, n_later)) return ox_refuse(k, "is too large");
     }
     if (!ox_sum_labels(&x[0], want, n_want, NULL)) return false;

@@ -10,7 +10,8 @@ static samba_tensor *ox_along_axis(samba_tensor *v, const samba_tensor *x, int32
     if (!v || !x) return NULL;
     if (samba_count(&v->shape) == 1) return samba_reshape(v, s);
     s.ndim = x->shape.ndim;
-    for (int32_t d = 0; d < s.ndim; d++) s.dim[d] = d == axis ? x->shape.dim[axis] : 1;
+    for (int32_t d = 0; d < s.ndim; d++)
+        s.dim[d] = d == axis ? x->shape.dim[axis] : 1;
     return samba_reshape(v, s);
 }
 
@@ -23,7 +24,7 @@ static samba_tensor *ox_spread(ox_node *k, samba_tensor *v, const samba_tensor *
     bool fits = block > 0 && v->shape.ndim == x->shape.ndim;
     for (int32_t d = 0; fits && d < x->shape.ndim; d++)
         fits = d == axis ? (x->shape.dim[d] - 1) / block + 1 == v->shape.dim[d]
-            : v->shape.dim[d] == x->shape.dim[d];
+                         : v->shape.dim[d] == x->shape.dim[d];
     if (!fits || block > INT32_MAX / v->shape.dim[axis]) {
         ox_refuse(k, "its scales do not fit x and block_size %lld", (long long)block);
         return NULL;
@@ -42,22 +43,26 @@ static int32_t ox_scale_axis(ox_node *k, const samba_tensor *x, const samba_tens
     return ox_axis(k, ox_int(k, "axis", 1), x->shape.ndim);
 }
 
-/* round(x) + zero, within the type's range; a zero of NULL is 0. 8 bits would hide a NaN: it ends the
-   run. */
+/* round(x) + zero, within the type's range; a zero of NULL is 0. 8 bits would hide a NaN: it ends
+   the run. */
 static samba_tensor *ox_saturated(samba_tensor *x, samba_tensor *zero, int32_t type)
 {
     float low = type == OX_INT8 ? -128.0f : type == OX_INT16 ? -32768.0f : 0.0f;
-    float high = type == OX_INT8 ? 127.0f : type == OX_INT16 ? 32767.0f
-        : type == OX_UINT16 ? 65535.0f : 255.0f;
+    float high = type == OX_INT8 ? 127.0f
+        : type == OX_INT16       ? 32767.0f
+        : type == OX_UINT16      ? 65535.0f
+                                 : 255.0f;
     x = ox_unary(x, OX_ROUND);
     if (zero) x = samba_add(x, ox_to_f32(zero));
     x = ox_clamp(x, low, high);
     return x ? samba_apply(x->session, "onnx_truncate", &x, 1, NULL, 0) : NULL;
 }
+
 static bool ox_is_small(int32_t type)
 {
     return type == OX_UINT8 || type == OX_INT8 || type == OX_UINT16 || type == OX_INT16;
 }
+
 static bool ox_op_quantize(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *zero = ox_has(k, 2) ? ox_in(k, 2) : NULL;
@@ -72,6 +77,7 @@ static bool ox_op_quantize(ox_node *k)
     y = ox_saturated(y, zero ? ox_spread(k, zero, x, axis) : NULL, type);
     return ox_give(k, 0, type, y);
 }
+
 static bool ox_op_dequantize(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *zero = ox_has(k, 2) ? ox_in(k, 2) : NULL;
@@ -85,6 +91,7 @@ static bool ox_op_dequantize(ox_node *k)
     if (!ox_is_float(type)) return ox_refuse(k, "to %s is not offered", ox_type_name(type));
     return ox_give(k, 0, type, samba_mul(ox_to_f32(x), scale));
 }
+
 static bool ox_op_dynamic_quantize(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *none = samba_number(k->c->s, 0.0f);
@@ -124,12 +131,13 @@ static samba_tensor *ox_exact_product(samba_tensor *a, samba_tensor *b)
     for (int32_t at = 0; at < n; at += OX_EXACT_TERMS) {
         int32_t end = at + OX_EXACT_TERMS < n ? at + OX_EXACT_TERMS : n;
         samba_tensor *left = samba_slice(a, a->shape.ndim - 1, at, end, 1);
-        samba_tensor *y = ox_to_i32(samba_matmul(left, samba_slice(b, b->shape.ndim - 2, at, end,
-                                                                   1)));
+        samba_tensor *y
+            = ox_to_i32(samba_matmul(left, samba_slice(b, b->shape.ndim - 2, at, end, 1)));
         sum = sum ? ox_plus(sum, y) : y;
     }
     return sum;
 }
+
 static bool ox_op_mat_mul_integer(ox_node *k)
 {
     samba_tensor *a = ox_centered(k, 0, 2, -2), *b = ox_centered(k, 1, 3, -1);
@@ -145,6 +153,7 @@ static samba_tensor *ox_requantized(ox_node *k, samba_tensor *x, samba_tensor *s
     samba_tensor *y = samba_div(samba_mul(ox_to_f32(x), scale), y_scale);
     return zero ? ox_saturated(y, ox_along_axis(zero, x, 0), ox_type(k, scale_at + 1)) : NULL;
 }
+
 static bool ox_op_q_linear_mat_mul(ox_node *k)
 {
     samba_tensor *a = ox_centered(k, 0, 2, -2), *b = ox_centered(k, 3, 5, -1);
@@ -156,18 +165,21 @@ static bool ox_op_q_linear_mat_mul(ox_node *k)
     samba_tensor *scale = samba_mul(sa, ox_along_axis(sb, x, x->shape.ndim - 1));
     return ox_give(k, 0, ox_type(k, 7), ox_requantized(k, x, scale, 6));
 }
+
 static bool ox_conv_is_exact(ox_node *k, const samba_tensor *w)
 {
     if (w->shape.ndim < 1) return ox_refuse(k, "w is a scalar");
     return samba_count(&w->shape) / w->shape.dim[0] <= OX_EXACT_TERMS
         || ox_refuse(k, "with more than %d products in a sum is not offered", OX_EXACT_TERMS);
 }
+
 static bool ox_op_conv_integer(ox_node *k)
 {
     samba_tensor *x = ox_centered(k, 0, 2, 0), *w = ox_centered(k, 1, 3, 0);
     if (!x || !w || !ox_conv_is_exact(k, w)) return false;
     return ox_give(k, 0, OX_INT32, ox_to_i32(ox_convolve(k, x, w, NULL)));
 }
+
 static bool ox_op_q_linear_conv(ox_node *k)
 {
     samba_tensor *x = ox_centered(k, 0, 2, 0), *w = ox_centered(k, 3, 5, 0);

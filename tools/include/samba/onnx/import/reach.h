@@ -4,54 +4,100 @@
    else: the running mean of a normalization, the limit of a Clip, the scales of a Resize. */
 
 enum {
-    OX_DATA = 1,                        /* flows into an output, with a gradient: is trained */
-    OX_STATE = 2,                       /* must not be trained: statistics */
-    OX_READ = 4,                        /* is read, and no gradient comes from there: thresholds */
-    OX_KNOWN = 8                        /* must be known while tracing, or is a number of the op */
+    OX_DATA = 1,  /* flows into an output, with a gradient: is trained */
+    OX_STATE = 2, /* must not be trained: statistics */
+    OX_READ = 4,  /* is read, and no gradient comes from there: thresholds */
+    OX_KNOWN = 8  /* must be known while tracing, or is a number of the op */
 };
 
-enum { OX_SHAPE = 0 };                  /* in the table: only type and shape matter */
+enum { OX_SHAPE = 0 }; /* in the table: only type and shape matter */
 
 /* Inputs first ... last of an op that are not simply data. */
-typedef struct ox_use { const char *op; int32_t first, last, use; } ox_use;
+typedef struct ox_use {
+    const char *op;
+    int32_t first, last, use;
+} ox_use;
+
 static const ox_use ox_uses[] = {
     { "BatchNormalization", 3, 4, OX_STATE },
-    { "RNN", 4, 5, OX_STATE }, { "GRU", 4, 5, OX_STATE }, { "LSTM", 4, 6, OX_STATE },
-    { "NegativeLogLikelihoodLoss", 1, 2, OX_STATE }, { "SoftmaxCrossEntropyLoss", 1, 2, OX_STATE },
-    { "RotaryEmbedding", 1, 3, OX_STATE }, { "GridSample", 1, 1, OX_STATE },
-    { "RoiAlign", 1, 2, OX_STATE }, { "STFT", 2, 2, OX_STATE }, { "Mod", 1, 1, OX_STATE },
-    { "Pow", 1, 1, OX_DATA },           /* unless it is a scalar: see ox_use_of */
-    { "Equal", 0, 1, OX_READ }, { "Less", 0, 1, OX_READ }, { "Greater", 0, 1, OX_READ },
-    { "LessOrEqual", 0, 1, OX_READ }, { "GreaterOrEqual", 0, 1, OX_READ },
-    { "IsNaN", 0, 0, OX_READ }, { "IsInf", 0, 1, OX_READ }, { "ArgMax", 0, 0, OX_READ },
-    { "ArgMin", 0, 0, OX_READ }, { "OneHot", 0, 0, OX_READ }, { "Where", 0, 0, OX_READ },
-    { "Shape", 0, 0, OX_SHAPE }, { "Size", 0, 0, OX_SHAPE }, { "EyeLike", 0, 0, OX_SHAPE },
-    { "CastLike", 1, 1, OX_SHAPE }, { "Clip", 1, 2, OX_KNOWN }, { "Reshape", 1, 1, OX_KNOWN },
-    { "Squeeze", 1, 1, OX_KNOWN }, { "Unsqueeze", 1, 1, OX_KNOWN },
-    { "Split", 1, 1, OX_KNOWN }, { "Slice", 1, 4, OX_KNOWN }, { "Pad", 1, 3, OX_KNOWN },
-    { "Tile", 1, 1, OX_KNOWN }, { "Expand", 1, 1, OX_KNOWN },
-    { "ConstantOfShape", 0, 0, OX_KNOWN }, { "Range", 0, 2, OX_KNOWN },
-    { "Trilu", 1, 1, OX_KNOWN }, { "OneHot", 1, 2, OX_KNOWN }, { "TopK", 1, 1, OX_KNOWN },
-    { "Compress", 1, 1, OX_KNOWN }, { "NonZero", 0, 0, OX_KNOWN }, { "Unique", 0, 0, OX_KNOWN },
-    { "NonMaxSuppression", 0, 4, OX_KNOWN }, { "CumSum", 1, 1, OX_KNOWN },
-    { "MaxUnpool", 2, 2, OX_KNOWN }, { "Resize", 1, 3, OX_KNOWN }, { "Upsample", 1, 1, OX_KNOWN },
-    { "Dropout", 1, 2, OX_KNOWN }, { "QuantizeLinear", 1, 2, OX_KNOWN },
-    { "DequantizeLinear", 1, 2, OX_KNOWN }, { "QLinearMatMul", 1, 2, OX_KNOWN },
-    { "QLinearMatMul", 4, 7, OX_KNOWN }, { "QLinearConv", 1, 2, OX_KNOWN },
-    { "QLinearConv", 4, 8, OX_KNOWN }, { "MelWeightMatrix", 0, 4, OX_KNOWN },
-    { "HannWindow", 0, 0, OX_KNOWN }, { "HammingWindow", 0, 0, OX_KNOWN },
-    { "BlackmanWindow", 0, 0, OX_KNOWN }, { "DFT", 1, 2, OX_KNOWN }, { "STFT", 1, 1, OX_KNOWN },
-    { "STFT", 3, 3, OX_KNOWN }, { "SequenceAt", 1, 1, OX_KNOWN },
-    { "SequenceErase", 1, 1, OX_KNOWN }, { "SequenceInsert", 2, 2, OX_KNOWN },
-    { "SplitToSequence", 1, 1, OX_KNOWN }, { "If", 0, 0, OX_KNOWN }, { "Loop", 0, 1, OX_KNOWN },
-    { "Adam", 0, 1, OX_KNOWN }, { "Adagrad", 0, 1, OX_KNOWN }, { "Momentum", 0, 1, OX_KNOWN },
+    { "RNN", 4, 5, OX_STATE },
+    { "GRU", 4, 5, OX_STATE },
+    { "LSTM", 4, 6, OX_STATE },
+    { "NegativeLogLikelihoodLoss", 1, 2, OX_STATE },
+    { "SoftmaxCrossEntropyLoss", 1, 2, OX_STATE },
+    { "RotaryEmbedding", 1, 3, OX_STATE },
+    { "GridSample", 1, 1, OX_STATE },
+    { "RoiAlign", 1, 2, OX_STATE },
+    { "STFT", 2, 2, OX_STATE },
+    { "Mod", 1, 1, OX_STATE },
+    { "Pow", 1, 1, OX_DATA }, /* unless it is a scalar: see ox_use_of */
+    { "Equal", 0, 1, OX_READ },
+    { "Less", 0, 1, OX_READ },
+    { "Greater", 0, 1, OX_READ },
+    { "LessOrEqual", 0, 1, OX_READ },
+    { "GreaterOrEqual", 0, 1, OX_READ },
+    { "IsNaN", 0, 0, OX_READ },
+    { "IsInf", 0, 1, OX_READ },
+    { "ArgMax", 0, 0, OX_READ },
+    { "ArgMin", 0, 0, OX_READ },
+    { "OneHot", 0, 0, OX_READ },
+    { "Where", 0, 0, OX_READ },
+    { "Shape", 0, 0, OX_SHAPE },
+    { "Size", 0, 0, OX_SHAPE },
+    { "EyeLike", 0, 0, OX_SHAPE },
+    { "CastLike", 1, 1, OX_SHAPE },
+    { "Clip", 1, 2, OX_KNOWN },
+    { "Reshape", 1, 1, OX_KNOWN },
+    { "Squeeze", 1, 1, OX_KNOWN },
+    { "Unsqueeze", 1, 1, OX_KNOWN },
+    { "Split", 1, 1, OX_KNOWN },
+    { "Slice", 1, 4, OX_KNOWN },
+    { "Pad", 1, 3, OX_KNOWN },
+    { "Tile", 1, 1, OX_KNOWN },
+    { "Expand", 1, 1, OX_KNOWN },
+    { "ConstantOfShape", 0, 0, OX_KNOWN },
+    { "Range", 0, 2, OX_KNOWN },
+    { "Trilu", 1, 1, OX_KNOWN },
+    { "OneHot", 1, 2, OX_KNOWN },
+    { "TopK", 1, 1, OX_KNOWN },
+    { "Compress", 1, 1, OX_KNOWN },
+    { "NonZero", 0, 0, OX_KNOWN },
+    { "Unique", 0, 0, OX_KNOWN },
+    { "NonMaxSuppression", 0, 4, OX_KNOWN },
+    { "CumSum", 1, 1, OX_KNOWN },
+    { "MaxUnpool", 2, 2, OX_KNOWN },
+    { "Resize", 1, 3, OX_KNOWN },
+    { "Upsample", 1, 1, OX_KNOWN },
+    { "Dropout", 1, 2, OX_KNOWN },
+    { "QuantizeLinear", 1, 2, OX_KNOWN },
+    { "DequantizeLinear", 1, 2, OX_KNOWN },
+    { "QLinearMatMul", 1, 2, OX_KNOWN },
+    { "QLinearMatMul", 4, 7, OX_KNOWN },
+    { "QLinearConv", 1, 2, OX_KNOWN },
+    { "QLinearConv", 4, 8, OX_KNOWN },
+    { "MelWeightMatrix", 0, 4, OX_KNOWN },
+    { "HannWindow", 0, 0, OX_KNOWN },
+    { "HammingWindow", 0, 0, OX_KNOWN },
+    { "BlackmanWindow", 0, 0, OX_KNOWN },
+    { "DFT", 1, 2, OX_KNOWN },
+    { "STFT", 1, 1, OX_KNOWN },
+    { "STFT", 3, 3, OX_KNOWN },
+    { "SequenceAt", 1, 1, OX_KNOWN },
+    { "SequenceErase", 1, 1, OX_KNOWN },
+    { "SequenceInsert", 2, 2, OX_KNOWN },
+    { "SplitToSequence", 1, 1, OX_KNOWN },
+    { "If", 0, 0, OX_KNOWN },
+    { "Loop", 0, 1, OX_KNOWN },
+    { "Adam", 0, 1, OX_KNOWN },
+    { "Adagrad", 0, 1, OX_KNOWN },
+    { "Momentum", 0, 1, OX_KNOWN },
 };
 
 /* Which graph was looked at: its names, and what its outputs reached when it was. */
 typedef struct ox_region {
-    const void *graph;                  /* GraphProto or FunctionProto */
-    ox_scope names;                     /* reach of each */
-    int32_t *outputs;                   /* reach of each; -1: not looked at yet */
+    const void *graph; /* GraphProto or FunctionProto */
+    ox_scope names;    /* reach of each */
+    int32_t *outputs;  /* reach of each; -1: not looked at yet */
     struct ox_region *beside;
 } ox_region;
 
@@ -61,10 +107,12 @@ typedef struct ox_note {
     int32_t reach;
     struct ox_note *beside;
 } ox_note;
+
 enum { OX_N_REGIONS = 256 };
+
 typedef struct ox_reaching {
-    ox_note **note;                     /* buckets */
-    uint32_t n_notes;                   /* a power of two */
+    ox_note **note;   /* buckets */
+    uint32_t n_notes; /* a power of two */
     ox_region *region[OX_N_REGIONS];
     int32_t depth;
 } ox_reaching;
@@ -74,18 +122,22 @@ static uint32_t ox_hash_pointer(const void *p)
     uint64_t h = (uint64_t)(uintptr_t)p * 0x9E3779B97F4A7C15u;
     return (uint32_t)(h >> 32);
 }
+
 static ox_note *ox_find_note(const ox_reaching *r, const void *of)
 {
     ox_note *n = r ? r->note[ox_hash_pointer(of) & (r->n_notes - 1)] : NULL;
-    while (n && n->of != of) n = n->beside;
+    while (n && n->of != of)
+        n = n->beside;
     return n;
 }
+
 /* What a node or an initializer reaches; 0 before that is known, and where nobody reads it. */
 static int32_t ox_reach_of(const ox_import *c, const void *of)
 {
     const ox_note *n = ox_find_note(c->reach, of);
     return n ? n->reach : 0;
 }
+
 static bool ox_note_reach(ox_import *c, const void *of, int32_t reach)
 {
     ox_note *n = ox_find_note(c->reach, of);
@@ -112,11 +164,13 @@ static ox_value *ox_reached(ox_scope *s, const char *name)
     }
     return NULL;
 }
+
 static void ox_reach_name(ox_scope *s, const char *name, int32_t reach)
 {
     ox_value *v = name && *name ? ox_reached(s, name) : NULL;
     if (v) v->reach |= reach;
 }
+
 static bool ox_is_scalar_initializer(ox_scope *s, const char *name)
 {
     const ox_value *v = ox_reached(s, name);
@@ -158,7 +212,8 @@ static ox_region *ox_find_region(ox_import *c, const void *graph)
 {
     ox_region **bucket = &c->reach->region[ox_hash_pointer(graph) % OX_N_REGIONS];
     ox_region *r = *bucket;
-    while (r && r->graph != graph) r = r->beside;
+    while (r && r->graph != graph)
+        r = r->beside;
     if (r) return r;
     r = (ox_region *)ox_new(c, 1, sizeof *r);
     if (!r) return NULL;
@@ -167,6 +222,7 @@ static ox_region *ox_find_region(ox_import *c, const void *graph)
     *bucket = r;
     return r;
 }
+
 static bool ox_open_name(ox_import *c, ox_scope *s, const char *name, const Onnx__TensorProto *t)
 {
     if (!name || !*name || ox_has_name(s, name)) return true;
@@ -174,6 +230,7 @@ static bool ox_open_name(ox_import *c, ox_scope *s, const char *name, const Onnx
     if (v) v->proto = t;
     return v && ox_bind_in(c, s, name, v);
 }
+
 static bool ox_open_nodes(ox_import *c, ox_scope *s, Onnx__NodeProto **node, size_t n)
 {
     bool fine = true;
@@ -186,6 +243,7 @@ static bool ox_open_nodes(ox_import *c, ox_scope *s, Onnx__NodeProto **node, siz
     }
     return fine;
 }
+
 static bool ox_open_graph(ox_import *c, ox_region *r, const Onnx__GraphProto *g, ox_scope *outer)
 {
     bool fine = true;
@@ -207,17 +265,22 @@ static bool ox_output_reaches(ox_region *r, int32_t o, const char *name, int32_t
     r->outputs[o] = reach | (r->outputs[o] < 0 ? 0 : r->outputs[o]);
     return true;
 }
+
 static bool ox_new_outputs(ox_import *c, ox_region *r, size_t n)
 {
     r->outputs = (int32_t *)ox_new(c, (int64_t)n, sizeof *r->outputs);
-    for (size_t o = 0; r->outputs && o < n; o++) r->outputs[o] = -1;
+    for (size_t o = 0; r->outputs && o < n; o++)
+        r->outputs[o] = -1;
     return r->outputs != NULL;
 }
 
 /* How inputs and outputs of a node and of its body belong together: input i of the body is input
    i + in of the node, output o is output o - out; the first `carried` outputs after `out` come back
    as inputs, from `back` on. */
-typedef struct ox_ports { int32_t in, out, carried, back; } ox_ports;
+typedef struct ox_ports {
+    int32_t in, out, carried, back;
+} ox_ports;
+
 static ox_ports ox_ports_of(const Onnx__NodeProto *p, const Onnx__GraphProto *g)
 {
     ox_ports ports = { 0, 0, 0, 0 };
@@ -247,7 +310,7 @@ static bool ox_reach_body(ox_import *c, ox_scope *names, const Onnx__NodeProto *
     if (!r->outputs && (!ox_new_outputs(c, r, g->n_output) || !ox_open_graph(c, r, g, names)))
         return false;
     c->reach->depth++;
-    for (bool fine = true; again; ) {
+    for (bool fine = true; again;) {
         again = false;
         for (int32_t o = 0; o < (int32_t)g->n_output; o++) {
             int32_t of = o - ports.out, back = of + ports.back, reach = of < 0 ? OX_KNOWN : 0;
@@ -277,7 +340,7 @@ static bool ox_reach_body(ox_import *c, ox_scope *names, const Onnx__NodeProto *
     }
     for (int32_t i = 0; ports.out && i < ports.carried && i < (int32_t)p->n_output; i++) {
         const ox_value *v = *p->output[i] ? ox_reached(names, p->output[i]) : NULL;
-        if (v) ox_reach_name(names, p->input[2 + i], v->reach);     /* a loop without a turn */
+        if (v) ox_reach_name(names, p->input[2 + i], v->reach); /* a loop without a turn */
     }
     return true;
 }
@@ -309,12 +372,14 @@ static bool ox_reach_function(ox_import *c, ox_scope *names, const Onnx__NodePro
     }
     return fine;
 }
+
 static const Onnx__FunctionProto *ox_find_function(ox_import *c, const Onnx__NodeProto *p);
+
 static bool ox_reach_node(ox_import *c, ox_scope *names, const Onnx__NodeProto *p)
 {
     int32_t reach = 0;
     bool fine = true, has_body = false;
-    if (!p->op_type) return true;               /* refused when it is run */
+    if (!p->op_type) return true; /* refused when it is run */
     for (size_t o = 0; o < p->n_output; o++) {
         const ox_value *v = *p->output[o] ? ox_reached(names, p->output[o]) : NULL;
         reach |= v ? v->reach : 0;
@@ -335,10 +400,12 @@ static bool ox_reach_node(ox_import *c, ox_scope *names, const Onnx__NodeProto *
     }
     return fine;
 }
+
 static bool ox_reach_nodes(ox_import *c, ox_scope *names, Onnx__NodeProto **node, size_t n)
 {
     bool fine = samba_ok(c->s);
-    for (size_t i = n; fine && i-- > 0;) fine = ox_reach_node(c, names, node[i]);
+    for (size_t i = n; fine && i-- > 0;)
+        fine = ox_reach_node(c, names, node[i]);
     return fine;
 }
 
@@ -350,11 +417,13 @@ static bool ox_reach_model(ox_import *c)
     c->reach = (ox_reaching *)ox_new(c, 1, sizeof *c->reach);
     if (!c->reach) return false;
     c->reach->n_notes = 64;
-    while (c->reach->n_notes < 2 * (g->n_node + g->n_initializer)) c->reach->n_notes *= 2;
+    while (c->reach->n_notes < 2 * (g->n_node + g->n_initializer))
+        c->reach->n_notes *= 2;
     c->reach->note = (ox_note **)ox_new(c, c->reach->n_notes, sizeof *c->reach->note);
     r = c->reach->note ? ox_find_region(c, g) : NULL;
     if (!r || !ox_open_graph(c, r, g, NULL)) return false;
-    for (size_t o = 0; o < g->n_output; o++) ox_reach_name(&r->names, g->output[o]->name, OX_DATA);
+    for (size_t o = 0; o < g->n_output; o++)
+        ox_reach_name(&r->names, g->output[o]->name, OX_DATA);
     if (!ox_reach_nodes(c, &r->names, g->node, g->n_node)) return false;
     for (size_t i = 0; i < g->n_initializer; i++) {
         const ox_value *v = ox_reached(&r->names, g->initializer[i]->name);

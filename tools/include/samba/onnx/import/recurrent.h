@@ -3,8 +3,8 @@
 typedef struct ox_recurrent {
     ox_node *k;
     int32_t T, B, I, H, directions, gates;
-    samba_tensor *x;                    /* (T,B,I) */
-    samba_tensor *length;               /* (B,1) i32 or NULL */
+    samba_tensor *x;      /* (T,B,I) */
+    samba_tensor *length; /* (B,1) i32 or NULL */
     float clip;
     const char *activation[6];
     float alpha[6], beta[6];
@@ -27,10 +27,11 @@ static samba_tensor *ox_activate(const ox_recurrent *r, int32_t which, samba_ten
     ox_refuse(r->k, "with the activation %s is not offered", name);
     return NULL;
 }
+
 static bool ox_read_activations(ox_recurrent *r, const char *const *usual, int32_t each)
 {
-    static const char *const names[] = { "Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu",
-        "HardSigmoid", "Elu", "Softsign", "Softplus" };
+    static const char *const names[] = { "Sigmoid",     "Tanh", "Relu",     "Affine",  "LeakyRelu",
+                                         "HardSigmoid", "Elu",  "Softsign", "Softplus" };
     const Onnx__AttributeProto *a = ox_attribute(r->k, "activations");
     const Onnx__AttributeProto *alpha = ox_attribute(r->k, "activation_alpha");
     const Onnx__AttributeProto *beta = ox_attribute(r->k, "activation_beta");
@@ -66,6 +67,7 @@ static samba_tensor *ox_gate(const ox_recurrent *r, samba_tensor *x, int32_t g)
 {
     return samba_slice(x, 1, g * r->H, (g + 1) * r->H, 1);
 }
+
 static samba_tensor *ox_rows_of(samba_tensor *x, int32_t g, int32_t h)
 {
     return x ? samba_slice(x, 0, g * h, (g + 1) * h, 1) : NULL;
@@ -73,10 +75,10 @@ static samba_tensor *ox_rows_of(samba_tensor *x, int32_t g, int32_t h)
 
 /* One step of each kind: x W^T and the state give the new state. p: peepholes (3H) or NULL. */
 typedef struct ox_step {
-    samba_tensor *xw;                   /* (B, gates H): x W^T + Wb, all gates */
-    samba_tensor *r, *rb;               /* (gates H, H), (gates H) or NULL */
+    samba_tensor *xw;     /* (B, gates H): x W^T + Wb, all gates */
+    samba_tensor *r, *rb; /* (gates H, H), (gates H) or NULL */
     samba_tensor *h, *c, *p;
-    int32_t first;                      /* of the direction's activations */
+    int32_t first; /* of the direction's activations */
 } ox_step;
 
 static samba_tensor *ox_rnn_step(const ox_recurrent *r, ox_step *s)
@@ -84,6 +86,7 @@ static samba_tensor *ox_rnn_step(const ox_recurrent *r, ox_step *s)
     samba_tensor *sum = samba_add(s->xw, samba_affine(s->h, s->r, s->rb));
     return ox_activate(r, s->first, sum);
 }
+
 static samba_tensor *ox_gru_step(const ox_recurrent *r, ox_step *s)
 {
     int32_t H = r->H;
@@ -95,7 +98,8 @@ static samba_tensor *ox_gru_step(const ox_recurrent *r, ox_step *s)
     samba_tensor *z = ox_gate(r, zr, 0), *reset = ox_gate(r, zr, 1), *hidden;
     if (ox_int(r->k, "linear_before_reset", 0))
         hidden = samba_mul(reset, samba_affine(s->h, rh, bh));
-    else hidden = samba_affine(samba_mul(reset, s->h), rh, bh);
+    else
+        hidden = samba_affine(samba_mul(reset, s->h), rh, bh);
     hidden = ox_activate(r, s->first + 1, samba_add(ox_gate(r, s->xw, 2), hidden));
     samba_tensor *fresh = samba_mul(samba_shift(samba_neg(z), 1.0f), hidden);
     return samba_add(fresh, samba_mul(z, s->h));
@@ -106,7 +110,8 @@ static samba_tensor *ox_lstm_step(const ox_recurrent *r, ox_step *s)
 {
     samba_tensor *sum = samba_add(s->xw, samba_affine(s->h, s->r, s->rb));
     samba_tensor *gate[4], *peephole[3] = { NULL, NULL, NULL };
-    for (int32_t g = 0; g < 4; g++) gate[g] = ox_gate(r, sum, g);
+    for (int32_t g = 0; g < 4; g++)
+        gate[g] = ox_gate(r, sum, g);
     for (int32_t g = 0; g < 3 && s->p; g++)
         peephole[g] = samba_slice(s->p, 0, g * r->H, (g + 1) * r->H, 1);
     if (s->p) gate[0] = samba_add(gate[0], samba_mul(peephole[0], s->c));
@@ -153,14 +158,16 @@ static bool ox_run_direction(const ox_recurrent *r, int32_t d, bool backward, ox
         int32_t t = backward ? r->T - 1 - i : i;
         samba_tensor *old = s->h, *old_c = s->c, *h;
         s->xw = ox_entry(all, t);
-        h = r->gates == 1 ? ox_rnn_step(r, s) : r->gates == 3 ? ox_gru_step(r, s)
-            : ox_lstm_step(r, s);
+        h = r->gates == 1   ? ox_rnn_step(r, s)
+            : r->gates == 3 ? ox_gru_step(r, s)
+                            : ox_lstm_step(r, s);
         s->h = ox_while_running(r, t, h, old);
         if (s->c) s->c = ox_while_running(r, t, s->c, old_c);
         y[t] = ox_while_running(r, t, h, zero);
     }
     return samba_ok(k->c->s);
 }
+
 static bool ox_read_recurrent(ox_recurrent *r, bool batch_first)
 {
     ox_node *k = r->k;
@@ -170,7 +177,9 @@ static bool ox_read_recurrent(ox_recurrent *r, bool batch_first)
         return ox_refuse(k, "needs x, W and R of 3 dimensions");
     r->x = batch_first ? samba_permute(x, SAMBA_AXES(1, 0, 2)) : x;
     if (!r->x) return false;
-    r->T = r->x->shape.dim[0], r->B = r->x->shape.dim[1], r->I = r->x->shape.dim[2];
+    r->T = r->x->shape.dim[0];
+    r->B = r->x->shape.dim[1];
+    r->I = r->x->shape.dim[2];
     r->H = rw->shape.dim[2];
     r->directions = w->shape.dim[0];
     r->clip = ox_float(k, "clip", 0.0f);
@@ -192,6 +201,7 @@ static samba_tensor *ox_first_state(const ox_recurrent *r, int32_t input, int32_
     if (x && x->shape.ndim != 3) ox_refuse(r->k, "its first state must have 3 dimensions");
     return ox_entry(first && x ? samba_permute(x, SAMBA_AXES(1, 0, 2)) : x, d);
 }
+
 static bool ox_give_states(const ox_recurrent *r, samba_tensor **h, int32_t o, bool first)
 {
     samba_tensor *all = samba_stack(h, r->directions, 0);
@@ -202,11 +212,15 @@ static bool ox_give_states(const ox_recurrent *r, samba_tensor **h, int32_t o, b
 /* arg: the number of gates. */
 static bool ox_op_recurrent(ox_node *k)
 {
-    static const char *const usual[5][3] = { { "", "", "" }, { "Tanh", "", "" }, { "", "", "" },
-        { "Sigmoid", "Tanh", "" }, { "Sigmoid", "Tanh", "Tanh" } };
+    static const char *const usual[5][3] = { { "", "", "" },
+                                             { "Tanh", "", "" },
+                                             { "", "", "" },
+                                             { "Sigmoid", "Tanh", "" },
+                                             { "Sigmoid", "Tanh", "Tanh" } };
     ox_recurrent r;
     memset(&r, 0, sizeof r);
-    r.k = k, r.gates = k->arg;
+    r.k = k;
+    r.gates = k->arg;
     bool first = ox_int(k, "layout", 0) != 0;
     int32_t each = k->arg == 1 ? 1 : k->arg - 1;
     if (!ox_read_recurrent(&r, first) || !ox_read_activations(&r, usual[k->arg], each))
@@ -222,12 +236,13 @@ static bool ox_op_recurrent(ox_node *k)
         s.first = d * each;
         bool backward = d == 1 || ox_text_is(k, "direction", "forward", "reverse");
         if (!ox_run_direction(&r, d, backward, &s, y)) return false;
-        h[d] = s.h, c[d] = s.c;
-        sides[d] = samba_stack(y, r.T, 0);                      /* (T,B,H) */
+        h[d] = s.h;
+        c[d] = s.c;
+        sides[d] = samba_stack(y, r.T, 0); /* (T,B,H) */
     }
     if (!y || !samba_ok(k->c->s)) return false;
     if (ox_asks(k, 0)) {
-        samba_tensor *all = samba_stack(sides, r.directions, 1);        /* (T,D,B,H) */
+        samba_tensor *all = samba_stack(sides, r.directions, 1); /* (T,D,B,H) */
         if (first) all = samba_permute(all, SAMBA_AXES(2, 0, 1, 3));
         if (!ox_give(k, 0, ox_type(k, 0), all)) return false;
     }

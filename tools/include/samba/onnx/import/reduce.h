@@ -1,10 +1,24 @@
 /* reduce.h - of onnx_import.h: sums and the like over axes. */
 
-enum { OX_R_SUM, OX_R_MEAN, OX_R_MAX, OX_R_MIN, OX_R_PROD, OX_R_L1, OX_R_L2, OX_R_LOG_SUM,
-       OX_R_LOG_SUM_EXP, OX_R_SUM_SQUARE };
+enum {
+    OX_R_SUM,
+    OX_R_MEAN,
+    OX_R_MAX,
+    OX_R_MIN,
+    OX_R_PROD,
+    OX_R_L1,
+    OX_R_L2,
+    OX_R_LOG_SUM,
+    OX_R_LOG_SUM_EXP,
+    OX_R_SUM_SQUARE
+};
 
 /* Which axes a reduction is over. all: every one. False after a refusal. */
-typedef struct ox_axes { samba_shape list; bool all, nothing; } ox_axes;
+typedef struct ox_axes {
+    samba_shape list;
+    bool all, nothing;
+} ox_axes;
+
 static bool ox_reduced_axes(ox_node *k, int32_t ndim, int64_t since, ox_axes *a)
 {
     int32_t n = 0;
@@ -31,14 +45,21 @@ static samba_tensor *ox_axes_last(samba_tensor *x, const ox_axes *a, bool keep, 
     samba_shape order = samba_scalar_shape(), rows = samba_scalar_shape();
     int32_t last = 1;
     *shape = samba_scalar_shape();
-    for (int32_t i = 0; i < a->list.ndim; i++) gone[a->list.dim[i]] = true;
+    for (int32_t i = 0; i < a->list.ndim; i++)
+        gone[a->list.dim[i]] = true;
     for (int32_t d = 0; d < x->shape.ndim; d++) {
         bool reduced = gone[d] || a->all;
-        if (!reduced) order.dim[order.ndim++] = d, rows.dim[rows.ndim++] = x->shape.dim[d];
+        if (!reduced) {
+            order.dim[order.ndim++] = d;
+            rows.dim[rows.ndim++] = x->shape.dim[d];
+        }
         if (!reduced || keep) shape->dim[shape->ndim++] = reduced ? 1 : x->shape.dim[d];
     }
     for (int32_t d = 0; d < x->shape.ndim; d++)
-        if (gone[d] || a->all) order.dim[order.ndim++] = d, last *= x->shape.dim[d];
+        if (gone[d] || a->all) {
+            order.dim[order.ndim++] = d;
+            last *= x->shape.dim[d];
+        }
     samba_tensor *y = x->shape.ndim ? samba_permute(x, order) : x;
     rows.dim[rows.ndim++] = last;
     return samba_reshape(y, rows);
@@ -53,26 +74,37 @@ static samba_tensor *ox_reduce_folded(samba_tensor *x, const ox_axes *a, bool ke
     samba_tensor *y = ox_fold(rows, kind);
     return y ? samba_reshape(y, shape) : NULL;
 }
+
 static samba_tensor *ox_reduce_floats(samba_tensor *x, const ox_axes *a, bool keep, int32_t kind)
 {
     samba_shape axes = a->list;
     samba_tensor *most;
     switch (kind) {
-    case OX_R_SUM: return samba_sum(x, axes, keep);
-    case OX_R_MEAN: return samba_mean(x, axes, keep);
-    case OX_R_MAX: return samba_max(x, axes, keep);
-    case OX_R_MIN: return samba_neg(samba_max(samba_neg(x), axes, keep));
-    case OX_R_PROD: return ox_reduce_folded(x, a, keep, OX_FOLD_PROD);
-    case OX_R_L1: return samba_sum(samba_abs(x), axes, keep);
-    case OX_R_L2: return samba_sqrt(samba_sum(samba_mul(x, x), axes, keep));
-    case OX_R_LOG_SUM: return samba_log(samba_sum(x, axes, keep));
-    case OX_R_SUM_SQUARE: return samba_sum(samba_mul(x, x), axes, keep);
+    case OX_R_SUM:
+        return samba_sum(x, axes, keep);
+    case OX_R_MEAN:
+        return samba_mean(x, axes, keep);
+    case OX_R_MAX:
+        return samba_max(x, axes, keep);
+    case OX_R_MIN:
+        return samba_neg(samba_max(samba_neg(x), axes, keep));
+    case OX_R_PROD:
+        return ox_reduce_folded(x, a, keep, OX_FOLD_PROD);
+    case OX_R_L1:
+        return samba_sum(samba_abs(x), axes, keep);
+    case OX_R_L2:
+        return samba_sqrt(samba_sum(samba_mul(x, x), axes, keep));
+    case OX_R_LOG_SUM:
+        return samba_log(samba_sum(x, axes, keep));
+    case OX_R_SUM_SQUARE:
+        return samba_sum(samba_mul(x, x), axes, keep);
     default:
-        most = ox_clamp(samba_max(x, axes, true), -FLT_MAX, FLT_MAX);   /* inf - inf is NaN */
+        most = ox_clamp(samba_max(x, axes, true), -FLT_MAX, FLT_MAX); /* inf - inf is NaN */
         x = samba_log(samba_sum(samba_exp(samba_sub(x, most)), axes, keep));
         return x ? samba_add(x, samba_reshape(most, x->shape)) : NULL;
     }
 }
+
 static bool ox_op_reduce(ox_node *k)
 {
     static const int32_t folds[] = { OX_FOLD_SUM, -1, OX_FOLD_MAX, OX_FOLD_MIN, OX_FOLD_PROD };
@@ -101,6 +133,7 @@ static bool ox_op_arg(ox_node *k)
         : ox_fold(ox_to_last(x->dtype == SAMBA_BOOL ? ox_to_i32(x) : x, axis), kind);
     return ox_give(k, 0, OX_INT64, keep && y ? samba_unsqueeze(y, axis) : y);
 }
+
 static bool ox_op_cum_sum(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -113,7 +146,7 @@ static bool ox_op_cum_sum(ox_node *k)
     attr[OX_CUMULATE_REVERSE] = ox_int(k, "reverse", 0) != 0;
     if (axis < 0) return false;
     x = ox_to_last(x, axis);
-    samba_tensor *y = x ? samba_apply(k->c->s, "onnx_cumulate", &x, 1, attr, OX_CUMULATE_ATTRS)
-                        : NULL;
+    samba_tensor *y
+        = x ? samba_apply(k->c->s, "onnx_cumulate", &x, 1, attr, OX_CUMULATE_ATTRS) : NULL;
     return ox_give(k, 0, ox_type(k, 0), ox_from_last(y, axis));
 }

@@ -3,10 +3,10 @@
 /* ---- Resize: each axis by itself, an index for nearest, a matrix for linear and cubic ---- */
 
 typedef struct ox_resizing {
-    int mode;                           /* 0 nearest, 1 linear, 2 cubic */
-    const char *place, *round;          /* coordinate_transformation_mode, nearest_mode */
-    float cubic, outside;               /* cubic_coeff_a, extrapolation_value */
-    bool exclude;                       /* exclude_outside */
+    int mode;                  /* 0 nearest, 1 linear, 2 cubic */
+    const char *place, *round; /* coordinate_transformation_mode, nearest_mode */
+    float cubic, outside;      /* cubic_coeff_a, extrapolation_value */
+    bool exclude;              /* exclude_outside */
 } ox_resizing;
 
 /* Where element i of the result lies in the original; false: outside of what is cropped. */
@@ -41,9 +41,11 @@ static int64_t ox_neighbours(const ox_resizing *r, double x, int *n, double *wei
         bool up = !strcmp(r->round, "ceil") || (t > 0.5 && !!strcmp(r->round, "floor"))
             || (t == 0.5 && !strcmp(r->round, "round_prefer_ceil"));
         if (t == 1) up = true;
-        weight[0] = !up, weight[1] = up;
+        weight[0] = !up;
+        weight[1] = up;
     } else if (r->mode == 1) {
-        weight[0] = u, weight[1] = t;
+        weight[0] = u;
+        weight[1] = t;
     } else {
         weight[0] = ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a;
         weight[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
@@ -53,7 +55,11 @@ static int64_t ox_neighbours(const ox_resizing *r, double x, int *n, double *wei
     }
     return first;
 }
-static int64_t ox_clamped(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+
+static int64_t ox_clamped(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
 
 static samba_tensor *ox_resize_nearest(ox_node *k, samba_tensor *x, int32_t axis, int64_t m,
                                        double scale, const double *roi, const ox_resizing *r)
@@ -68,10 +74,11 @@ static samba_tensor *ox_resize_nearest(ox_node *k, samba_tensor *x, int32_t axis
         int64_t first = ox_neighbours(r, at, &taps, weight);
         index[i] = (int32_t)ox_clamped(first + (weight[1] > 0), n);
     }
-    x = index ? ox_take_known(k->c, ox_to_last(x, axis), index, SAMBA_SHAPE((int32_t)m),
-                              r->outside) : NULL;
+    x = index ? ox_take_known(k->c, ox_to_last(x, axis), index, SAMBA_SHAPE((int32_t)m), r->outside)
+              : NULL;
     return ox_from_last(x, axis);
 }
+
 static samba_tensor *ox_resize_smooth(ox_node *k, samba_tensor *x, int32_t axis, int64_t m,
                                       double scale, const double *roi, const ox_resizing *r)
 {
@@ -93,26 +100,29 @@ static samba_tensor *ox_resize_smooth(ox_node *k, samba_tensor *x, int32_t axis,
             sum += weight[t];
         }
         for (int t = 0; t < taps; t++)
-            matrix[i * n + ox_clamped(first + t, n)] += (float)(r->exclude ? weight[t] / sum
-                                                                : weight[t]);
+            matrix[i * n + ox_clamped(first + t, n)]
+                += (float)(r->exclude ? weight[t] / sum : weight[t]);
     }
     if (!matrix || !bias) return NULL;
     samba_tensor *y = ox_mix(k->c, ox_to_last(x, axis), matrix, (int32_t)m, (int32_t)n);
     if (any) y = samba_add(y, ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE((int32_t)m), bias));
     return ox_from_last(y, axis);
 }
+
 static const char *ox_choice(const ox_node *k, const char *name, const char *const *choices)
 {
     for (; *choices; choices++)
         if (ox_text_is(k, name, "", *choices)) return *choices;
     return NULL;
 }
+
 static bool ox_read_resizing(ox_node *k, ox_resizing *r)
 {
-    static const char *const places[] = { "half_pixel", "align_corners", "asymmetric",
-        "pytorch_half_pixel", "tf_crop_and_resize", "tf_half_pixel_for_nn", NULL };
-    static const char *const rounds[] = { "round_prefer_floor", "round_prefer_ceil", "floor",
-        "ceil", NULL };
+    static const char *const places[]
+        = { "half_pixel",         "align_corners",        "asymmetric", "pytorch_half_pixel",
+            "tf_crop_and_resize", "tf_half_pixel_for_nn", NULL };
+    static const char *const rounds[]
+        = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
     bool old = k->version < 11;
     const char *place = ox_choice(k, "coordinate_transformation_mode", places);
     const char *round = ox_choice(k, "nearest_mode", rounds);
@@ -124,7 +134,8 @@ static bool ox_read_resizing(ox_node *k, ox_resizing *r)
     r->place = place ? place : old ? "asymmetric" : "half_pixel";
     r->round = round ? round : old ? "floor" : "round_prefer_floor";
     r->mode = ox_text_is(k, "mode", "nearest", "cubic") ? 2
-        : ox_text_is(k, "mode", "nearest", "nearest") ? 0 : 1;
+        : ox_text_is(k, "mode", "nearest", "nearest")   ? 0
+                                                        : 1;
     r->cubic = ox_float(k, "cubic_coeff_a", -0.75f);
     r->outside = ox_float(k, "extrapolation_value", 0.0f);
     r->exclude = ox_int(k, "exclude_outside", 0) != 0;
@@ -136,6 +147,7 @@ typedef struct ox_new_sizes {
     double scale[SAMBA_MAX_DIMS], roi[SAMBA_MAX_DIMS][2];
     int64_t size[SAMBA_MAX_DIMS];
 } ox_new_sizes;
+
 static bool ox_read_sizes(ox_node *k, const samba_shape *x, ox_new_sizes *s)
 {
     int32_t n_axes = 0, n = x->ndim, at_scales = k->version >= 11 ? 2 : 1;
@@ -153,21 +165,28 @@ static bool ox_read_sizes(ox_node *k, const samba_shape *x, ox_new_sizes *s)
     int64_t wanted = axes ? n_axes : n;
     if (given != wanted || (roi && roi->count != 2 * wanted))
         return ox_refuse(k, "needs one scale or size for each axis");
-    for (int32_t d = 0; d < n; d++)
-        s->scale[d] = 1, s->size[d] = x->dim[d], s->roi[d][0] = 0, s->roi[d][1] = 1;
+    for (int32_t d = 0; d < n; d++) {
+        s->scale[d] = 1;
+        s->size[d] = x->dim[d];
+        s->roi[d][0] = 0;
+        s->roi[d][1] = 1;
+    }
     for (int32_t i = 0; i < wanted; i++) {
         int32_t d = axes ? ox_axis(k, axes[i], n) : i;
         if (d < 0) return false;
         bool by_size = sizes && sizes->count;
         s->scale[d] = by_size ? ox_number(sizes, i) / x->dim[d]
-            : scales ? ox_number(scales, i) : (double)floats->floats[i];
+            : scales          ? ox_number(scales, i)
+                              : (double)floats->floats[i];
         double size = by_size ? ox_number(sizes, i) : floor(s->scale[d] * x->dim[d]);
         if (!(size >= 1 && size <= 1 << 24)) return ox_refuse(k, "a new size is out of range");
         s->size[d] = (int64_t)size;
-        for (int e = 0; roi && e < 2; e++) s->roi[d][e] = ox_number(roi, i + e * wanted);
+        for (int e = 0; roi && e < 2; e++)
+            s->roi[d][e] = ox_number(roi, i + e * wanted);
     }
     return true;
 }
+
 static bool ox_op_resize(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -180,7 +199,7 @@ static bool ox_op_resize(ox_node *k)
         bool whole = s.roi[d][0] == 0 && s.roi[d][1] == 1;
         if (s.scale[d] == 1 && s.size[d] == x->shape.dim[d] && (!crops || whole)) continue;
         x = r.mode ? ox_resize_smooth(k, x, d, s.size[d], s.scale[d], s.roi[d], &r)
-            : ox_resize_nearest(k, x, d, s.size[d], s.scale[d], s.roi[d], &r);
+                   : ox_resize_nearest(k, x, d, s.size[d], s.scale[d], s.roi[d], &r);
         if (!x) return false;
     }
     return ox_give(k, 0, ox_type(k, 0), x);
@@ -189,6 +208,7 @@ static bool ox_op_resize(ox_node *k)
 /* ---- Sampling at places that are computed: kernels ---- */
 
 enum { OX_LINEAR, OX_NEAREST, OX_CUBIC };
+
 enum { OX_ZEROS, OX_BORDER, OX_REFLECTION };
 
 /* x mirrored at low and high until it is inside. */
@@ -199,6 +219,7 @@ static double ox_mirrored(double x, double low, double high)
     over = fmod(fabs(x - low), 2 * span);
     return low + (over > span ? 2 * span - over : over);
 }
+
 static double ox_in_padding(double x, int64_t n, int padding, bool align)
 {
     double last = (double)(n - 1);
@@ -213,6 +234,7 @@ static double ox_grid_place(double x, int64_t n, bool align)
 {
     return align ? (x + 1) / 2 * (double)(n - 1) : ((x + 1) * (double)n - 1) / 2;
 }
+
 static double ox_pixel(const float *image, int64_t h, int64_t w, double y, double x, int padding,
                        bool align)
 {
@@ -221,15 +243,21 @@ static double ox_pixel(const float *image, int64_t h, int64_t w, double y, doubl
     if (!(y >= 0 && y < (double)h && x >= 0 && x < (double)w)) return 0;
     return (double)image[(int64_t)y * w + (int64_t)x];
 }
+
 static void ox_sample_weights(int mode, double t, double *weight)
 {
     ox_resizing r = { mode == OX_CUBIC ? 2 : 1, "", "", -0.75f, 0, false };
     int n;
-    if (mode == OX_CUBIC) (void)ox_neighbours(&r, t == 0 ? 1e-300 : t, &n, weight);
-    else weight[0] = 1 - t, weight[1] = t;
+    if (mode == OX_CUBIC)
+        (void)ox_neighbours(&r, t == 0 ? 1e-300 : t, &n, weight);
+    else {
+        weight[0] = 1 - t;
+        weight[1] = t;
+    }
 }
 
-enum { OX_GRID_MODE, OX_GRID_PADDING, OX_GRID_ALIGN, OX_GRID_ATTRS };   /* attributes */
+enum { OX_GRID_MODE, OX_GRID_PADDING, OX_GRID_ALIGN, OX_GRID_ATTRS }; /* attributes */
+
 static double ox_sample(const float *image, int64_t h, int64_t w, double y, double x,
                         const int32_t *attr)
 {
@@ -247,10 +275,12 @@ static double ox_sample(const float *image, int64_t h, int64_t w, double y, doub
     ox_sample_weights(mode, x - floor(x), wx);
     for (int i = 0; i < taps; i++)
         for (int j = 0; j < taps; j++)
-            sum += wy[i] * wx[j] * ox_pixel(image, h, w, floor(y) + i - (mode == OX_CUBIC),
-                                            floor(x) + j - (mode == OX_CUBIC), padding, align);
+            sum += wy[i] * wx[j]
+                * ox_pixel(image, h, w, floor(y) + i - (mode == OX_CUBIC),
+                           floor(x) + j - (mode == OX_CUBIC), padding, align);
     return sum;
 }
+
 static bool ox_grid_shape(samba_call *c)
 {
     if (!ox_expect(c, 2, 3)) return false;
@@ -261,6 +291,7 @@ static bool ox_grid_shape(samba_call *c)
     c->out[0].shape.dim[3] = g->dim[2];
     return ox_expect_type(c, 0, SAMBA_F32) && ox_expect_type(c, 1, SAMBA_F32);
 }
+
 static void ox_grid_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
@@ -274,6 +305,7 @@ static void ox_grid_kernel(const samba_args *a)
         a->out[0][i] = (float)ox_sample(a->in[0] + image * h * w, h, w, py, px, a->attr);
     }
 }
+
 static bool ox_op_grid_sample(ox_node *k)
 {
     samba_tensor *in[2];
@@ -281,8 +313,7 @@ static bool ox_op_grid_sample(ox_node *k)
     in[1] = ox_in(k, 1);
     int mode = OX_LINEAR, padding = OX_ZEROS;
     if (ox_text_is(k, "mode", "", "nearest")) mode = OX_NEAREST;
-    if (ox_text_is(k, "mode", "", "bicubic") || ox_text_is(k, "mode", "", "cubic"))
-        mode = OX_CUBIC;
+    if (ox_text_is(k, "mode", "", "bicubic") || ox_text_is(k, "mode", "", "cubic")) mode = OX_CUBIC;
     if (ox_text_is(k, "padding_mode", "", "border")) padding = OX_BORDER;
     if (ox_text_is(k, "padding_mode", "", "reflection")) padding = OX_REFLECTION;
     int32_t attr[OX_GRID_ATTRS];
@@ -296,6 +327,7 @@ static bool ox_op_grid_sample(ox_node *k)
 
 /* RoiAlign. */
 enum { OX_ROI_HEIGHT, OX_ROI_WIDTH, OX_ROI_RATIO, OX_ROI_SCALE, OX_ROI_HALF_PIXEL, OX_ROI_ATTRS };
+
 static bool ox_roi_shape(samba_call *c)
 {
     if (!ox_expect(c, 3, OX_ROI_ATTRS)) return false;
@@ -308,18 +340,20 @@ static bool ox_roi_shape(samba_call *c)
     return ox_expect_type(c, 0, SAMBA_F32) && ox_expect_type(c, 1, SAMBA_F32)
         && ox_expect_type(c, 2, SAMBA_I32);
 }
+
 static double ox_roi_pixel(const float *image, int64_t h, int64_t w, double y, double x)
 {
     static const int32_t border[OX_GRID_ATTRS] = { OX_LINEAR, OX_BORDER, true };
     if (y < -1 || y > (double)h || x < -1 || x > (double)w) return 0;
     return ox_sample(image, h, w, y, x, border);
 }
+
 static float ox_roi_bin(const samba_args *a, const float *image, const float *roi, int64_t row,
                         int64_t column)
 {
     const samba_shape *x = &a->in_spec[0].shape;
     bool half_pixel = a->attr[OX_ROI_HALF_PIXEL];
-    int32_t ratio = a->attr[OX_ROI_RATIO];      /* 0: as many points as the bin has pixels */
+    int32_t ratio = a->attr[OX_ROI_RATIO]; /* 0: as many points as the bin has pixels */
     double scale = (double)samba_attr_float(a->attr[OX_ROI_SCALE]), shift = half_pixel ? 0.5 : 0;
     double left = (double)roi[0] * scale - shift, top = (double)roi[1] * scale - shift;
     double width = (double)roi[2] * scale - shift - left;
@@ -341,6 +375,7 @@ static float ox_roi_bin(const samba_args *a, const float *image, const float *ro
     double count = (double)(nh * nw > 1 ? nh * nw : 1);
     return (float)(sum / count);
 }
+
 static void ox_roi_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
@@ -357,10 +392,12 @@ static void ox_roi_kernel(const samba_args *a)
                                   a->in[1] + 4 * region, i % bins / y->dim[3], i % y->dim[3]);
     }
 }
+
 static bool ox_op_roi_align(ox_node *k)
 {
     samba_tensor *in[3];
-    for (int i = 0; i < 3; i++) in[i] = ox_in(k, i);
+    for (int i = 0; i < 3; i++)
+        in[i] = ox_in(k, i);
     int64_t h = ox_int(k, "output_height", 1), w = ox_int(k, "output_width", 1);
     int64_t ratio = ox_int(k, "sampling_ratio", 0);
     if (h < 1 || w < 1 || h > 4096 || w > 4096 || ratio < 0 || ratio > 4096)
@@ -380,8 +417,16 @@ static bool ox_op_roi_align(ox_node *k)
 }
 
 static const samba_op ox_sampling_kernels[] = {
-    { .name = "onnx_grid_sample", .wire = 0x9010, .shape = ox_grid_shape, .work = ox_flat_work,
-      .kernel = ox_grid_kernel, .cost = 30 },
-    { .name = "onnx_roi_align", .wire = 0x9011, .shape = ox_roi_shape, .work = ox_flat_work,
-      .kernel = ox_roi_kernel, .cost = 100 },
+    { .name = "onnx_grid_sample",
+      .wire = 0x9010,
+      .shape = ox_grid_shape,
+      .work = ox_flat_work,
+      .kernel = ox_grid_kernel,
+      .cost = 30 },
+    { .name = "onnx_roi_align",
+      .wire = 0x9011,
+      .shape = ox_roi_shape,
+      .work = ox_flat_work,
+      .kernel = ox_roi_kernel,
+      .cost = 100 },
 };

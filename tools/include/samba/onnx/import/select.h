@@ -16,7 +16,8 @@ static bool ox_op_non_zero(ox_node *k)
     int64_t n = 0, at = 0;
     if (!x) return false;
     if (x->ndim < 1) return ox_refuse(k, "of a scalar is not offered");
-    for (int64_t i = 0; i < x->count; i++) n += ox_number(x, i) != 0;
+    for (int64_t i = 0; i < x->count; i++)
+        n += ox_number(x, i) != 0;
     onnx_array *y = ox_places(k->c, 2, x->ndim, n);
     for (int64_t i = 0; y && i < x->count; i++) {
         if (ox_number(x, i) == 0) continue;
@@ -48,7 +49,8 @@ static int ox_compare_slices(const ox_slices *s, int32_t a, int32_t b)
         float p = s->x->f[at], q = s->x->f[bt];
         if (p != p || q != q) {
             if ((p != p) != (q != q)) return q != q ? -1 : 1;
-        } else if (p != q) return p < q ? -1 : 1;
+        } else if (p != q)
+            return p < q ? -1 : 1;
     }
     return 0;
 }
@@ -58,19 +60,21 @@ static int32_t *ox_sort_slices(ox_import *c, const ox_slices *s)
 {
     int32_t *from = (int32_t *)ox_new(c, s->n, sizeof *from);
     int32_t *to = (int32_t *)ox_new(c, s->n, sizeof *to);
-    for (int32_t i = 0; from && i < s->n; i++) from[i] = i;
+    for (int32_t i = 0; from && i < s->n; i++)
+        from[i] = i;
     for (int64_t run = 1; from && to && run < s->n; run *= 2) {
         for (int64_t begin = 0; begin < s->n; begin += 2 * run) {
             int64_t middle = begin + run < s->n ? begin + run : s->n;
             int64_t end = middle + run < s->n ? middle + run : s->n, a = begin, b = middle;
             for (int64_t i = begin; i < end; i++) {
-                bool first = b == end
-                    || (a < middle && ox_compare_slices(s, from[a], from[b]) <= 0);
+                bool first
+                    = b == end || (a < middle && ox_compare_slices(s, from[a], from[b]) <= 0);
                 to[i] = first ? from[a++] : from[b++];
             }
         }
         int32_t *swap = from;
-        from = to, to = swap;
+        from = to;
+        to = swap;
     }
     return to ? from : NULL;
 }
@@ -80,6 +84,7 @@ typedef struct ox_kinds {
     int32_t *first, *kind_of, *count;
     int32_t n;
 } ox_kinds;
+
 static bool ox_find_kinds(ox_import *c, const ox_slices *s, bool sorted, ox_kinds *kinds)
 {
     int32_t *order = ox_sort_slices(c, s), n = 0;
@@ -88,13 +93,16 @@ static bool ox_find_kinds(ox_import *c, const ox_slices *s, bool sorted, ox_kind
     kinds->kind_of = (int32_t *)ox_new(c, s->n, sizeof *kinds->kind_of);
     kinds->count = (int32_t *)ox_new(c, s->n, sizeof *kinds->count);
     if (!order || !same_as || !kinds->first || !kinds->kind_of || !kinds->count) return false;
-    for (int32_t i = 0; i < s->n; i++) {        /* equal ones follow each other, the first first */
+    for (int32_t i = 0; i < s->n; i++) { /* equal ones follow each other, the first first */
         bool fresh = i == 0 || ox_compare_slices(s, order[i - 1], order[i]) != 0;
         same_as[order[i]] = fresh ? order[i] : same_as[order[i - 1]];
     }
     for (int32_t i = 0; i < s->n; i++) {
         int32_t slice = sorted ? order[i] : i;
-        if (same_as[slice] == slice) kinds->first[n] = slice, kinds->kind_of[slice] = n++;
+        if (same_as[slice] == slice) {
+            kinds->first[n] = slice;
+            kinds->kind_of[slice] = n++;
+        }
     }
     for (int32_t i = 0; i < s->n; i++) {
         kinds->kind_of[i] = kinds->kind_of[same_as[i]];
@@ -103,10 +111,12 @@ static bool ox_find_kinds(ox_import *c, const ox_slices *s, bool sorted, ox_kind
     kinds->n = n;
     return true;
 }
+
 static bool ox_give_numbers(ox_node *k, int32_t o, const int32_t *values, int32_t n)
 {
     onnx_array *y = ox_places(k->c, 1, n, 0);
-    for (int32_t i = 0; y && i < n; i++) y->i[i] = values[i];
+    for (int32_t i = 0; y && i < n; i++)
+        y->i[i] = values[i];
     return ox_give_host(k, o, y);
 }
 
@@ -135,21 +145,22 @@ static bool ox_op_unique(ox_node *k)
     for (int64_t i = 0; y && i < y->count; i++) {
         int64_t row = i / s.after / kinds.n, kind = i / s.after % kinds.n;
         int64_t at = (row * s.n + kinds.first[kind]) * s.after + i % s.after;
-        if (y->f) y->f[i] = x->f[at];
-        else y->i[i] = x->i[at];
+        if (y->f)
+            y->f[i] = x->f[at];
+        else
+            y->i[i] = x->i[at];
     }
     return ox_give_host(k, 0, y) && ox_give_numbers(k, 1, kinds.first, kinds.n)
-        && ox_give_numbers(k, 2, kinds.kind_of, s.n)
-        && ox_give_numbers(k, 3, kinds.count, kinds.n);
+        && ox_give_numbers(k, 2, kinds.kind_of, s.n) && ox_give_numbers(k, 3, kinds.count, kinds.n);
 }
 
 /* ---- NonMaxSuppression: the best boxes of each class that do not overlap better ones ---- */
 
 typedef struct ox_boxes {
-    const onnx_array *box, *score;      /* (batches, boxes, 4), (batches, classes, boxes) */
-    bool centered;                      /* (x, y, width, height), not two corners (y, x) */
-    double overlap;                     /* intersection over union; above, the worse one goes */
-    double least;                       /* only what scores more is chosen, if there is a limit */
+    const onnx_array *box, *score; /* (batches, boxes, 4), (batches, classes, boxes) */
+    bool centered;                 /* (x, y, width, height), not two corners (y, x) */
+    double overlap;                /* intersection over union; above, the worse one goes */
+    double least;                  /* only what scores more is chosen, if there is a limit */
     bool limited;
 } ox_boxes;
 
@@ -160,13 +171,15 @@ static void ox_corners(const ox_boxes *b, int64_t box, double *low, double *high
     for (int i = 0; i < 2; i++) {
         double first = (double)p[i], second = (double)p[2 + i];
         if (b->centered) {
-            low[i] = first - second / 2, high[i] = first + second / 2;
+            low[i] = first - second / 2;
+            high[i] = first + second / 2;
         } else {
             low[i] = first < second ? first : second;
             high[i] = first < second ? second : first;
         }
     }
 }
+
 static bool ox_overlap(const ox_boxes *b, int64_t one, int64_t other)
 {
     double low[2][2], high[2][2], area[2], common = 1;
@@ -192,7 +205,8 @@ static int32_t ox_choose_boxes(const ox_boxes *b, int64_t batch, const float *sc
         int32_t best = -1;
         for (int32_t i = 0; i < n_boxes; i++)
             if (!gone[i] && (!b->limited || (double)score[i] > b->least) && score[i] == score[i]
-                && (best < 0 || score[i] > score[best])) best = i;
+                && (best < 0 || score[i] > score[best]))
+                best = i;
         if (best < 0) break;
         gone[best] = true;
         chosen[n++] = best;
@@ -210,13 +224,16 @@ static bool ox_optional_number(ox_node *k, int32_t i, const char *what, double *
     if (a && a->count) *value = ox_number(a, 0);
     return a != NULL;
 }
+
 static bool ox_read_boxes(ox_node *k, ox_boxes *b, double *most)
 {
     b->box = ox_need(k, 0, "boxes, which decide the size of the result,");
     b->score = b->box ? ox_need(k, 1, "scores, which decide the size of the result,") : NULL;
     if (!b->score) return false;
     b->centered = ox_int(k, "center_point_box", 0) != 0;
-    b->overlap = 0, b->least = 0, b->limited = ox_has(k, 4);
+    b->overlap = 0;
+    b->least = 0;
+    b->limited = ox_has(k, 4);
     const int64_t *box = b->box->dim, *score = b->score->dim;
     if (!b->box->f || !b->score->f || b->box->ndim != 3 || b->score->ndim != 3 || box[2] != 4
         || box[0] != score[0] || box[1] != score[2])
@@ -240,9 +257,10 @@ static bool ox_op_non_max_suppression(ox_node *k)
     bool *gone = (bool *)ox_new(k->c, n_boxes, sizeof *gone);
     if (!chosen || !row_of || !gone) return false;
     for (int64_t row = 0; row < rows; row++) {
-        int32_t more = ox_choose_boxes(&b, row / b.score->dim[1], b.score->f + row * n_boxes,
-                                       most, chosen + n, gone);
-        for (int32_t i = 0; i < more; i++) row_of[n++] = (int32_t)row;
+        int32_t more = ox_choose_boxes(&b, row / b.score->dim[1], b.score->f + row * n_boxes, most,
+                                       chosen + n, gone);
+        for (int32_t i = 0; i < more; i++)
+            row_of[n++] = (int32_t)row;
     }
     onnx_array *y = ox_places(k->c, 2, n, 3);
     for (int32_t i = 0; y && i < n; i++) {

@@ -1,6 +1,6 @@
 /* sequence.h - of onnx_import.h: sequences and optionals, which exist while tracing only. */
 
-enum { OX_MAX_TURNS = 4096 };           /* of a loop, parts of a sequence */
+enum { OX_MAX_TURNS = 4096 }; /* of a loop, parts of a sequence */
 
 static ox_value *ox_new_sequence(ox_import *c, int32_t type, int32_t n)
 {
@@ -11,12 +11,14 @@ static ox_value *ox_new_sequence(ox_import *c, int32_t type, int32_t n)
     v->item = (ox_value **)ox_new(c, n, sizeof *v->item);
     return v->item ? v : NULL;
 }
+
 static ox_value *ox_sequence(ox_node *k, int32_t i)
 {
     if (ox_has(k, i) && k->in[i]->sequence) return k->in[i];
     ox_refuse(k, "input %d must be a sequence", i);
     return NULL;
 }
+
 /* What may be an element: a tensor. */
 static ox_value *ox_element(ox_node *k, int32_t i)
 {
@@ -24,10 +26,12 @@ static ox_value *ox_element(ox_node *k, int32_t i)
     ox_refuse(k, "input %d must be a tensor", i);
     return NULL;
 }
+
 static bool ox_op_sequence_empty(ox_node *k)
 {
     return ox_give_value(k, 0, ox_new_sequence(k->c, (int32_t)ox_int(k, "dtype", OX_FLOAT), 0));
 }
+
 static bool ox_op_sequence_construct(ox_node *k)
 {
     ox_value *v = ox_new_sequence(k->c, ox_type(k, 0), k->n_in);
@@ -48,6 +52,7 @@ static int32_t ox_position(ox_node *k, int32_t input, int32_t n, int32_t otherwi
     ox_refuse(k, "its position is out of range");
     return -1;
 }
+
 static bool ox_op_sequence_insert(ox_node *k)
 {
     ox_value *s = ox_sequence(k, 0), *x = s ? ox_element(k, 1) : NULL, *y;
@@ -59,20 +64,24 @@ static bool ox_op_sequence_insert(ox_node *k)
         y->item[i] = i == at ? x : s->item[i - (i > at)];
     return ox_give_value(k, 0, y);
 }
+
 static bool ox_op_sequence_erase(ox_node *k)
 {
     ox_value *s = ox_sequence(k, 0), *y;
     int32_t at = s ? ox_position(k, 1, s->n, s->n - 1) : -1;
     if (at < 0 || !(y = ox_new_sequence(k->c, s->type, s->n - 1))) return false;
-    for (int32_t i = 0; i < y->n; i++) y->item[i] = s->item[i + (i >= at)];
+    for (int32_t i = 0; i < y->n; i++)
+        y->item[i] = s->item[i + (i >= at)];
     return ox_give_value(k, 0, y);
 }
+
 static bool ox_op_sequence_at(ox_node *k)
 {
     ox_value *s = ox_sequence(k, 0);
     int32_t at = s ? ox_position(k, 1, s->n, -1) : -1;
     return at >= 0 && ox_give_value(k, 0, s->item[at]);
 }
+
 static bool ox_op_sequence_length(ox_node *k)
 {
     ox_value *s = ox_sequence(k, 0);
@@ -80,6 +89,7 @@ static bool ox_op_sequence_length(ox_node *k)
     if (y) y->i[0] = s->n;
     return ox_give_host(k, 0, y);
 }
+
 static bool ox_op_concat_from_sequence(ox_node *k)
 {
     ox_value *s = ox_sequence(k, 0);
@@ -89,6 +99,7 @@ static bool ox_op_concat_from_sequence(ox_node *k)
     bool stacks = ox_int(k, "new_axis", 0) != 0;
     return in && ox_give(k, 0, s->type, ox_cat(k, in, s->n, ox_int(k, "axis", 0), stacks));
 }
+
 /* Parts of a tensor without elements, along an axis of none: each is like the whole. */
 static bool ox_split_empty(ox_node *k)
 {
@@ -104,6 +115,7 @@ static bool ox_split_empty(ox_node *k)
     }
     return ox_give_value(k, 0, y);
 }
+
 static bool ox_op_split_to_sequence(ox_node *k)
 {
     if (ox_has(k, 0) && ox_is_empty(k->in[0])) return ox_split_empty(k);
@@ -143,12 +155,14 @@ static bool ox_op_optional(ox_node *k)
     if (v) v->none = true;
     return ox_give_value(k, 0, v);
 }
+
 static bool ox_op_optional_has_element(ox_node *k)
 {
     onnx_array *y = ox_host_array(k->c, OX_BOOL, 0, NULL);
     if (y) y->i[0] = ox_has(k, 0) && !k->in[0]->none;
     return ox_give_host(k, 0, y);
 }
+
 static bool ox_op_optional_get_element(ox_node *k)
 {
     if (!ox_has(k, 0) || k->in[0]->none) return ox_refuse(k, "of an optional that is empty");

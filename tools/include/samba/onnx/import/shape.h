@@ -1,7 +1,10 @@
 /* shape.h - of onnx_import.h: shapes, parts, and constants made of shapes. */
 
 /* Has it no elements? Then it is known, and only its shape says something. */
-static bool ox_is_empty(const ox_value *v) { return v && !v->t && v->host && v->host->count == 0; }
+static bool ox_is_empty(const ox_value *v)
+{
+    return v && !v->t && v->host && v->host->count == 0;
+}
 
 /* The same elements in another shape. */
 static bool ox_give_reshaped(ox_node *k, ox_value *x, int32_t ndim, const int64_t *dim)
@@ -35,6 +38,7 @@ static const int64_t *ox_list(ox_node *k, const char *name, int32_t input, int64
     if (integers) *n = (int32_t)a->count;
     return integers ? a->i : NULL;
 }
+
 static bool ox_op_reshape(ox_node *k)
 {
     int32_t n = 0;
@@ -47,15 +51,19 @@ static bool ox_op_reshape(ox_node *k)
     for (int32_t d = 0; d < n; d++) {
         dim[d] = to[d];
         if (dim[d] == 0 && !zeros && d < ox_ndim(k->in[0])) dim[d] = ox_dim(k->in[0], d);
-        if (dim[d] == -1) unknown = d;
-        else if (dim[d] < 0 || dim[d] > OX_MAX_COUNT) return ox_refuse(k, "a dimension is wrong");
-        else rest *= dim[d] < OX_MAX_COUNT ? dim[d] : 1;
+        if (dim[d] == -1)
+            unknown = d;
+        else if (dim[d] < 0 || dim[d] > OX_MAX_COUNT)
+            return ox_refuse(k, "a dimension is wrong");
+        else
+            rest *= dim[d] < OX_MAX_COUNT ? dim[d] : 1;
         if (rest > OX_MAX_COUNT) return ox_refuse(k, "to more elements than a tensor has");
     }
     if (unknown >= 0 && rest > 0) dim[unknown] = ox_size(k->in[0]) / rest;
     if (unknown >= 0 && rest == 0) return ox_refuse(k, "its -1 cannot be inferred");
     return ox_give_reshaped(k, k->in[0], n, dim);
 }
+
 static bool ox_op_flatten(ox_node *k)
 {
     int64_t dim[2] = { 1, 1 }, axis = ox_int(k, "axis", 1);
@@ -63,9 +71,11 @@ static bool ox_op_flatten(ox_node *k)
     int32_t ndim = ox_ndim(k->in[0]);
     if (axis < 0) axis += ndim;
     if (axis < 0 || axis > ndim) return ox_refuse(k, "its axis is out of range");
-    for (int32_t d = 0; d < ndim; d++) dim[d >= axis] *= ox_dim(k->in[0], d);
+    for (int32_t d = 0; d < ndim; d++)
+        dim[d >= axis] *= ox_dim(k->in[0], d);
     return ox_give_reshaped(k, k->in[0], 2, dim);
 }
+
 static bool ox_op_squeeze(ox_node *k)
 {
     int32_t n = 0, ndim = 0;
@@ -85,6 +95,7 @@ static bool ox_op_squeeze(ox_node *k)
     }
     return ox_give_reshaped(k, k->in[0], ndim, dim);
 }
+
 static bool ox_op_unsqueeze(ox_node *k)
 {
     int32_t n = 0;
@@ -100,9 +111,11 @@ static bool ox_op_unsqueeze(ox_node *k)
         if (made[axis]) return ox_refuse(k, "an axis is given twice");
         made[axis] = true;
     }
-    for (int32_t d = 0; d < ndim; d++) dim[d] = made[d] ? 1 : ox_dim(k->in[0], next++);
+    for (int32_t d = 0; d < ndim; d++)
+        dim[d] = made[d] ? 1 : ox_dim(k->in[0], next++);
     return ox_give_reshaped(k, k->in[0], ndim, dim);
 }
+
 static bool ox_op_transpose(ox_node *k)
 {
     int32_t n = 0;
@@ -141,6 +154,7 @@ static bool ox_join_lists(ox_node *k)
     }
     return ox_give_host(k, 0, y);
 }
+
 static bool ox_is_list(const ox_value *v)
 {
     return v && v->known && !v->leaf && !v->sequence && ox_ndim(v) == 1;
@@ -155,12 +169,14 @@ static samba_tensor *ox_cat(ox_node *k, samba_tensor **in, int32_t n, int64_t ax
     if (at < 0) return NULL;
     return stacks ? samba_stack(in, n, at) : n == 1 ? in[0] : samba_cat(in, n, at);
 }
+
 static bool ox_op_concat(ox_node *k)
 {
     bool lists = k->n_in > 0;
     samba_tensor **in = (samba_tensor **)ox_new(k->c, k->n_in, sizeof *in);
     int32_t n = 0;
-    for (int32_t i = 0; i < k->n_in; i++) lists = lists && ox_is_list(k->in[i]);
+    for (int32_t i = 0; i < k->n_in; i++)
+        lists = lists && ox_is_list(k->in[i]);
     if (lists) return ox_join_lists(k);
     for (int32_t i = 0; in && i < k->n_in; i++) {
         if (ox_has(k, i) && !k->in[i]->t && k->in[i]->host && k->in[i]->host->count == 0) continue;
@@ -169,6 +185,7 @@ static bool ox_op_concat(ox_node *k)
     }
     return in && ox_give(k, 0, ox_type(k, 0), ox_cat(k, in, n, ox_int(k, "axis", 1), false));
 }
+
 /* An axis of no elements: each part has none. */
 static bool ox_split_nothing(ox_node *k)
 {
@@ -179,6 +196,7 @@ static bool ox_split_nothing(ox_node *k)
         if (!ox_give_value(k, o, k->in[0])) return false;
     return true;
 }
+
 static bool ox_op_split(ox_node *k)
 {
     int32_t n = 0, begin = 0;
@@ -203,7 +221,10 @@ static bool ox_op_split(ox_node *k)
 }
 
 /* begin, begin + step ... of n elements: count of them, by the rules of Slice. */
-typedef struct ox_cut { int64_t begin, count, step; } ox_cut;
+typedef struct ox_cut {
+    int64_t begin, count, step;
+} ox_cut;
+
 static ox_cut ox_cut_of(int64_t begin, int64_t end, int64_t step, int64_t n)
 {
     ox_cut c = { begin, 0, step };
@@ -211,12 +232,16 @@ static ox_cut ox_cut_of(int64_t begin, int64_t end, int64_t step, int64_t n)
     if (begin < 0) begin = begin < -n ? low : begin + n;
     if (end < 0) end = end < -n ? (step > 0 ? 0 : -1) : end + n;
     c.begin = begin < low ? low : begin > high ? high : begin;
-    if (step < 0 && c.begin < 0) c.begin = 0, end = 0;
+    if (step < 0 && c.begin < 0) {
+        c.begin = 0;
+        end = 0;
+    }
     end = end < low ? low : end > high + (step < 0) ? high + (step < 0) : end;
     if (step > 0 && end > c.begin) c.count = (end - c.begin - 1) / step + 1;
     if (step < 0 && end < c.begin) c.count = (c.begin - end - 1) / -step + 1;
     return c;
 }
+
 static samba_tensor *ox_cut_axis(ox_import *c, samba_tensor *x, int32_t axis, ox_cut cut)
 {
     if (!x) return NULL;
@@ -225,20 +250,25 @@ static samba_tensor *ox_cut_axis(ox_import *c, samba_tensor *x, int32_t axis, ox
         return samba_slice(x, axis, (int32_t)cut.begin, (int32_t)end, (int32_t)cut.step);
     }
     int32_t *index = (int32_t *)ox_new(c, cut.count, sizeof *index);
-    for (int64_t i = 0; index && i < cut.count; i++) index[i] = (int32_t)(cut.begin + i * cut.step);
+    for (int64_t i = 0; index && i < cut.count; i++)
+        index[i] = (int32_t)(cut.begin + i * cut.step);
     x = index ? ox_take_known(c, ox_to_last(x, axis), index, SAMBA_SHAPE((int32_t)cut.count), 0)
-        : NULL;
+              : NULL;
     return ox_from_last(x, axis);
 }
+
 static bool ox_slice_list(ox_node *k, const onnx_array *a, ox_cut cut)
 {
     onnx_array *y = ox_host_array(k->c, a->type, 1, &cut.count);
     for (int64_t n = 0; y && n < cut.count; n++) {
-        if (y->f) y->f[n] = a->f[cut.begin + n * cut.step];
-        else y->i[n] = a->i[cut.begin + n * cut.step];
+        if (y->f)
+            y->f[n] = a->f[cut.begin + n * cut.step];
+        else
+            y->i[n] = a->i[cut.begin + n * cut.step];
     }
     return ox_give_host(k, 0, y);
 }
+
 static bool ox_op_slice(ox_node *k)
 {
     int32_t n = 0, n_ends = 0, n_axes = 0, n_steps = 0;
@@ -247,8 +277,8 @@ static bool ox_op_slice(ox_node *k)
     const int64_t *starts = ox_list(k, "starts", 1, 10, &n, &fine);
     const int64_t *ends = fine ? ox_list(k, "ends", 2, 10, &n_ends, &fine) : NULL;
     const int64_t *axes = fine ? ox_list(k, "axes", 3, 10, &n_axes, &fine) : NULL;
-    const int64_t *steps = fine && k->version >= 10
-        ? ox_list(k, "steps", 4, 10, &n_steps, &fine) : NULL;
+    const int64_t *steps
+        = fine && k->version >= 10 ? ox_list(k, "steps", 4, 10, &n_steps, &fine) : NULL;
     if (!fine || !ox_has(k, 0)) return fine && ox_refuse(k, "its input is missing");
     if (n_ends != n || (axes && n_axes != n) || (steps && n_steps != n))
         return ox_refuse(k, "starts, ends, axes and steps must be equally many");
@@ -268,8 +298,7 @@ static bool ox_op_slice(ox_node *k)
         if (!nothing) x = ox_cut_axis(k->c, x, axis, cut);
         if (!x) return false;
     }
-    if (nothing)
-        return ox_give_host(k, 0, ox_host_array(k->c, ox_type(k, 0), x->shape.ndim, dim));
+    if (nothing) return ox_give_host(k, 0, ox_host_array(k->c, ox_type(k, 0), x->shape.ndim, dim));
     return list ? ox_give_value(k, 0, k->in[0]) : ox_give(k, 0, ox_type(k, 0), x);
 }
 
@@ -277,6 +306,7 @@ static bool ox_op_slice(ox_node *k)
 
 /* Which of n elements stands at a place before, among or behind them; -1: none. */
 enum { OX_PAD_CONSTANT, OX_PAD_EDGE, OX_PAD_REFLECT, OX_PAD_WRAP };
+
 static int32_t ox_padded(int64_t at, int64_t n, int mode)
 {
     if (at >= 0 && at < n) return (int32_t)at;
@@ -297,8 +327,9 @@ static samba_tensor *ox_pad_axis(ox_node *k, samba_tensor *x, int32_t axis, int6
     int64_t first = before < 0 ? -before : 0, left = n - first + (after < 0 ? after : 0);
     bool made_of_nothing = left <= 0 && mode != OX_PAD_CONSTANT;
     if (m <= 0 || made_of_nothing) {
-        ox_refuse(k, m <= 0 ? "the result has no elements"
-                  : "its negative paddings leave no elements to repeat");
+        ox_refuse(k,
+                  m <= 0 ? "the result has no elements"
+                         : "its negative paddings leave no elements to repeat");
         return NULL;
     }
     int32_t *index = (int32_t *)ox_new(k->c, m, sizeof *index);
@@ -311,15 +342,17 @@ static samba_tensor *ox_pad_axis(ox_node *k, samba_tensor *x, int32_t axis, int6
     samba_tensor *in[2];
     in[0] = ox_to_last(x, axis);
     in[1] = ox_constant(k->c, SAMBA_I32, SAMBA_SHAPE((int32_t)m), index);
-    samba_tensor *y = in[0] && in[1]
-        ? samba_apply(k->c->s, "onnx_take", in, 2, &word, 1) : NULL;
+    samba_tensor *y = in[0] && in[1] ? samba_apply(k->c->s, "onnx_take", in, 2, &word, 1) : NULL;
     return ox_from_last(y, axis);
 }
 
 /* The value that a constant padding has, as the bits of an element. */
 static bool ox_pad_word(ox_node *k, samba_dtype carrier, int32_t *word)
 {
-    if (k->version >= 11 && ox_has(k, 2) && !k->in[2]->known) return *word = 0, true;
+    if (k->version >= 11 && ox_has(k, 2) && !k->in[2]->known) {
+        *word = 0;
+        return true;
+    }
     double value = 0;
     if (k->version < 11) {
         value = (double)ox_float(k, "value", 0.0f);
@@ -331,23 +364,25 @@ static bool ox_pad_word(ox_node *k, samba_dtype carrier, int32_t *word)
     *word = carrier == SAMBA_F32 ? samba_float_attr((float)value) : (int32_t)value;
     return true;
 }
+
 static bool ox_op_pad(ox_node *k)
 {
     int32_t n = 0, n_axes = 0, word = 0;
     bool fine = true;
     samba_tensor *x = ox_in(k, 0);
-    const int64_t *pads = k->version == 1 ? ox_ints(k, "paddings", &n)
-        : ox_list(k, "pads", 1, 11, &n, &fine);
-    const int64_t *axes = fine && k->version >= 18 ? ox_list(k, "axes", 3, 18, &n_axes, &fine)
-        : NULL;
+    const int64_t *pads
+        = k->version == 1 ? ox_ints(k, "paddings", &n) : ox_list(k, "pads", 1, 11, &n, &fine);
+    const int64_t *axes
+        = fine && k->version >= 18 ? ox_list(k, "axes", 3, 18, &n_axes, &fine) : NULL;
     if (!x || !fine || !ox_pad_word(k, x->dtype, &word)) return false;
     bool computed = k->version >= 11 && ox_has(k, 2) && !k->in[2]->known;
-    samba_tensor *inside = computed ? ox_full(k->c, x->shape, 1.0f) : NULL;     /* padded: false */
+    samba_tensor *inside = computed ? ox_full(k->c, x->shape, 1.0f) : NULL; /* padded: false */
     if (inside) inside = samba_cast(inside, SAMBA_BOOL);
     int32_t each = n / 2;
     int mode = ox_text_is(k, "mode", "constant", "constant") ? OX_PAD_CONSTANT
-        : ox_text_is(k, "mode", "constant", "edge") ? OX_PAD_EDGE
-        : ox_text_is(k, "mode", "constant", "wrap") ? OX_PAD_WRAP : OX_PAD_REFLECT;
+        : ox_text_is(k, "mode", "constant", "edge")          ? OX_PAD_EDGE
+        : ox_text_is(k, "mode", "constant", "wrap")          ? OX_PAD_WRAP
+                                                             : OX_PAD_REFLECT;
     if (each != (axes ? n_axes : x->shape.ndim) || n % 2)
         return ox_refuse(k, "needs two paddings for each axis");
     for (int32_t i = 0; i < each; i++) {
@@ -363,6 +398,7 @@ static bool ox_op_pad(ox_node *k)
     if (computed) x = ox_select(inside, x, samba_reshape(ox_in(k, 2), SAMBA_SCALAR));
     return ox_give(k, 0, ox_type(k, 0), x);
 }
+
 static bool ox_op_tile(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -379,6 +415,7 @@ static bool ox_op_tile(ox_node *k)
     }
     return ox_give(k, 0, ox_type(k, 0), x);
 }
+
 static bool ox_op_expand(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -401,9 +438,11 @@ static bool ox_op_shape(ox_node *k)
     end = end < -n ? 0 : end < 0 ? end + n : end > n ? n : end;
     int64_t count = end > begin ? end - begin : 0;
     onnx_array *y = ox_host_array(k->c, OX_INT64, 1, &count);
-    for (int64_t d = 0; y && d < count; d++) y->i[d] = ox_dim(k->in[0], (int32_t)(begin + d));
+    for (int64_t d = 0; y && d < count; d++)
+        y->i[d] = ox_dim(k->in[0], (int32_t)(begin + d));
     return ox_give_host(k, 0, y);
 }
+
 static bool ox_op_size(ox_node *k)
 {
     if (!ox_has(k, 0) || k->in[0]->sequence) return ox_refuse(k, "needs a tensor");
@@ -411,17 +450,19 @@ static bool ox_op_size(ox_node *k)
     if (y) y->i[0] = ox_size(k->in[0]);
     return ox_give_host(k, 0, y);
 }
+
 static onnx_array *ox_attribute_tensor(ox_node *k, const Onnx__TensorProto *t)
 {
     ox_value *v = ox_attribute_value(k->c, t);
     return v ? v->host : NULL;
 }
+
 static bool ox_op_constant(ox_node *k)
 {
     const Onnx__AttributeProto *a;
     onnx_array *y = NULL;
-    if ((a = ox_attribute(k, "value")) && a->t) return ox_give_host(k, 0,
-                                                                    ox_attribute_tensor(k, a->t));
+    if ((a = ox_attribute(k, "value")) && a->t)
+        return ox_give_host(k, 0, ox_attribute_tensor(k, a->t));
     if ((a = ox_attribute(k, "value_float"))) {
         y = ox_host_array(k->c, OX_FLOAT, 0, NULL);
         if (y) y->f[0] = a->f;
@@ -436,9 +477,11 @@ static bool ox_op_constant(ox_node *k)
         int64_t n = (int64_t)a->n_ints;
         y = ox_host_array(k->c, OX_INT64, 1, &n);
         if (y && n) memcpy(y->i, a->ints, (size_t)n * sizeof *y->i);
-    } else return ox_refuse(k, "is of strings or sparse");
+    } else
+        return ox_refuse(k, "is of strings or sparse");
     return ox_give_host(k, 0, y);
 }
+
 static bool ox_op_constant_of_shape(ox_node *k)
 {
     const onnx_array *shape = ox_need(k, 0, "shape");
@@ -447,14 +490,17 @@ static bool ox_op_constant_of_shape(ox_node *k)
     if (!shape) return false;
     if (a && a->t && !(value = ox_attribute_tensor(k, a->t))) return false;
     if (!shape->i || shape->count > SAMBA_MAX_DIMS) return ox_refuse(k, "of a wrong shape");
-    onnx_array *y = ox_host_array(k->c, value ? value->type : OX_FLOAT, (int32_t)shape->count,
-                                  shape->i);
+    onnx_array *y
+        = ox_host_array(k->c, value ? value->type : OX_FLOAT, (int32_t)shape->count, shape->i);
     for (int64_t n = 0; y && value && value->count && n < y->count; n++) {
-        if (y->f) y->f[n] = value->f[0];
-        else y->i[n] = value->i[0];
+        if (y->f)
+            y->f[n] = value->f[0];
+        else
+            y->i[n] = value->i[0];
     }
     return ox_give_host(k, 0, y);
 }
+
 static bool ox_op_range(ox_node *k)
 {
     const onnx_array *in[3];
@@ -472,11 +518,14 @@ static bool ox_op_range(ox_node *k)
     int64_t n = (int64_t)span;
     onnx_array *y = ox_host_array(k->c, in[0]->type, 1, &n);
     for (int64_t j = 0; y && j < n; j++) {
-        if (y->f) y->f[j] = (float)(first + (double)j * step);
-        else y->i[j] = (int64_t)((uint64_t)in[0]->i[0] + (uint64_t)j * (uint64_t)in[2]->i[0]);
+        if (y->f)
+            y->f[j] = (float)(first + (double)j * step);
+        else
+            y->i[j] = (int64_t)((uint64_t)in[0]->i[0] + (uint64_t)j * (uint64_t)in[2]->i[0]);
     }
     return ox_give_host(k, 0, y);
 }
+
 static bool ox_op_eye_like(ox_node *k)
 {
     if (!ox_has(k, 0) || ox_ndim(k->in[0]) != 2) return ox_refuse(k, "needs a matrix");
@@ -484,8 +533,10 @@ static bool ox_op_eye_like(ox_node *k)
     onnx_array *y = ox_host_array(k->c, (int32_t)ox_int(k, "dtype", ox_type(k, 0)), 2, dim);
     for (int64_t r = 0; y && r < dim[0]; r++) {
         if (shift < -r || shift >= dim[1] - r) continue;
-        if (y->f) y->f[r * dim[1] + r + shift] = 1.0f;
-        else y->i[r * dim[1] + r + shift] = 1;
+        if (y->f)
+            y->f[r * dim[1] + r + shift] = 1.0f;
+        else
+            y->i[r * dim[1] + r + shift] = 1;
     }
     return ox_give_host(k, 0, y);
 }
@@ -496,6 +547,7 @@ static samba_tensor *ox_zero_like(ox_import *c, const samba_tensor *x)
     int32_t zero = 0;
     return x ? ox_constant(c, x->dtype, SAMBA_SCALAR, &zero) : NULL;
 }
+
 static bool ox_op_trilu(ox_node *k)
 {
     if (ox_has(k, 0) && ox_is_empty(k->in[0])) return ox_give_value(k, 0, k->in[0]);
@@ -507,11 +559,12 @@ static bool ox_op_trilu(ox_node *k)
     bool upper = ox_int(k, "upper", 1) != 0;
     int32_t *far = (int32_t *)ox_new(k->c, (int64_t)rows * columns, sizeof *far);
     for (int32_t r = 0; far && r < rows; r++)
-        for (int32_t c = 0; c < columns; c++) far[(int64_t)r * columns + c] = c - r;
+        for (int32_t c = 0; c < columns; c++)
+            far[(int64_t)r * columns + c] = c - r;
     samba_shape matrix = SAMBA_SHAPE(rows, columns);
     samba_tensor *above = far ? ox_constant(k->c, SAMBA_I32, matrix, far) : NULL;
-    samba_tensor *keep = ox_integers(above, samba_reshape(shift, SAMBA_SCALAR),
-                                     upper ? OX_GE : OX_LE, OX_INT32);
+    samba_tensor *keep
+        = ox_integers(above, samba_reshape(shift, SAMBA_SCALAR), upper ? OX_GE : OX_LE, OX_INT32);
     keep = keep ? samba_cast(keep, SAMBA_BOOL) : NULL;
     return ox_give(k, 0, ox_type(k, 0), ox_select(keep, x, ox_zero_like(k->c, x)));
 }
@@ -526,13 +579,14 @@ static bool ox_op_depth_to_space(ox_node *k)
     if (x->shape.ndim != 4 || b < 1 || b > 4096 || x->shape.dim[1] % (b * b))
         return ox_refuse(k, "needs (N,C,H,W) and a blocksize whose square divides C");
     int32_t n = x->shape.dim[0], c = x->shape.dim[1] / (b * b), h = x->shape.dim[2],
-        w = x->shape.dim[3];
+            w = x->shape.dim[3];
     bool dcr = ox_text_is(k, "mode", "DCR", "DCR");
-    samba_tensor *y = samba_reshape(x, dcr ? SAMBA_SHAPE(n, b, b, c, h, w)
-                                    : SAMBA_SHAPE(n, c, b, b, h, w));
+    samba_tensor *y
+        = samba_reshape(x, dcr ? SAMBA_SHAPE(n, b, b, c, h, w) : SAMBA_SHAPE(n, c, b, b, h, w));
     y = samba_permute(y, dcr ? SAMBA_AXES(0, 3, 4, 1, 5, 2) : SAMBA_AXES(0, 1, 4, 2, 5, 3));
     return ox_give(k, 0, ox_type(k, 0), samba_reshape(y, SAMBA_SHAPE(n, c, h * b, w * b)));
 }
+
 static bool ox_op_space_to_depth(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -541,7 +595,7 @@ static bool ox_op_space_to_depth(ox_node *k)
     if (x->shape.ndim != 4 || b < 1 || x->shape.dim[2] % b || x->shape.dim[3] % b)
         return ox_refuse(k, "needs (N,C,H,W) and a blocksize that divides H and W");
     int32_t n = x->shape.dim[0], c = x->shape.dim[1], h = x->shape.dim[2] / b,
-        w = x->shape.dim[3] / b;
+            w = x->shape.dim[3] / b;
     samba_tensor *y = samba_reshape(x, SAMBA_SHAPE(n, c, h, b, w, b));
     bool crd = k->version >= 28 && ox_text_is(k, "mode", "DCR", "CRD");
     y = samba_permute(y, crd ? SAMBA_AXES(0, 1, 3, 5, 2, 4) : SAMBA_AXES(0, 3, 5, 1, 2, 4));

@@ -5,10 +5,11 @@
 /* ---- Tables that are known while tracing ---- */
 
 enum { OX_HANN, OX_HAMMING, OX_BLACKMAN };
+
 static bool ox_op_window(ox_node *k)
 {
-    static const double terms[3][3] = { { 0.5, -0.5, 0 }, { 25.0 / 46, 25.0 / 46 - 1, 0 },
-                                        { 0.42, -0.5, 0.08 } };
+    static const double terms[3][3]
+        = { { 0.5, -0.5, 0 }, { 25.0 / 46, 25.0 / 46 - 1, 0 }, { 0.42, -0.5, 0.08 } };
     const onnx_array *size = ox_need(k, 0, "size");
     int32_t type = (int32_t)ox_int(k, "output_datatype", OX_FLOAT);
     if (!size) return false;
@@ -23,27 +24,30 @@ static bool ox_op_window(ox_node *k)
     }
     return ox_give_host(k, 0, y);
 }
+
 static void ox_mel_column(onnx_array *y, int64_t column, int64_t low, int64_t center, int64_t high)
 {
     int64_t rows = y->dim[0], bins = y->dim[1];
     for (int64_t j = low; j <= center && j < rows; j++)
-        if (j >= 0) y->f[j * bins + column] = center == low ? 1.0f
-            : (float)(j - low) / (float)(center - low);
+        if (j >= 0)
+            y->f[j * bins + column]
+                = center == low ? 1.0f : (float)(j - low) / (float)(center - low);
     for (int64_t j = center; j < high && j < rows; j++)
         if (j >= 0) y->f[j * bins + column] = (float)(high - j) / (float)(high - center);
 }
+
 static bool ox_op_mel(ox_node *k)
 {
     double in[5];
-    static const char *const what[5] = { "num_mel_bins", "dft_length", "sample_rate",
-                                         "lower_edge_hertz", "upper_edge_hertz" };
+    static const char *const what[5]
+        = { "num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz" };
     for (int i = 0; i < 5; i++) {
         const onnx_array *a = ox_need(k, i, what[i]);
         if (!a) return false;
         in[i] = a->count ? ox_number(a, 0) : 0;
     }
-    if (!(in[0] >= 1 && in[0] < 65536 && in[1] >= 1 && in[1] < 65536 && in[2] >= 1
-          && in[3] >= 0 && in[4] <= 1e9 && in[4] > in[3]))
+    if (!(in[0] >= 1 && in[0] < 65536 && in[1] >= 1 && in[1] < 65536 && in[2] >= 1 && in[3] >= 0
+          && in[4] <= 1e9 && in[4] > in[3]))
         return ox_refuse(k, "has values that are out of range");
     int64_t bins = (int64_t)in[0], dim[2] = { (int64_t)in[1] / 2 + 1, bins };
     double low = 2595 * log10(1 + in[3] / 700), high = 2595 * log10(1 + in[4] / 700);
@@ -53,7 +57,8 @@ static bool ox_op_mel(ox_node *k)
     int64_t edge[3] = { 0, 0, 0 };
     for (int64_t i = 0; i < bins + 2; i++) {
         double hertz = 700 * (pow(10, ((double)i * step + low) / 2595) - 1);
-        edge[0] = edge[1], edge[1] = edge[2];
+        edge[0] = edge[1];
+        edge[1] = edge[2];
         edge[2] = (int64_t)floor((in[1] + 1) * hertz / in[2]);
         if (i >= 2) ox_mel_column(y, i - 2, edge[0], edge[1], edge[2]);
     }
@@ -100,6 +105,7 @@ static samba_tensor *ox_complex_part(samba_tensor *x, int32_t part)
     if (part >= x->shape.dim[last]) return NULL;
     return samba_squeeze(samba_slice(x, last, part, part + 1, 1), last);
 }
+
 static bool ox_op_dft(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -108,9 +114,11 @@ static bool ox_op_dft(ox_node *k)
     if (x->shape.ndim < 2 || x->shape.dim[x->shape.ndim - 1] > 2)
         return ox_refuse(k, "needs real or complex numbers in the last dimension");
     int32_t axis = -1;
-    if (k->version < 20) axis = ox_axis(k, ox_int(k, "axis", 1), x->shape.ndim - 1);
-    else if (!ox_has(k, 2)) axis = ox_axis(k, -2, x->shape.ndim);
-    else {                              /* counted with the last dimension, which it cannot be */
+    if (k->version < 20)
+        axis = ox_axis(k, ox_int(k, "axis", 1), x->shape.ndim - 1);
+    else if (!ox_has(k, 2))
+        axis = ox_axis(k, -2, x->shape.ndim);
+    else { /* counted with the last dimension, which it cannot be */
         const onnx_array *a = ox_need(k, 2, "axis");
         if (a) axis = ox_axis(k, a->i && a->count ? a->i[0] : INT64_MAX, x->shape.ndim);
     }
@@ -120,14 +128,16 @@ static bool ox_op_dft(ox_node *k)
         const onnx_array *a = ox_need(k, 1, "dft_length");
         if (!a) return false;
         length = a->i && a->count ? a->i[0] : 0;
-    } else length = x->shape.dim[axis];
+    } else
+        length = x->shape.dim[axis];
     if (length < 1 || length > 65536) return ox_refuse(k, "its dft_length is out of range");
     samba_tensor *part[2];
     for (int p = 0; p < 2; p++) {
         part[p] = ox_to_last(ox_complex_part(x, p), axis);
         int32_t last = part[p] ? part[p]->shape.ndim - 1 : 0;
-        if (part[p]) part[p] = ox_pad_axis(k, part[p], last, 0, length - part[p]->shape.dim[last],
-                                           OX_PAD_CONSTANT, 0);
+        if (part[p])
+            part[p] = ox_pad_axis(k, part[p], last, 0, length - part[p]->shape.dim[last],
+                                  OX_PAD_CONSTANT, 0);
     }
     if (!part[0]) return false;
     bool inverse = ox_int(k, "inverse", 0) != 0, half = ox_int(k, "onesided", 0) != 0;
@@ -142,10 +152,12 @@ static samba_tensor *ox_frames(ox_import *c, samba_tensor *x, int64_t frames, in
                                int64_t step)
 {
     int32_t *index = (int32_t *)ox_new(c, frames * n, sizeof *index);
-    for (int64_t i = 0; index && i < frames * n; i++) index[i] = (int32_t)(i / n * step + i % n);
-    return x && index
-        ? ox_take_known(c, x, index, SAMBA_SHAPE((int32_t)frames, (int32_t)n), 0.0f) : NULL;
+    for (int64_t i = 0; index && i < frames * n; i++)
+        index[i] = (int32_t)(i / n * step + i % n);
+    return x && index ? ox_take_known(c, x, index, SAMBA_SHAPE((int32_t)frames, (int32_t)n), 0.0f)
+                      : NULL;
 }
+
 static bool ox_op_stft(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *window = ox_has(k, 2) ? ox_in(k, 2) : NULL, *part[2];
@@ -156,7 +168,8 @@ static bool ox_op_stft(ox_node *k)
     if (!x || x->shape.ndim != 3 || x->shape.dim[2] > 2) return ox_refuse(k, "needs (B,L,1 or 2)");
     int64_t by = step->i && step->count ? step->i[0] : 0;
     int64_t n = length ? (length->i && length->count ? length->i[0] : 0)
-        : window ? samba_count(&window->shape) : 0;
+        : window       ? samba_count(&window->shape)
+                       : 0;
     if (by < 1 || n < 1 || n > x->shape.dim[1] || n > 65536)
         return ox_refuse(k, "its frames are out of range");
     int64_t frames = (x->shape.dim[1] - n) / by + 1;
@@ -173,9 +186,17 @@ static bool ox_op_stft(ox_node *k)
    length begin in it, the place of each in the result, weights. The lengths go from SHORTEST to
    LONGEST; SIZE is that of the result ---- */
 
-enum { OX_GRAM_TF, OX_GRAM_IDF, OX_GRAM_TFIDF };                /* modes */
-enum { OX_GRAM_SHORTEST, OX_GRAM_LONGEST, OX_GRAM_SKIPS, OX_GRAM_MODE, OX_GRAM_SIZE,
-       OX_GRAM_ATTRS };
+enum { OX_GRAM_TF, OX_GRAM_IDF, OX_GRAM_TFIDF }; /* modes */
+
+enum {
+    OX_GRAM_SHORTEST,
+    OX_GRAM_LONGEST,
+    OX_GRAM_SKIPS,
+    OX_GRAM_MODE,
+    OX_GRAM_SIZE,
+    OX_GRAM_ATTRS
+};
+
 static bool ox_grams_shape(samba_call *c)
 {
     if (!ox_expect(c, 5, OX_GRAM_ATTRS)) return false;
@@ -197,7 +218,8 @@ static void ox_count_grams(const samba_args *a, const int32_t *text, int64_t L, 
     int64_t lengths = samba_count(&a->in_spec[2].shape);
     const int32_t *pool = ox_i32(a, 1), *begin = ox_i32(a, 2), *place = ox_i32(a, 3);
     int64_t from = begin[n - 1], end = n < lengths ? begin[n] : pool_size, id = 0;
-    for (int32_t m = 1; m < n; m++) id += (begin[m] - begin[m - 1]) / m;
+    for (int32_t m = 1; m < n; m++)
+        id += (begin[m] - begin[m - 1]) / m;
     for (; from + n <= end; from += n, id++) {
         for (int64_t at = 0; at + (int64_t)(n - 1) * skip < L; at++) {
             bool same = true;
@@ -207,6 +229,7 @@ static void ox_count_grams(const samba_args *a, const int32_t *text, int64_t L, 
         }
     }
 }
+
 static void ox_grams_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
@@ -226,8 +249,12 @@ static void ox_grams_kernel(const samba_args *a)
         }
     }
 }
+
 static const samba_op ox_signal_kernels[] = {
-    { .name = "onnx_count_grams", .wire = 0x9012, .shape = ox_grams_shape, .work = ox_row_work,
+    { .name = "onnx_count_grams",
+      .wire = 0x9012,
+      .shape = ox_grams_shape,
+      .work = ox_row_work,
       .kernel = ox_grams_kernel },
 };
 
@@ -265,6 +292,7 @@ static bool ox_grams_are_sound(ox_node *k, int32_t *size)
     }
     return true;
 }
+
 static bool ox_op_tf_idf(ox_node *k)
 {
     int32_t n = 0, size = 0;
@@ -278,7 +306,7 @@ static bool ox_op_tf_idf(ox_node *k)
     const Onnx__AttributeProto *w = ox_attribute(k, "weights");
     if (w && w->n_floats && w->n_floats != (size_t)n) return ox_refuse(k, "has too few weights");
     in[4] = w && w->n_floats ? ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE(n), w->floats)
-        : ox_full(k->c, SAMBA_SHAPE(n), 1.0f);
+                             : ox_full(k->c, SAMBA_SHAPE(n), 1.0f);
     int64_t least = ox_int(k, "min_gram_length", 1), most = ox_int(k, "max_gram_length", 1);
     int64_t skips = ox_int(k, "max_skip_count", 0);
     if (least < 1 || most < least || most > 64 || skips < 0 || skips > 4096)
@@ -293,5 +321,6 @@ static bool ox_op_tf_idf(ox_node *k)
     attr[OX_GRAM_SIZE] = size;
     for (int i = 0; i < 5; i++)
         if (!in[i]) return ox_refuse(k, "its input or lists are missing, or beyond 32 bits");
-    return ox_give(k, 0, OX_FLOAT, samba_apply(k->c->s, "onnx_count_grams", in, 5, attr, OX_GRAM_ATTRS));
+    return ox_give(k, 0, OX_FLOAT,
+                   samba_apply(k->c->s, "onnx_count_grams", in, 5, attr, OX_GRAM_ATTRS));
 }

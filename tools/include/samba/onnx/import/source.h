@@ -7,12 +7,14 @@ typedef struct ox_source {
     const uint8_t *bytes;
     FILE *f;
     int64_t size;
-    uint8_t *block;                     /* OX_BLOCK bytes of the file from `first` on */
+    uint8_t *block; /* OX_BLOCK bytes of the file from `first` on */
     int64_t first, n_block;
-    int error;                          /* of the system, when it was read; 0: none */
+    int error; /* of the system, when it was read; 0: none */
 } ox_source;
+
 enum { OX_BLOCK = 1 << 16 };
-static const char *const ox_no_memory = "out of memory";        /* a reason that is told apart */
+
+static const char *const ox_no_memory = "out of memory"; /* a reason that is told apart */
 
 /* n bytes of the file from a place; notes why that cannot be. */
 static bool ox_read_file(ox_source *s, int64_t at, int64_t n, void *to)
@@ -54,6 +56,7 @@ static bool ox_copy_bytes(ox_source *s, int64_t at, int64_t n, void *to)
     }
     return ox_read_file(s, at, n, to);
 }
+
 static void ox_close_source(ox_source *s)
 {
     if (s->f) fclose(s->f);
@@ -67,7 +70,7 @@ static void ox_close_source(ox_source *s)
 /* Values of a tensor that were left out: its doc_string has the number of this entry instead. */
 typedef struct ox_left_out {
     int64_t at, size;
-    bool raw;                           /* raw_data, not float_data */
+    bool raw; /* raw_data, not float_data */
 } ox_left_out;
 
 typedef struct ox_skeleton {
@@ -76,27 +79,43 @@ typedef struct ox_skeleton {
     size_t n, room;
     ox_left_out *left_out;
     int32_t n_left_out, room_left_out;
-    const char *why;                    /* it could not be made; NULL: it is no sound message */
+    const char *why; /* it could not be made; NULL: it is no sound message */
 } ox_skeleton;
-enum { OX_LEAST_LEFT_OUT = 512 };       /* bytes: fewer are copied */
+
+enum { OX_LEAST_LEFT_OUT = 512 }; /* bytes: fewer are copied */
 
 /* Messages that have tensors in them, by the fields of onnx.proto. */
-enum { OX_M_MODEL, OX_M_GRAPH, OX_M_NODE, OX_M_ATTRIBUTE, OX_M_TENSOR, OX_M_SPARSE, OX_M_FUNCTION,
-       OX_M_TRAINING, OX_M_NONE };
+enum {
+    OX_M_MODEL,
+    OX_M_GRAPH,
+    OX_M_NODE,
+    OX_M_ATTRIBUTE,
+    OX_M_TENSOR,
+    OX_M_SPARSE,
+    OX_M_FUNCTION,
+    OX_M_TRAINING,
+    OX_M_NONE
+};
+
 static int ox_message_in(int message, uint64_t field)
 {
-    static const struct { int message; uint64_t field; int in; } rows[] = {
-        { OX_M_MODEL, 7, OX_M_GRAPH }, { OX_M_MODEL, 20, OX_M_TRAINING },
-        { OX_M_MODEL, 25, OX_M_FUNCTION }, { OX_M_TRAINING, 1, OX_M_GRAPH },
-        { OX_M_TRAINING, 2, OX_M_GRAPH }, { OX_M_FUNCTION, 7, OX_M_NODE },
+    static const struct {
+        int message;
+        uint64_t field;
+        int in;
+    } rows[] = {
+        { OX_M_MODEL, 7, OX_M_GRAPH },         { OX_M_MODEL, 20, OX_M_TRAINING },
+        { OX_M_MODEL, 25, OX_M_FUNCTION },     { OX_M_TRAINING, 1, OX_M_GRAPH },
+        { OX_M_TRAINING, 2, OX_M_GRAPH },      { OX_M_FUNCTION, 7, OX_M_NODE },
         { OX_M_FUNCTION, 11, OX_M_ATTRIBUTE }, { OX_M_GRAPH, 1, OX_M_NODE },
-        { OX_M_GRAPH, 5, OX_M_TENSOR }, { OX_M_GRAPH, 15, OX_M_SPARSE },
-        { OX_M_SPARSE, 1, OX_M_TENSOR }, { OX_M_SPARSE, 2, OX_M_TENSOR },
-        { OX_M_NODE, 5, OX_M_ATTRIBUTE }, { OX_M_ATTRIBUTE, 5, OX_M_TENSOR },
-        { OX_M_ATTRIBUTE, 10, OX_M_TENSOR }, { OX_M_ATTRIBUTE, 6, OX_M_GRAPH },
-        { OX_M_ATTRIBUTE, 11, OX_M_GRAPH }, { OX_M_ATTRIBUTE, 22, OX_M_SPARSE },
+        { OX_M_GRAPH, 5, OX_M_TENSOR },        { OX_M_GRAPH, 15, OX_M_SPARSE },
+        { OX_M_SPARSE, 1, OX_M_TENSOR },       { OX_M_SPARSE, 2, OX_M_TENSOR },
+        { OX_M_NODE, 5, OX_M_ATTRIBUTE },      { OX_M_ATTRIBUTE, 5, OX_M_TENSOR },
+        { OX_M_ATTRIBUTE, 10, OX_M_TENSOR },   { OX_M_ATTRIBUTE, 6, OX_M_GRAPH },
+        { OX_M_ATTRIBUTE, 11, OX_M_GRAPH },    { OX_M_ATTRIBUTE, 22, OX_M_SPARSE },
         { OX_M_ATTRIBUTE, 23, OX_M_SPARSE },
     };
+
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].message == message && rows[i].field == field) return rows[i].in;
     return OX_M_NONE;
@@ -116,6 +135,7 @@ static uint8_t *ox_more_bytes(ox_skeleton *k, size_t n)
     k->n += n;
     return k->bytes + (k->n - n);
 }
+
 static bool ox_copy_part(ox_skeleton *k, int64_t at, int64_t n)
 {
     uint8_t *to = ox_more_bytes(k, (size_t)n);
@@ -136,8 +156,10 @@ static bool ox_read_varint(ox_skeleton *k, int64_t *at, int64_t end, uint64_t *v
 /* A size in 5 bytes, whatever it is: it is put in when it is known. */
 static void ox_put_size(uint8_t *to, size_t size)
 {
-    for (int i = 0; i < 5; i++, size >>= 7) to[i] = (uint8_t)((size & 0x7F) | (i < 4 ? 0x80 : 0));
+    for (int i = 0; i < 5; i++, size >>= 7)
+        to[i] = (uint8_t)((size & 0x7F) | (i < 4 ? 0x80 : 0));
 }
+
 static bool ox_leave_out(ox_skeleton *k, int64_t at, int64_t size, bool raw)
 {
     if (k->n_left_out == k->room_left_out) {
@@ -188,6 +210,7 @@ static bool ox_copy_field(ox_skeleton *k, int message, int64_t key_at, int64_t a
     ox_put_size(k->bytes + begin - 5, k->n - begin);
     return k->n - begin <= INT32_MAX;
 }
+
 static bool ox_copy_message(ox_skeleton *k, int message, int64_t at, int64_t end, int depth)
 {
     int32_t number = -1;
@@ -197,13 +220,20 @@ static bool ox_copy_message(ox_skeleton *k, int message, int64_t at, int64_t end
         uint64_t key, size;
         if (!ox_read_varint(k, &at, end, &key)) return false;
         switch (key & 7) {
-        case 0: fine = ox_read_varint(k, &at, end, &size); break;
-        case 1: at += 8; break;
-        case 5: at += 4; break;
+        case 0:
+            fine = ox_read_varint(k, &at, end, &size);
+            break;
+        case 1:
+            at += 8;
+            break;
+        case 5:
+            at += 4;
+            break;
         case 2:
             fine = ox_read_varint(k, &at, end, &size) && size <= (uint64_t)(end - at);
             break;
-        default: return false;
+        default:
+            return false;
         }
         if (!fine || at > end) return false;
         if ((key & 7) != 2) {
@@ -218,7 +248,7 @@ static bool ox_copy_message(ox_skeleton *k, int message, int64_t at, int64_t end
             if (number >= 0) return false;
             number = k->n_left_out;
             fine = ox_leave_out(k, at, (int64_t)size, field == 9);
-        } else if (!tensor || field != 12) {            /* a doc_string would be a number */
+        } else if (!tensor || field != 12) { /* a doc_string would be a number */
             fine = ox_copy_field(k, message, key_at, at, (int64_t)size, field, depth);
         }
         at += (int64_t)size;

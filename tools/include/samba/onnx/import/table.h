@@ -6,9 +6,10 @@ typedef struct ox_row {
     int32_t first, last;
     bool (*run)(ox_node *k);
     int32_t arg;
-    bool whole;                         /* has a graph inside: never computed at once as a whole */
+    bool whole; /* has a graph inside: never computed at once as a whole */
 } ox_row;
-enum { OX_LATEST = 28 };                /* of ai.onnx */
+
+enum { OX_LATEST = 28 }; /* of ai.onnx */
 
 /* ---- Known, but refused ---- */
 
@@ -16,7 +17,11 @@ static bool ox_op_random(ox_node *k)
 {
     return ox_refuse(k, "draws random numbers, which are not those of any other program");
 }
-static bool ox_op_strings(ox_node *k) { return ox_refuse(k, "works on strings"); }
+
+static bool ox_op_strings(ox_node *k)
+{
+    return ox_refuse(k, "works on strings");
+}
 
 /* ---- The table ---- */
 
@@ -231,6 +236,7 @@ static const ox_row ox_rows[] = {
     { "Multinomial", 7, OX_LATEST, ox_op_random, 0, false },
     { "StringNormalizer", 10, OX_LATEST, ox_op_strings, 0, false },
 };
+
 enum { OX_N_ROWS = sizeof ox_rows / sizeof *ox_rows };
 
 static const ox_row *ox_find_row(const char *op)
@@ -249,6 +255,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user)
         emit(line, user);
     }
 }
+
 SAMBA_ONNX_API bool onnx_register_ops(samba_session *s)
 {
     bool fine = samba_ok(s);

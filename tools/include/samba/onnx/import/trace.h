@@ -15,11 +15,12 @@ static int64_t ox_domain_version(const ox_import *c, const char *domain)
     for (size_t i = 0; i < c->model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *o = c->model->opset_import[i];
         bool same = ox_is_default_domain(domain) ? ox_is_default_domain(o->domain)
-            : o->domain && !strcmp(o->domain, domain);
+                                                 : o->domain && !strcmp(o->domain, domain);
         if (same) return o->has_version ? o->version : 1;
     }
     return 0;
 }
+
 /* What a function of the model itself is found by; NULL: no memory. */
 static const char *ox_function_key(ox_import *c, const char *domain, const char *name)
 {
@@ -29,6 +30,7 @@ static const char *ox_function_key(ox_import *c, const char *domain, const char 
     if (key) snprintf(key, size, "%s\n%s", name, space);
     return key;
 }
+
 static bool ox_list_functions(ox_import *c)
 {
     for (size_t i = 0; i < c->model->n_functions; i++) {
@@ -43,6 +45,7 @@ static bool ox_list_functions(ox_import *c)
     }
     return true;
 }
+
 static const Onnx__FunctionProto *ox_find_function(ox_import *c, const Onnx__NodeProto *p)
 {
     if (!c->functions.n) return NULL;
@@ -85,9 +88,11 @@ static bool ox_call_function(ox_node *k, const Onnx__FunctionProto *f)
     c->scope = outer;
     return fine || (samba_ok(c->s) && ox_refuse(k, "does not make the outputs it names"));
 }
+
 static bool ox_open_node(ox_import *c, const Onnx__NodeProto *p, ox_node *k)
 {
-    k->n_in = (int32_t)p->n_input, k->n_out = (int32_t)p->n_output;
+    k->n_in = (int32_t)p->n_input;
+    k->n_out = (int32_t)p->n_output;
     k->in = (ox_value **)ox_new(c, k->n_in, sizeof *k->in);
     k->out = (ox_value **)ox_new(c, k->n_out, sizeof *k->out);
     if (!k->in || !k->out) return false;
@@ -111,6 +116,7 @@ static bool ox_can_fold(const ox_node *k)
     }
     return true;
 }
+
 static bool ox_bind_outputs(ox_node *k, bool folded)
 {
     const char *from = NULL;
@@ -134,6 +140,7 @@ static bool ox_bind_outputs(ox_node *k, bool folded)
     }
     return true;
 }
+
 static bool ox_run_row(ox_node *k, const ox_row *row)
 {
     samba_session *s = k->c->s;
@@ -145,6 +152,7 @@ static bool ox_run_row(ox_node *k, const ox_row *row)
     if (fold && samba_ok(s)) samba_set_tracing(s, tracing);
     return fine && ox_bind_outputs(k, fold);
 }
+
 /* The row of a node's op; NULL after a refusal. */
 static const ox_row *ox_offered(ox_node *k)
 {
@@ -164,6 +172,7 @@ static const ox_row *ox_offered(ox_node *k)
               (long long)k->version);
     return NULL;
 }
+
 static bool ox_run_known_node(ox_node *k)
 {
     ox_import *c = k->c;
@@ -176,7 +185,8 @@ static bool ox_run_known_node(ox_node *k)
     if (f) return ox_call_function(k, f) && ox_bind_outputs(k, false);
     const ox_row *row = ox_offered(k);
     bool fine = row && ox_run_row(k, row);
-    for (int32_t i = 0; fine && i < k->n_in; i++) ox_drop_host(k->in[i]);
+    for (int32_t i = 0; fine && i < k->n_in; i++)
+        ox_drop_host(k->in[i]);
     return fine;
 }
 
@@ -206,12 +216,14 @@ static bool ox_with_node(ox_import *c, const Onnx__NodeProto *p, bool (*run)(ox_
     samba_error_context(c->s, outer);
     return fine;
 }
+
 static bool ox_run_nodes(ox_import *c, Onnx__NodeProto **node, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!ox_with_node(c, node[i], ox_run_known_node)) return false;
     return true;
 }
+
 static bool ox_check_ops(ox_import *c, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_node; i++)
@@ -229,6 +241,7 @@ static bool ox_is_leaf(const ox_import *c, const onnx_graph *g, const samba_tens
         if (b->value->leaf && b->value->t == t) return true;
     return false;
 }
+
 static bool ox_add_output(ox_import *c, onnx_graph *g, const char *name, ox_value *v, int32_t item)
 {
     onnx_port *p = ox_add_port(c, g->out, &g->n_out, name, v->type, item);
@@ -239,12 +252,13 @@ static bool ox_add_output(ox_import *c, onnx_graph *g, const char *name, ox_valu
         return p->constant != NULL;
     }
     p->tensor = ox_tensor(c, v);
-    if (v->type == OX_FLOAT16 || v->type == OX_BFLOAT16)        /* what is seen is rounded */
+    if (v->type == OX_FLOAT16 || v->type == OX_BFLOAT16) /* what is seen is rounded */
         p->tensor = ox_convert(c, p->tensor, OX_FLOAT, v->type);
     if (p->tensor && ox_is_leaf(c, g, p->tensor))
         p->tensor = samba_apply(c->s, "onnx_copy", &p->tensor, 1, NULL, 0);
     return p->tensor != NULL;
 }
+
 static bool ox_collect_outputs(ox_import *c, onnx_graph *g, const Onnx__GraphProto *from)
 {
     for (size_t o = 0; o < from->n_output; o++) {
@@ -267,8 +281,7 @@ static bool ox_trace_model(ox_import *c, onnx_graph *g)
     memset(&scope, 0, sizeof scope);
     if (!from) return samba_fail(c->s, SAMBA_EOP, "the model has no graph");
     if (c->model->n_opset_import > OX_MAX_OPSETS)
-        return samba_fail(c->s, SAMBA_EOP, "the model imports more than %d op sets",
-                          OX_MAX_OPSETS);
+        return samba_fail(c->s, SAMBA_EOP, "the model imports more than %d op sets", OX_MAX_OPSETS);
     c->scope = &scope;
     c->run = ox_run_nodes;
     c->max_nodes = (int64_t)from->n_node + OX_MAX_UNROLLED;
@@ -302,8 +315,8 @@ static void ox_say_wants(const ox_import *c, onnx_graph *g)
 static ProtobufCMessage *ox_unpack_model(samba_session *s, ox_skeleton *k)
 {
     errno = 0;
-    bool sound = k->from->size > 0
-        && ox_copy_message(k, OX_M_MODEL, 0, k->from->size, OX_MAX_NESTING);
+    bool sound
+        = k->from->size > 0 && ox_copy_message(k, OX_M_MODEL, 0, k->from->size, OX_MAX_NESTING);
     ProtobufCMessage *m = sound ? ox_unpack(&onnx__model_proto__descriptor, k->bytes, k->n) : NULL;
     free(k->bytes);
     k->bytes = NULL;
@@ -361,12 +374,14 @@ static bool ox_trace_from(samba_session *s, ox_source *from, const char *path,
     }
     return fine;
 }
+
 SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,
                                      const onnx_options *options, onnx_graph *g)
 {
     ox_source from = { (const uint8_t *)bytes, NULL, (int64_t)size, NULL, 0, 0 };
     return ox_trace_from(s, &from, NULL, options, g);
 }
+
 SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_options *options,
                                onnx_graph *g)
 {
@@ -377,15 +392,17 @@ SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_op
     from.size = from.f ? onnx__file_size(from.f) : 0;
     if (from.f && from.size <= 0) why = from.size == 0 ? "is empty" : "cannot be read";
     bool fine = from.size > 0 ? ox_trace_from(s, &from, path, options, g)
-        : samba_fail(s, SAMBA_EIO, "ONNX: %s %s", path, why);
+                              : samba_fail(s, SAMBA_EIO, "ONNX: %s %s", path, why);
     ox_close_source(&from);
     return fine;
 }
+
 SAMBA_ONNX_API void onnx_release(onnx_graph *g)
 {
     ox_free_blocks((ox_block *)g->memory);
     g->memory = NULL;
 }
+
 SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p)
 {
     int32_t n = 0;
@@ -393,7 +410,8 @@ SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p)
         samba_tensor *t = g->out[o].tensor;
         if (t && n < SAMBA_MAX_OUTPUTS) p->outputs[n] = t;
         if (t && n++ == SAMBA_MAX_OUTPUTS)
-            return samba_fail(t->session, SAMBA_EARG, "ONNX: the model has %d outputs, and a "
+            return samba_fail(t->session, SAMBA_EARG,
+                              "ONNX: the model has %d outputs, and a "
                               "program at most %d: raise SAMBA_MAX_OUTPUTS in samba.h",
                               g->n_out, SAMBA_MAX_OUTPUTS);
     }
@@ -404,18 +422,21 @@ SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p)
 
 SAMBA_ONNX_API bool onnx_send(const onnx_port *port, const onnx_array *a)
 {
-    if (!port->tensor) return true;     /* nothing to send */
+    if (!port->tensor) return true; /* nothing to send */
     samba_session *s = port->tensor->session;
-    if (!a || a->count != samba_count(&port->tensor->shape) || ox_carrier(a->type)
-        != port->tensor->dtype)
-        return samba_fail(s, SAMBA_ESHAPE, "ONNX: the values for input %s %S are others in type "
-                          "or number", port->name, &port->tensor->shape);
+    if (!a || a->count != samba_count(&port->tensor->shape)
+        || ox_carrier(a->type) != port->tensor->dtype)
+        return samba_fail(s, SAMBA_ESHAPE,
+                          "ONNX: the values for input %s %S are others in type "
+                          "or number",
+                          port->name, &port->tensor->shape);
     void *narrow = a->f ? NULL : ox_narrow(s, a);
     const void *data = a->f ? a->f : narrow;
     bool fine = data && samba_write(port->tensor, data);
     free(narrow);
     return fine;
 }
+
 SAMBA_ONNX_API onnx_array *onnx_fetch(const onnx_port *port)
 {
     ox_import c;

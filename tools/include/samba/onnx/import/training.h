@@ -14,7 +14,12 @@ static samba_tensor *ox_regularized(ox_node *k, samba_tensor *x, samba_tensor *g
 {
     return samba_add(samba_scale(x, ox_float(k, "norm_coefficient", 0.0f)), gradient);
 }
-static samba_tensor *ox_square(samba_tensor *x) { return samba_mul(x, x); }
+
+static samba_tensor *ox_square(samba_tensor *x)
+{
+    return samba_mul(x, x);
+}
+
 static bool ox_op_adagrad(ox_node *k)
 {
     int32_t n = ox_n_optimized(k, 3);
@@ -43,6 +48,7 @@ static samba_tensor *ox_adam_rate(ox_node *k, float alpha, float beta)
     samba_tensor *later = samba_div(samba_mul(rate, samba_sqrt(b)), a);
     return samba_where(samba_gt(step, samba_number(k->c->s, 0.0f)), later, rate);
 }
+
 static bool ox_op_adam(ox_node *k)
 {
     int32_t n = ox_n_optimized(k, 4);
@@ -58,10 +64,12 @@ static bool ox_op_adam(ox_node *k)
         x = samba_sub(x, samba_div(samba_mul(rate, v), root));
         x = samba_scale(x, 1.0f - ox_float(k, "norm_coefficient_post", 0.0f));
         if (!ox_give(k, i, ox_type(k, 2 + i), x) || !ox_give(k, n + i, ox_type(k, 2 + i), v)
-            || !ox_give(k, 2 * n + i, ox_type(k, 2 + i), h)) return false;
+            || !ox_give(k, 2 * n + i, ox_type(k, 2 + i), h))
+            return false;
     }
     return n > 0;
 }
+
 static bool ox_op_momentum(ox_node *k)
 {
     int32_t n = ox_n_optimized(k, 3);

@@ -1,5 +1,6 @@
-/* transformer.h - of onnx_import.h: what language models are made of, since op set 21: RMS and group
-   normalization, rotary positions, gated activations, attention. All of it is computed as f32. */
+/* transformer.h - of onnx_import.h: what language models are made of, since op set 21: RMS and
+   group normalization, rotary positions, gated activations, attention. All of it is computed as
+   f32. */
 
 static bool ox_op_rms_norm(ox_node *k)
 {
@@ -9,7 +10,8 @@ static bool ox_op_rms_norm(ox_node *k)
     if (axis < 0) return false;
     samba_tensor *rows = ox_as_rows(x, axis);
     samba_tensor *mean = samba_mean(samba_mul(rows, rows), SAMBA_AXES(1), true);
-    samba_tensor *y = samba_mul(rows, samba_rsqrt(samba_shift(mean, ox_float(k, "epsilon", 1e-5f))));
+    samba_tensor *y
+        = samba_mul(rows, samba_rsqrt(samba_shift(mean, ox_float(k, "epsilon", 1e-5f))));
     y = y ? samba_reshape(y, x->shape) : NULL;
     return ox_give(k, 0, ox_type(k, 0), samba_mul(y, scale));
 }
@@ -46,12 +48,14 @@ static samba_tensor *ox_swish(samba_tensor *x, float alpha)
 {
     return samba_mul(x, samba_sigmoid(samba_scale(x, alpha)));
 }
+
 static bool ox_op_swish(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
     return x && ox_floats_only(k, 1)
         && ox_give(k, 0, ox_type(k, 0), ox_swish(x, ox_float(k, "alpha", 1.0f)));
 }
+
 static bool ox_op_swiglu(ox_node *k)
 {
     samba_tensor *a = ox_in(k, 0), *b = ox_in(k, 1);
@@ -61,8 +65,8 @@ static bool ox_op_swiglu(ox_node *k)
 
 /* ---- Rotary positions ---- */
 
-/* Of x (B,S,H,d) pairs of entries i and i + d/2, or 2i and 2i + 1, are turned by angles whose cosines
-   and sines are (B,S,1,d/2). */
+/* Of x (B,S,H,d) pairs of entries i and i + d/2, or 2i and 2i + 1, are turned by angles whose
+   cosines and sines are (B,S,1,d/2). */
 static samba_tensor *ox_rotated(samba_tensor *x, samba_tensor *cosine, samba_tensor *sine,
                                 bool interleaved)
 {
@@ -107,6 +111,7 @@ static samba_tensor *ox_angles(ox_node *k, int32_t i, int32_t batch, int32_t len
     }
     return samba_reshape(cache, SAMBA_SHAPE(batch, length, 1, half));
 }
+
 static bool ox_op_rotary(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -114,11 +119,14 @@ static bool ox_op_rotary(ox_node *k)
     if (!x || !ox_floats_only(k, 3)) return false;
     samba_shape shape = x->shape;
     bool four = shape.ndim == 4;
-    if (four) x = samba_permute(x, SAMBA_AXES(0, 2, 1, 3));
+    if (four)
+        x = samba_permute(x, SAMBA_AXES(0, 2, 1, 3));
     else if (shape.ndim == 3 && heads > 0 && shape.dim[2] % heads == 0)
-        x = samba_reshape(x, SAMBA_SHAPE(shape.dim[0], shape.dim[1], (int32_t)heads,
-                                         shape.dim[2] / (int32_t)heads));
-    else return ox_refuse(k, "needs (B,H,S,D), or (B,S,H D) and num_heads");
+        x = samba_reshape(
+            x,
+            SAMBA_SHAPE(shape.dim[0], shape.dim[1], (int32_t)heads, shape.dim[2] / (int32_t)heads));
+    else
+        return ox_refuse(k, "needs (B,H,S,D), or (B,S,H D) and num_heads");
     if (!x) return false;
     int32_t d = x->shape.dim[3], r = turned ? (int32_t)turned : d;
     if (turned < 0 || turned > d || r % 2)
@@ -147,8 +155,8 @@ static samba_tensor *ox_heads(ox_node *k, int32_t i, const char *heads)
         ox_refuse(k, "needs (B,H,S,D), or (B,S,H D) and %s", heads);
         return NULL;
     }
-    samba_shape s = SAMBA_SHAPE(x->shape.dim[0], x->shape.dim[1], (int32_t)n,
-                                x->shape.dim[2] / (int32_t)n);
+    samba_shape s
+        = SAMBA_SHAPE(x->shape.dim[0], x->shape.dim[1], (int32_t)n, x->shape.dim[2] / (int32_t)n);
     return samba_permute(samba_reshape(x, s), SAMBA_AXES(0, 2, 1, 3));
 }
 
@@ -175,6 +183,7 @@ static samba_tensor *ox_for_heads(ox_node *k, samba_tensor *x, int32_t heads)
                      SAMBA_SHAPE(b, h, heads / h, t, d));
     return samba_reshape(x, SAMBA_SHAPE(b, heads, t, d));
 }
+
 static samba_tensor *ox_both(samba_tensor *a, samba_tensor *b)
 {
     return a ? ox_integers(a, b, OX_AND, OX_INT32) : b;
@@ -196,7 +205,7 @@ static bool ox_visible(ox_node *k, int32_t queries, int32_t keys, int32_t past,
         *visible = ox_integers(j, filled, OX_LT, OX_INT32);
         offset = ox_integers(filled, ox_i32_scalar(c, queries), OX_SUB, OX_INT32);
     }
-    samba_tensor *at = ox_plus(i, offset);          /* of the query, among the keys */
+    samba_tensor *at = ox_plus(i, offset); /* of the query, among the keys */
     if (ox_int(k, "is_causal", 0))
         *visible = ox_both(*visible, ox_integers(j, at, OX_LE, OX_INT32));
     if (right >= 0 && right < keys) {
@@ -219,7 +228,7 @@ static samba_tensor *ox_open_places(samba_tensor *mask)
 }
 
 /* Scores plus the mask, -infinity where it hides: input 3, whose last dimension may be shorter.
-   *visible becomes 0 where it does, too. */
+ *visible becomes 0 where it does, too. */
 static samba_tensor *ox_masked(ox_node *k, samba_tensor *scores, samba_tensor **visible)
 {
     int32_t keys = scores->shape.dim[3];
@@ -233,8 +242,10 @@ static samba_tensor *ox_masked(ox_node *k, samba_tensor *scores, samba_tensor **
         if (n > 1 && n < keys)
             mask = ox_pad_axis(k, mask, last, 0, keys - n, OX_PAD_CONSTANT,
                                chooses ? 0 : samba_float_attr(-INFINITY));
-        if (chooses) shown = ox_both(shown, mask);
-        else scores = samba_add(scores, mask);
+        if (chooses)
+            shown = ox_both(shown, mask);
+        else
+            scores = samba_add(scores, mask);
         *visible = chooses ? shown : ox_both(shown, ox_open_places(mask));
     }
     if (!shown || !scores) return scores;
@@ -253,6 +264,7 @@ static samba_tensor *ox_attention_weights(samba_tensor *scores, samba_tensor *vi
     samba_tensor *weights = samba_softmax(ox_select(sees, scores, zero), 3);
     return ox_select(sees, weights, zero);
 }
+
 static bool ox_op_attention(ox_node *k)
 {
     samba_tensor *q = ox_heads(k, 0, "q_num_heads"), *visible;
@@ -269,8 +281,8 @@ static bool ox_op_attention(ox_node *k)
     float scale = ox_float(k, "scale", 1.0f / sqrtf((float)D)), cap = ox_float(k, "softcap", 0.0f);
     samba_tensor *stage[4], *turned = keys ? samba_permute(keys, SAMBA_AXES(0, 1, 3, 2)) : NULL;
     stage[0] = samba_scale(samba_matmul(q, turned), scale);
-    stage[1] = cap != 0.0f ? samba_scale(samba_tanh(samba_scale(stage[0], 1.0f / cap)), cap)
-        : stage[0];
+    stage[1]
+        = cap != 0.0f ? samba_scale(samba_tanh(samba_scale(stage[0], 1.0f / cap)), cap) : stage[0];
     if (!stage[1] || !values || !ox_visible(k, S, T, past, &visible)) return false;
     stage[2] = ox_masked(k, stage[1], &visible);
     stage[3] = ox_attention_weights(stage[2], visible);

@@ -2,73 +2,75 @@
    known (host), or a tensor, or both; ops whose inputs are all known are computed at once. */
 
 typedef struct ox_value {
-    int32_t type;                       /* TensorProto.DataType */
-    samba_tensor *t;                    /* NULL: not needed yet */
-    onnx_array *host;                   /* NULL: not known, or not looked at yet */
-    bool known;                         /* does not depend on inputs of the graph */
-    bool leaf;                          /* a parameter or buffer: what is made of it is recorded */
-    const char *from;                   /* an input that it depends on */
-    const onnx_array *compared;         /* what the model compares that input with; NULL: nothing */
-    bool sequence, none;                /* a list of n items; an optional that is absent */
+    int32_t type;               /* TensorProto.DataType */
+    samba_tensor *t;            /* NULL: not needed yet */
+    onnx_array *host;           /* NULL: not known, or not looked at yet */
+    bool known;                 /* does not depend on inputs of the graph */
+    bool leaf;                  /* a parameter or buffer: what is made of it is recorded */
+    const char *from;           /* an input that it depends on */
+    const onnx_array *compared; /* what the model compares that input with; NULL: nothing */
+    bool sequence, none;        /* a list of n items; an optional that is absent */
     struct ox_value **item;
     int32_t n;
-    const Onnx__FunctionProto *function;    /* in the table of the model's functions: it alone */
-    const Onnx__TensorProto *proto;     /* of an initializer */
-    int32_t reach;                      /* OX_DATA ...: what it is for (reach.h) */
-    bool trained, uniform;              /* an initializer: a parameter; all elements are equal */
-    struct ox_value *state;             /* of a parameter that is also read as a buffer: that */
-    struct ox_block *block;             /* of an initializer: what holds host */
+    const Onnx__FunctionProto *function; /* in the table of the model's functions: it alone */
+    const Onnx__TensorProto *proto;      /* of an initializer */
+    int32_t reach;                       /* OX_DATA ...: what it is for (reach.h) */
+    bool trained, uniform;               /* an initializer: a parameter; all elements are equal */
+    struct ox_value *state;              /* of a parameter that is also read as a buffer: that */
+    struct ox_block *block;              /* of an initializer: what holds host */
 } ox_value;
 
 typedef struct ox_binding {
     const char *name;
     ox_value *value;
-    struct ox_binding *next;            /* made before it, in the same scope */
-    struct ox_binding *beside;          /* in the same bucket */
+    struct ox_binding *next;   /* made before it, in the same scope */
+    struct ox_binding *beside; /* in the same bucket */
     uint32_t hash;
 } ox_binding;
+
 typedef struct ox_scope {
-    ox_binding *first;                  /* the newest */
-    ox_binding **bucket;                /* by hash; NULL as long as there is no binding */
-    uint32_t n_buckets, n;              /* a power of two; bindings */
-    struct ox_scope *outer;             /* of a subgraph: what it can also see */
+    ox_binding *first;      /* the newest */
+    ox_binding **bucket;    /* by hash; NULL as long as there is no binding */
+    uint32_t n_buckets, n;  /* a power of two; bindings */
+    struct ox_scope *outer; /* of a subgraph: what it can also see */
 } ox_scope;
 
-typedef struct ox_block {               /* what is freed at the end */
+typedef struct ox_block { /* what is freed at the end */
     struct ox_block *next;
     void *payload;
 } ox_block;
 
 /* An initializer that was read: that of a loop's body is not read again in each turn. */
 typedef struct ox_initializer {
-    const void *of;                     /* its TensorProto, or the Identity that is another one */
+    const void *of; /* its TensorProto, or the Identity that is another one */
     ox_value *value;
     struct ox_initializer *beside;
 } ox_initializer;
-enum { OX_N_INITIALIZERS = 1024 };      /* buckets */
+
+enum { OX_N_INITIALIZERS = 1024 }; /* buckets */
 
 typedef struct ox_import {
     samba_session *s;
     const Onnx__ModelProto *model;
     const onnx_options *options;
-    ox_place place;                     /* of the model's file */
+    ox_place place; /* of the model's file */
     ox_scope *scope;
     ox_block *blocks;
-    char *room;                         /* of the newest block of small things: what is left */
+    char *room; /* of the newest block of small things: what is left */
     size_t room_left;
-    uint64_t held, may_hold;            /* bytes of host values, and the limit */
-    ox_scope functions;                 /* model-local ones: "name\ndomain" */
-    ox_initializer **initializers;      /* of bodies */
-    struct ox_reaching *reach;           /* what nodes and initializers are for */
-    ox_scope leaves;                    /* names of parameters and buffers */
-    const Onnx__NodeProto *caller;      /* of a model-local function: has its attributes */
-    bool (*run)(struct ox_import *c, Onnx__NodeProto **node, size_t n);  /* of table.h: all nodes */
-    bool tracing;                       /* what the session did before: it goes on so */
+    uint64_t held, may_hold;       /* bytes of host values, and the limit */
+    ox_scope functions;            /* model-local ones: "name\ndomain" */
+    ox_initializer **initializers; /* of bodies */
+    struct ox_reaching *reach;     /* what nodes and initializers are for */
+    ox_scope leaves;               /* names of parameters and buffers */
+    const Onnx__NodeProto *caller; /* of a model-local function: has its attributes */
+    bool (*run)(struct ox_import *c, Onnx__NodeProto **node, size_t n); /* of table.h: all nodes */
+    bool tracing; /* what the session did before: it goes on so */
     int32_t depth, n_constants;
-    int64_t n_nodes, max_nodes;         /* that were run, and the limit */
-    const char *wants;                  /* the input whose value is missing */
-    const onnx_array *wants_value;      /* a value that the model compares it with */
-    const char *inside;                 /* words about the node whose body is run; "" */
+    int64_t n_nodes, max_nodes;    /* that were run, and the limit */
+    const char *wants;             /* the input whose value is missing */
+    const onnx_array *wants_value; /* a value that the model compares it with */
+    const char *inside;            /* words about the node whose body is run; "" */
 } ox_import;
 
 /* A model may run as many nodes as it has, and unroll its loops to so many more. */
@@ -78,10 +80,10 @@ enum { OX_MAX_DEPTH = 32, OX_MAX_UNROLLED = 1 << 17 };
 typedef struct ox_node {
     ox_import *c;
     const Onnx__NodeProto *p;
-    int64_t version;                    /* of the op set of its domain */
-    int32_t arg;                        /* of its row in the table */
-    int32_t reach;                      /* what its outputs reach: OX_DATA ... */
-    ox_value **in, **out;               /* in: NULL where an optional input is absent */
+    int64_t version;      /* of the op set of its domain */
+    int32_t arg;          /* of its row in the table */
+    int32_t reach;        /* what its outputs reach: OX_DATA ... */
+    ox_value **in, **out; /* in: NULL where an optional input is absent */
     int32_t n_in, n_out;
 } ox_node;
 
@@ -106,7 +108,8 @@ static bool ox_may_hold(ox_import *c, uint64_t bytes)
 {
     c->held += bytes;
     if (!c->may_hold || c->held <= c->may_hold) return true;
-    return samba_fail(c->s, SAMBA_ENOMEM, "the model's constants take more than %l MiB while it is "
+    return samba_fail(c->s, SAMBA_ENOMEM,
+                      "the model's constants take more than %l MiB while it is "
                       "imported, for a model of its size too much; raise "
                       "that with --constants MIB (in a program: "
                       "onnx_options.max_constant_bytes) if it is meant",
@@ -117,6 +120,7 @@ static bool ox_may_hold(ox_import *c, uint64_t bytes)
 static void *ox_new(ox_import *c, int64_t n, size_t each)
 {
     enum { OX_SMALL_BYTES = 1024, OX_ROOM = 32768 };
+
     if (n < 0 || n > OX_MAX_COUNT) {
         samba_fail(c->s, SAMBA_ERANGE, "a table of %l elements is too large", n);
         return NULL;
@@ -136,6 +140,7 @@ static void *ox_new(ox_import *c, int64_t n, size_t each)
     c->room_left -= size;
     return p;
 }
+
 static void ox_free_blocks(ox_block *b)
 {
     while (b) {
@@ -145,6 +150,7 @@ static void ox_free_blocks(ox_block *b)
         b = next;
     }
 }
+
 static onnx_array *ox_host_array(ox_import *c, int32_t type, int32_t ndim, const int64_t *dim)
 {
     if (!ox_type_size(type)) {
@@ -159,16 +165,21 @@ static onnx_array *ox_host_array(ox_import *c, int32_t type, int32_t ndim, const
     if (!ox_may_hold(c, (uint64_t)ox_count(ndim, dim) * each)) return NULL;
     return (onnx_array *)ox_keep(c, ox_new_array(type, ndim, dim));
 }
+
 static ox_value *ox_new_value(ox_import *c, int32_t type)
 {
     ox_value *v = (ox_value *)ox_new(c, 1, sizeof *v);
     if (v) v->type = type;
     return v;
 }
+
 static ox_value *ox_host_value(ox_import *c, onnx_array *a)
 {
     ox_value *v = a ? ox_new_value(c, a->type) : NULL;
-    if (v) v->host = a, v->known = true;
+    if (v) {
+        v->host = a;
+        v->known = true;
+    }
     return v;
 }
 
@@ -185,16 +196,19 @@ static void ox_make_sound(char *name)
 static uint32_t ox_hash(const char *text)
 {
     uint32_t h = 2166136261u;
-    for (; *text; text++) h = (h ^ (unsigned char)*text) * 16777619u;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 16777619u;
     return h ^ h >> 15;
 }
 
 static ox_binding *ox_find_in(const ox_scope *s, const char *name, uint32_t hash)
 {
     ox_binding *b = s->bucket ? s->bucket[hash & (s->n_buckets - 1)] : NULL;
-    while (b && (b->hash != hash || strcmp(b->name, name))) b = b->beside;
+    while (b && (b->hash != hash || strcmp(b->name, name)))
+        b = b->beside;
     return b;
 }
+
 static void ox_put_in_bucket(ox_scope *s, ox_binding *b)
 {
     ox_binding **bucket = &s->bucket[b->hash & (s->n_buckets - 1)];
@@ -210,7 +224,8 @@ static bool ox_grow_scope(ox_import *c, ox_scope *s)
     if (!bucket) return false;
     s->bucket = bucket;
     s->n_buckets = n;
-    for (ox_binding *b = s->first; b; b = b->next) ox_put_in_bucket(s, b);
+    for (ox_binding *b = s->first; b; b = b->next)
+        ox_put_in_bucket(s, b);
     return true;
 }
 
@@ -235,11 +250,13 @@ static bool ox_bind_in(ox_import *c, ox_scope *s, const char *name, ox_value *v)
     ox_put_in_bucket(s, b);
     return true;
 }
+
 static bool ox_bind(ox_import *c, const char *name, ox_value *v)
 {
     if (!name || !*name) return true;
     return v && ox_bind_in(c, c->scope, name, v);
 }
+
 static ox_value *ox_lookup(const ox_import *c, const char *name)
 {
     uint32_t hash = ox_hash(name);
@@ -270,23 +287,28 @@ static const Onnx__AttributeProto *ox_find_attribute(const Onnx__NodeProto *p, c
         if (p->attribute[i]->name && !strcmp(p->attribute[i]->name, name)) return p->attribute[i];
     return NULL;
 }
+
 static const Onnx__AttributeProto *ox_attribute(const ox_node *k, const char *name)
 {
     const Onnx__AttributeProto *a = ox_find_attribute(k->p, name);
     if (!a || !a->ref_attr_name || !*a->ref_attr_name) return a;
     return ox_find_attribute(k->c->caller, a->ref_attr_name);
 }
+
 static int64_t ox_int(const ox_node *k, const char *name, int64_t otherwise)
 {
     const Onnx__AttributeProto *a = ox_attribute(k, name);
-    return a && a->has_i ? a->i : a && a->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT ? 0
-        : otherwise;
+    return a && a->has_i                                             ? a->i
+        : a && a->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT ? 0
+                                                                     : otherwise;
 }
+
 static float ox_float(const ox_node *k, const char *name, float otherwise)
 {
     const Onnx__AttributeProto *a = ox_attribute(k, name);
     return a && a->has_f ? a->f : otherwise;
 }
+
 static bool ox_text_is(const ox_node *k, const char *name, const char *otherwise, const char *text)
 {
     const Onnx__AttributeProto *a = ox_attribute(k, name);
@@ -308,18 +330,22 @@ static samba_dtype ox_carrier(int32_t type)
 {
     return ox_is_float(type) ? SAMBA_F32 : type == OX_BOOL ? SAMBA_BOOL : SAMBA_I32;
 }
+
 static int32_t ox_ndim(const ox_value *v)
 {
     return v->t ? v->t->shape.ndim : v->host ? v->host->ndim : 0;
 }
+
 static int64_t ox_dim(const ox_value *v, int32_t d)
 {
     return v->t ? v->t->shape.dim[d] : v->host->dim[d];
 }
+
 static int64_t ox_size(const ox_value *v)
 {
     return v->t ? samba_count(&v->t->shape) : v->host ? v->host->count : 0;
 }
+
 static samba_shape ox_shape(int32_t ndim, const int64_t *dim)
 {
     samba_shape s = samba_scalar_shape();
@@ -328,9 +354,11 @@ static samba_shape ox_shape(int32_t ndim, const int64_t *dim)
         s.dim[d] = dim[d] > INT32_MAX || dim[d] < -1 ? 0 : (int32_t)dim[d];
     return s;
 }
+
 static void ox_dims(const ox_value *v, int64_t *dim)
 {
-    for (int32_t d = 0; d < ox_ndim(v); d++) dim[d] = ox_dim(v, d);
+    for (int32_t d = 0; d < ox_ndim(v); d++)
+        dim[d] = ox_dim(v, d);
 }
 
 /* An axis counted from the front; -1 after a refusal. */
@@ -358,6 +386,7 @@ static samba_tensor *ox_constant(ox_import *c, samba_dtype dtype, samba_shape sh
     samba_set_tracing(c->s, tracing);
     return t;
 }
+
 static samba_tensor *ox_full(ox_import *c, samba_shape shape, float value)
 {
     bool tracing = samba_tracing(c->s);
@@ -366,10 +395,12 @@ static samba_tensor *ox_full(ox_import *c, samba_shape shape, float value)
     samba_set_tracing(c->s, tracing);
     return t;
 }
+
 static samba_tensor *ox_i32_scalar(ox_import *c, int32_t value)
 {
     return ox_constant(c, SAMBA_I32, SAMBA_SCALAR, &value);
 }
+
 static bool ox_uniform(const onnx_array *a)
 {
     for (int64_t n = 1; n < a->count; n++)
@@ -392,16 +423,21 @@ static void *ox_narrow(samba_session *s, const onnx_array *a)
     uint8_t *bytes = (uint8_t *)words;
     for (int64_t n = 0; words && n < a->count; n++) {
         if (a->i[n] < INT32_MIN || a->i[n] > INT32_MAX) {
-            samba_fail(s, SAMBA_ERANGE, "the %s value %l does not fit into 32 bits, with which "
-                       "integers are computed", ox_type_name(a->type), a->i[n]);
+            samba_fail(s, SAMBA_ERANGE,
+                       "the %s value %l does not fit into 32 bits, with which "
+                       "integers are computed",
+                       ox_type_name(a->type), a->i[n]);
             free(words);
             return NULL;
         }
-        if (a->type == OX_BOOL) bytes[n] = a->i[n] != 0;
-        else words[n] = (int32_t)a->i[n];
+        if (a->type == OX_BOOL)
+            bytes[n] = a->i[n] != 0;
+        else
+            words[n] = (int32_t)a->i[n];
     }
     return words;
 }
+
 static samba_tensor *ox_constant_of(ox_import *c, const onnx_array *a)
 {
     samba_shape shape = ox_shape(a->ndim, a->dim);
@@ -423,8 +459,9 @@ static samba_tensor *ox_constant_of(ox_import *c, const onnx_array *a)
 static samba_tensor *ox_tensor(ox_import *c, ox_value *v)
 {
     if (!v || v->sequence || v->none) {
-        samba_fail(c->s, SAMBA_EOP, v ? "a sequence or an empty optional is used as a tensor"
-                   : "an input that is needed is missing");
+        samba_fail(c->s, SAMBA_EOP,
+                   v ? "a sequence or an empty optional is used as a tensor"
+                     : "an input that is needed is missing");
         return NULL;
     }
     if (!v->t && v->host) v->t = ox_constant_of(c, v->host);
@@ -441,15 +478,17 @@ static samba_tensor *ox_tensor(ox_import *c, ox_value *v)
 static onnx_array *ox_read_out(ox_import *c, samba_tensor *t, int32_t type)
 {
     int64_t dim[SAMBA_MAX_DIMS];
-    for (int32_t d = 0; d < t->shape.ndim; d++) dim[d] = t->shape.dim[d];
+    for (int32_t d = 0; d < t->shape.ndim; d++)
+        dim[d] = t->shape.dim[d];
     onnx_array *a = ox_host_array(c, type, t->shape.ndim, dim);
     int32_t *words = a ? ox_words(c->s, a->count) : NULL;
     const uint8_t *bytes = (const uint8_t *)words;
-    bool fine = words
-        && samba_copy_out(t, words, (size_t)a->count * samba_dtype_size(t->dtype));
+    bool fine = words && samba_copy_out(t, words, (size_t)a->count * samba_dtype_size(t->dtype));
     for (int64_t n = 0; fine && n < a->count; n++) {
-        if (a->f) memcpy(&a->f[n], &words[n], sizeof *a->f);
-        else a->i[n] = t->dtype == SAMBA_BOOL ? bytes[n] : words[n];
+        if (a->f)
+            memcpy(&a->f[n], &words[n], sizeof *a->f);
+        else
+            a->i[n] = t->dtype == SAMBA_BOOL ? bytes[n] : words[n];
     }
     free(words);
     return fine ? a : NULL;
@@ -464,14 +503,22 @@ static const onnx_array *ox_known_array(ox_import *c, ox_value *v)
 
 /* ---- Inputs and outputs of a node ---- */
 
-static bool ox_has(const ox_node *k, int32_t i) { return i < k->n_in && k->in[i]; }
+static bool ox_has(const ox_node *k, int32_t i)
+{
+    return i < k->n_in && k->in[i];
+}
+
 static samba_tensor *ox_in(ox_node *k, int32_t i)
 {
     if (ox_has(k, i)) return ox_tensor(k->c, k->in[i]);
     ox_refuse(k, "input %d is missing", i);
     return NULL;
 }
-static int32_t ox_type(const ox_node *k, int32_t i) { return ox_has(k, i) ? k->in[i]->type : 0; }
+
+static int32_t ox_type(const ox_node *k, int32_t i)
+{
+    return ox_has(k, i) ? k->in[i]->type : 0;
+}
 
 /* Refuses because of a value that depends on an input, which the caller may fix. */
 static void ox_want(ox_node *k, const ox_value *v, const char *what)
@@ -480,7 +527,8 @@ static void ox_want(ox_node *k, const ox_value *v, const char *what)
     k->c->wants_value = v->compared;
     if (v->from)
         ox_refuse(k, "its %s must be known while tracing, but depends on input %s", what, v->from);
-    else ox_refuse(k, "its %s must be known while tracing", what);
+    else
+        ox_refuse(k, "its %s must be known while tracing", what);
 }
 
 /* The values of input i, which decide a shape or are a table: what is it? */
@@ -494,21 +542,25 @@ static const onnx_array *ox_need(ox_node *k, int32_t i, const char *what)
     if (!a && samba_ok(k->c->s)) ox_want(k, k->in[i], what);
     return a;
 }
+
 static bool ox_give_value(ox_node *k, int32_t o, ox_value *v)
 {
     if (v && o < k->n_out) k->out[o] = v;
     return v != NULL;
 }
+
 static bool ox_give(ox_node *k, int32_t o, int32_t type, samba_tensor *t)
 {
     ox_value *v = t ? ox_new_value(k->c, type) : NULL;
     if (v) v->t = t;
     return ox_give_value(k, o, v);
 }
+
 static bool ox_give_host(ox_node *k, int32_t o, onnx_array *a)
 {
     return ox_give_value(k, o, ox_host_value(k->c, a));
 }
+
 static bool ox_asks(const ox_node *k, int32_t o)
 {
     return o < k->n_out && k->p->output[o] && *k->p->output[o];
@@ -579,6 +631,7 @@ static samba_tensor *ox_integers(samba_tensor *a, samba_tensor *b, int32_t kind,
     in[1] = ox_stretch(b, &y);
     return samba_apply(a->session, "onnx_integer", in, 2, attr, OX_INTEGER_ATTRS);
 }
+
 static samba_tensor *ox_select(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
 {
     samba_shape y;
@@ -615,7 +668,8 @@ static samba_tensor *ox_as_rows(samba_tensor *x, int32_t axis)
 {
     int32_t n = 1;
     if (!x) return NULL;
-    for (int32_t d = axis; d < x->shape.ndim; d++) n *= x->shape.dim[d];
+    for (int32_t d = axis; d < x->shape.ndim; d++)
+        n *= x->shape.dim[d];
     return samba_reshape(x, SAMBA_SHAPE((int32_t)(samba_count(&x->shape) / n), n));
 }
 
@@ -631,14 +685,17 @@ static samba_tensor *ox_move_axis(samba_tensor *x, int32_t from, int32_t to)
     }
     return samba_permute(x, axes);
 }
+
 static samba_tensor *ox_to_last(samba_tensor *x, int32_t axis)
 {
     return x ? ox_move_axis(x, axis, x->shape.ndim - 1) : NULL;
 }
+
 static samba_tensor *ox_from_last(samba_tensor *x, int32_t axis)
 {
     return x ? ox_move_axis(x, x->shape.ndim - 1, axis) : NULL;
 }
+
 static samba_tensor *ox_fold(samba_tensor *x, int32_t kind)
 {
     return x ? samba_apply(x->session, "onnx_fold", &x, 1, &kind, 1) : NULL;
@@ -650,8 +707,10 @@ static samba_tensor *ox_spans(ox_import *c, const float *w, int32_t m, int32_t n
     int32_t *span = (int32_t *)ox_new(c, 2 * (int64_t)m, sizeof *span);
     for (int64_t j = 0; span && j < m; j++) {
         int32_t first = 0, end = n;
-        while (end > 0 && w[j * n + end - 1] == 0) end--;
-        while (first < end && w[j * n + first] == 0) first++;
+        while (end > 0 && w[j * n + end - 1] == 0)
+            end--;
+        while (first < end && w[j * n + first] == 0)
+            first++;
         span[2 * j] = first;
         span[2 * j + 1] = end;
     }
@@ -664,7 +723,8 @@ static samba_tensor *ox_mix(ox_import *c, samba_tensor *x, const float *w, int32
     float *turned = (float *)ox_new(c, (int64_t)m * n, sizeof *turned);
     if (!x || !w || !turned) return NULL;
     for (int64_t j = 0; j < m; j++)
-        for (int64_t i = 0; i < n; i++) turned[i * m + j] = w[j * n + i];
+        for (int64_t i = 0; i < n; i++)
+            turned[i * m + j] = w[j * n + i];
     samba_tensor *in[5];
     in[0] = x;
     in[1] = ox_constant(c, SAMBA_F32, SAMBA_SHAPE(m, n), w);
@@ -678,6 +738,7 @@ static samba_tensor *ox_to_f32(samba_tensor *x)
 {
     return x && x->dtype != SAMBA_F32 ? samba_cast(x, SAMBA_F32) : x;
 }
+
 static samba_tensor *ox_to_i32(samba_tensor *x)
 {
     return x && x->dtype != SAMBA_I32 ? samba_cast(x, SAMBA_I32) : x;
@@ -694,8 +755,7 @@ static samba_tensor *ox_convert(ox_import *c, samba_tensor *x, int32_t from, int
     if (ox_is_float(to)) return ox_to_f32(x);
     if (to == OX_BOOL) return x->dtype == SAMBA_BOOL ? x : samba_cast(x, SAMBA_BOOL);
     bool exact = to == OX_INT64 || to == OX_UINT32 || to == OX_UINT64;
-    if (exact && x->dtype == SAMBA_F32)
-        return samba_apply(c->s, "onnx_truncate", &x, 1, NULL, 0);
+    if (exact && x->dtype == SAMBA_F32) return samba_apply(c->s, "onnx_truncate", &x, 1, NULL, 0);
     x = ox_to_i32(x);
     if (to == from || from == OX_BOOL || to >= OX_UINT32 || to == OX_INT64 || to == OX_INT32)
         return x;

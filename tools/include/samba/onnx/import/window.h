@@ -4,7 +4,7 @@ enum { OX_SIDES = SAMBA_MAX_DIMS - 2 };
 
 /* A window over the spatial dimensions of (N,C,...). */
 typedef struct ox_slide {
-    int32_t n;                          /* spatial dimensions */
+    int32_t n; /* spatial dimensions */
     int64_t in[OX_SIDES], out[OX_SIDES], kernel[OX_SIDES], stride[OX_SIDES], dilation[OX_SIDES],
         before[OX_SIDES], after[OX_SIDES];
 } ox_slide;
@@ -30,15 +30,18 @@ static bool ox_read_slide(ox_node *k, const samba_shape *x, ox_slide *s)
     if (!s->kernel[0] && !ox_read_sides(k, "kernel_shape", n, 0, s->kernel)) return false;
     if (!ox_read_sides(k, "strides", n, 1, s->stride)
         || !ox_read_sides(k, "dilations", n, 1, s->dilation)
-        || !ox_read_sides(k, "pads", 2 * n, 0, pads)) return false;
+        || !ox_read_sides(k, "pads", 2 * n, 0, pads))
+        return false;
     for (int32_t i = 0; i < n; i++) {
         s->in[i] = x->dim[2 + i];
-        s->before[i] = pads[i], s->after[i] = pads[n + i];
+        s->before[i] = pads[i];
+        s->after[i] = pads[n + i];
         if (s->kernel[i] < 1 || s->stride[i] < 1 || s->dilation[i] < 1)
             return ox_refuse(k, "kernel, strides and dilations must be at least 1");
     }
     return true;
 }
+
 static int64_t ox_reach(const ox_slide *s, int32_t i)
 {
     return (s->kernel[i] - 1) * s->dilation[i] + 1;
@@ -63,8 +66,8 @@ static bool ox_place_slide(ox_node *k, ox_slide *s)
         int64_t room = s->in[i] + s->before[i] + s->after[i] - ox_reach(s, i);
         if (room < 0) return ox_refuse(k, "the window is larger than what it slides over");
         s->out[i] = room / s->stride[i] + 1;
-        if (ceiling && room % s->stride[i]
-            && s->out[i] * s->stride[i] < s->in[i] + s->before[i]) s->out[i]++;
+        if (ceiling && room % s->stride[i] && s->out[i] * s->stride[i] < s->in[i] + s->before[i])
+            s->out[i]++;
     }
     return true;
 }
@@ -84,6 +87,7 @@ static samba_tensor *ox_pad_sides(samba_tensor *x, int32_t n, const int64_t *bef
     }
     return samba_pad(x, b, a, 0.0f);
 }
+
 static samba_conv_opts ox_conv_opts(const ox_slide *s, int32_t first, int64_t groups)
 {
     samba_conv_opts o = { { 0, 0 }, { 0, 0 }, { 0, 0 }, (int32_t)groups };
@@ -100,8 +104,10 @@ static samba_tensor *ox_conv_flat(samba_tensor *x, samba_tensor *w, samba_tensor
 {
     samba_conv_opts o = ox_conv_opts(s, 0, groups);
     bool even = true;
-    for (int32_t i = 0; i < s->n; i++) even = even && s->before[i] == s->after[i];
-    for (int32_t i = 0; i < s->n && even; i++) o.padding[i] = (int32_t)s->before[i];
+    for (int32_t i = 0; i < s->n; i++)
+        even = even && s->before[i] == s->after[i];
+    for (int32_t i = 0; i < s->n && even; i++)
+        o.padding[i] = (int32_t)s->before[i];
     if (!even) x = ox_pad_sides(x, s->n, s->before, s->after);
     return samba_convolution(x, w, b, &o);
 }
@@ -119,18 +125,21 @@ static samba_tensor *ox_conv_deep(samba_tensor *x, samba_tensor *w, samba_tensor
         samba_tensor *y = samba_slice(x, 2, at, at + (depth - 1) * step + 1, step);
         y = samba_permute(y, SAMBA_AXES(0, 2, 1, 3, 4));
         if (!y) return NULL;
-        y = samba_reshape(y, SAMBA_SHAPE(y->shape.dim[0] * depth, y->shape.dim[2],
-                                         y->shape.dim[3], y->shape.dim[4]));
+        y = samba_reshape(y,
+                          SAMBA_SHAPE(y->shape.dim[0] * depth, y->shape.dim[2], y->shape.dim[3],
+                                      y->shape.dim[4]));
         samba_tensor *layer = samba_squeeze(samba_slice(w, 2, kd, kd + 1, 1), 2);
         y = samba_convolution(y, layer, kd ? NULL : b, &o);
         sum = sum ? samba_add(sum, y) : y;
     }
     if (!sum) return NULL;
     int32_t depth = (int32_t)s->out[0];
-    sum = samba_reshape(sum, SAMBA_SHAPE(sum->shape.dim[0] / depth, depth, sum->shape.dim[1],
-                                         sum->shape.dim[2], sum->shape.dim[3]));
+    sum = samba_reshape(sum,
+                        SAMBA_SHAPE(sum->shape.dim[0] / depth, depth, sum->shape.dim[1],
+                                    sum->shape.dim[2], sum->shape.dim[3]));
     return samba_permute(sum, SAMBA_AXES(0, 2, 1, 3, 4));
 }
+
 static samba_tensor *ox_convolve(ox_node *k, samba_tensor *x, samba_tensor *w, samba_tensor *b)
 {
     ox_slide s = { 0 };
@@ -139,10 +148,12 @@ static samba_tensor *ox_convolve(ox_node *k, samba_tensor *x, samba_tensor *w, s
     bool fits = w->shape.ndim == x->shape.ndim && groups >= 1 && groups <= INT32_MAX
         && x->shape.ndim <= 5;
     if (!fits) ox_refuse(k, "needs 1 to 3 spatial dimensions, and w of the same rank as x");
-    for (int32_t i = 0; fits && i < w->shape.ndim - 2; i++) s.kernel[i] = w->shape.dim[2 + i];
+    for (int32_t i = 0; fits && i < w->shape.ndim - 2; i++)
+        s.kernel[i] = w->shape.dim[2 + i];
     if (!fits || !ox_read_slide(k, &x->shape, &s) || !ox_place_slide(k, &s)) return NULL;
     return s.n == 3 ? ox_conv_deep(x, w, b, &s, groups) : ox_conv_flat(x, w, b, &s, groups);
 }
+
 static bool ox_op_conv(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *w = ox_in(k, 1), *b = ox_has(k, 2) ? ox_in(k, 2) : NULL;
@@ -165,24 +176,25 @@ static samba_tensor *ox_spread_depth(ox_import *c, samba_tensor *x, const ox_sli
     x = ox_take_known(c, ox_to_last(x, 2), index, SAMBA_SHAPE((int32_t)depth), 0.0f);
     return ox_from_last(x, 2);
 }
+
 static samba_tensor *ox_deconvolve(ox_import *c, samba_tensor *x, samba_tensor *w,
                                    const ox_slide *s, const int64_t *full, int64_t groups)
 {
     int32_t n = x->shape.dim[0], m = (int32_t)(w->shape.dim[1] * groups), d = x->shape.ndim - 2;
     samba_conv_opts o = ox_conv_opts(s, d == 3, groups);
     samba_tensor *sum = NULL;
-    if (d == 1) return samba_convolution_backward_input(x, w, SAMBA_SHAPE(n, m, (int32_t)full[0]),
-                                                        &o);
+    if (d == 1)
+        return samba_convolution_backward_input(x, w, SAMBA_SHAPE(n, m, (int32_t)full[0]), &o);
     int32_t h = (int32_t)full[d - 2], v = (int32_t)full[d - 1];
     if (d == 2) return samba_convolution_backward_input(x, w, SAMBA_SHAPE(n, m, h, v), &o);
     int32_t depth = x->shape.dim[2];
     samba_tensor *flat = samba_permute(x, SAMBA_AXES(0, 2, 1, 3, 4));
-    flat = samba_reshape(flat, SAMBA_SHAPE(n * depth, x->shape.dim[1], x->shape.dim[3],
-                                           x->shape.dim[4]));
+    flat = samba_reshape(flat,
+                         SAMBA_SHAPE(n * depth, x->shape.dim[1], x->shape.dim[3], x->shape.dim[4]));
     for (int32_t kd = 0; kd < s->kernel[0]; kd++) {
         samba_tensor *layer = samba_squeeze(samba_slice(w, 2, kd, kd + 1, 1), 2);
-        samba_tensor *y = samba_convolution_backward_input(flat, layer,
-                                                           SAMBA_SHAPE(n * depth, m, h, v), &o);
+        samba_tensor *y
+            = samba_convolution_backward_input(flat, layer, SAMBA_SHAPE(n * depth, m, h, v), &o);
         y = samba_permute(samba_reshape(y, SAMBA_SHAPE(n, depth, m, h, v)),
                           SAMBA_AXES(0, 2, 1, 3, 4));
         y = ox_spread_depth(c, y, s, kd, full[0]);
@@ -216,6 +228,7 @@ static bool ox_place_transposed(ox_node *k, ox_slide *s, int64_t *full, int64_t 
     }
     return true;
 }
+
 static bool ox_op_conv_transpose(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *w = ox_in(k, 1), *b = ox_has(k, 2) ? ox_in(k, 2) : NULL;
@@ -224,7 +237,8 @@ static bool ox_op_conv_transpose(ox_node *k)
     if (!x || !w || !ox_floats_only(k, 3)) return false;
     if (w->shape.ndim != x->shape.ndim || x->shape.ndim > 5 || groups < 1 || groups > 1 << 20)
         return ox_refuse(k, "needs 1 to 3 spatial dimensions, and w of the same rank as x");
-    for (int32_t i = 0; i < w->shape.ndim - 2; i++) s.kernel[i] = w->shape.dim[2 + i];
+    for (int32_t i = 0; i < w->shape.ndim - 2; i++)
+        s.kernel[i] = w->shape.dim[2 + i];
     if (!ox_read_slide(k, &x->shape, &s) || !ox_place_transposed(k, &s, full, extra)) return false;
     samba_tensor *y = ox_deconvolve(k->c, x, w, &s, full, groups);
     for (int32_t i = 0; i < s.n && y; i++)
@@ -232,7 +246,8 @@ static bool ox_op_conv_transpose(ox_node *k)
     if (b && y) {
         samba_shape column = samba_scalar_shape();
         column.ndim = y->shape.ndim - 1;
-        for (int32_t i = 1; i < column.ndim; i++) column.dim[i] = 1;
+        for (int32_t i = 1; i < column.ndim; i++)
+            column.dim[i] = 1;
         column.dim[0] = y->shape.dim[1];
         y = samba_add(y, samba_reshape(b, column));
     }
@@ -242,10 +257,10 @@ static bool ox_op_conv_transpose(ox_node *k)
 /* ---- Pooling. Windows as rows: x (N,C,S) -> (N,C,out,taps), by an index; -1 is padding ---- */
 
 typedef struct ox_windows {
-    int32_t *index;                     /* [out][taps]: place in the image, or -1 */
+    int32_t *index; /* [out][taps]: place in the image, or -1 */
     int32_t out, taps;
-    int32_t *padded;                    /* [out]: places in the image or its declared padding */
-    int32_t *inside;                    /* [out]: places in the image */
+    int32_t *padded; /* [out]: places in the image or its declared padding */
+    int32_t *inside; /* [out]: places in the image */
 } ox_windows;
 
 /* Where tap number `tap` of window number `window` lies along each side. */
@@ -258,6 +273,7 @@ static void ox_tap_at(const ox_slide *s, int64_t window, int64_t tap, int64_t *a
         tap /= s->kernel[i];
     }
 }
+
 static bool ox_find_windows(ox_node *k, const ox_slide *s, ox_windows *w)
 {
     int64_t out = 1, taps = 1, at[OX_SIDES];
@@ -266,7 +282,8 @@ static bool ox_find_windows(ox_node *k, const ox_slide *s, ox_windows *w)
         if (out > 1 << 26 || taps > 1 << 26 || out * taps > 1 << 26)
             return ox_refuse(k, "windows of this size are too many");
     }
-    w->out = (int32_t)out, w->taps = (int32_t)taps;
+    w->out = (int32_t)out;
+    w->taps = (int32_t)taps;
     w->index = (int32_t *)ox_new(k->c, out * taps, sizeof *w->index);
     w->padded = (int32_t *)ox_new(k->c, out, sizeof *w->padded);
     w->inside = (int32_t *)ox_new(k->c, out, sizeof *w->inside);
@@ -301,7 +318,8 @@ static samba_tensor *ox_windows_of(ox_node *k, samba_tensor *x, const ox_windows
 static samba_tensor *ox_pooled(samba_tensor *y, const samba_shape *x, const ox_slide *s)
 {
     samba_shape shape = *x;
-    for (int32_t i = 0; i < s->n; i++) shape.dim[2 + i] = (int32_t)s->out[i];
+    for (int32_t i = 0; i < s->n; i++)
+        shape.dim[2 + i] = (int32_t)s->out[i];
     return y ? samba_reshape(y, shape) : NULL;
 }
 
@@ -313,7 +331,8 @@ static bool ox_plain_pool(ox_node *k, const ox_slide *s, samba_pool_opts *o)
     for (int32_t i = 0; plain && i < 2; i++) {
         plain = s->dilation[i] == 1 && s->before[i] == s->after[i]
             && 2 * s->before[i] <= s->kernel[i];
-        o->kernel[i] = (int32_t)s->kernel[i], o->stride[i] = (int32_t)s->stride[i];
+        o->kernel[i] = (int32_t)s->kernel[i];
+        o->stride[i] = (int32_t)s->stride[i];
         o->padding[i] = (int32_t)s->before[i];
     }
     o->ceil_mode = ox_int(k, "ceil_mode", 0) != 0;
@@ -322,8 +341,8 @@ static bool ox_plain_pool(ox_node *k, const ox_slide *s, samba_pool_opts *o)
 }
 
 /* Where the maximum of each window lies, as ONNX numbers it: through all of x. */
-static bool ox_give_places(ox_node *k, samba_tensor *rows, const samba_shape *x,
-                           const ox_slide *s, const ox_windows *w)
+static bool ox_give_places(ox_node *k, samba_tensor *rows, const samba_shape *x, const ox_slide *s,
+                           const ox_windows *w)
 {
     int64_t side = ox_after(x, 1), n = (int64_t)w->out * w->taps;
     int32_t *table = (int32_t *)ox_new(k->c, n, sizeof *table);
@@ -332,21 +351,23 @@ static bool ox_give_places(ox_node *k, samba_tensor *rows, const samba_shape *x,
         int64_t place = w->index[i] < 0 ? 0 : w->index[i], moved = 0, step = 1;
         for (int32_t d = 0; columns && d < s->n; d++) {
             int64_t below = 1;
-            for (int32_t e = d + 1; e < s->n; e++) below *= s->in[e];
+            for (int32_t e = d + 1; e < s->n; e++)
+                below *= s->in[e];
             moved += place / below % s->in[d] * step;
             step *= s->in[d];
         }
         table[i] = (int32_t)(columns ? moved : place);
     }
-    samba_tensor *best = samba_argmax(rows, 3, false);          /* (N,C,out) */
+    samba_tensor *best = samba_argmax(rows, 3, false); /* (N,C,out) */
     best = best && table ? ox_plus(best, ox_steps(k->c, 3, 2, w->out, w->taps)) : NULL;
-    samba_tensor *known = table
-        ? ox_constant(k->c, SAMBA_I32, SAMBA_SHAPE((int32_t)n), table) : NULL;
+    samba_tensor *known
+        = table ? ox_constant(k->c, SAMBA_I32, SAMBA_SHAPE((int32_t)n), table) : NULL;
     samba_tensor *at = ox_take(known, best, 0.0f);
     at = at ? ox_plus(at, ox_steps(k->c, 3, 1, x->dim[1], side)) : NULL;
     at = at ? ox_plus(at, ox_steps(k->c, 3, 0, x->dim[0], side * x->dim[1])) : NULL;
     return ox_give(k, 1, OX_INT64, ox_pooled(at, x, s));
 }
+
 static bool ox_op_max_pool(ox_node *k)
 {
     samba_tensor *x = ox_to_f32(ox_in(k, 0)), *y;
@@ -385,6 +406,7 @@ static samba_tensor *ox_window_means(ox_node *k, samba_tensor *x, const ox_slide
     samba_tensor *shares = ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE(w.out), share);
     return ox_pooled(samba_mul(sums, shares), &x->shape, s);
 }
+
 static bool ox_op_average_pool(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -396,6 +418,7 @@ static bool ox_op_average_pool(ox_node *k)
     return ox_give(k, 0, ox_type(k, 0),
                    plain ? samba_avg_pool2d(x, &o) : ox_window_means(k, x, &s));
 }
+
 static bool ox_op_lp_pool(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -419,10 +442,12 @@ static bool ox_op_global_pool(ox_node *k)
     samba_shape axes = samba_scalar_shape();
     if (!x || !ox_floats_only(k, 1)) return false;
     if (x->shape.ndim < 3) return ox_refuse(k, "needs at least 3 dimensions");
-    for (int32_t d = 2; d < x->shape.ndim; d++) axes.dim[axes.ndim++] = d;
-    return ox_give(k, 0, ox_type(k, 0), k->arg == OX_R_MAX ? samba_max(x, axes, true)
-                   : k->arg == OX_R_MEAN ? samba_mean(x, axes, true)
-                   : samba_sqrt(samba_sum(samba_mul(x, x), axes, true)));
+    for (int32_t d = 2; d < x->shape.ndim; d++)
+        axes.dim[axes.ndim++] = d;
+    return ox_give(k, 0, ox_type(k, 0),
+                   k->arg == OX_R_MAX        ? samba_max(x, axes, true)
+                       : k->arg == OX_R_MEAN ? samba_mean(x, axes, true)
+                                             : samba_sqrt(samba_sum(samba_mul(x, x), axes, true)));
 }
 
 /* The values go back to where MaxPool found them. */
