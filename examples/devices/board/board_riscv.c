@@ -1,6 +1,6 @@
-// A 32-bit RISC-V without an operating system, in machine mode: what happens between reset and main,
-// and how the program talks to the debugger that it runs under (semihosting; here the debugger is
-// QEMU). With board_riscv.ld this is all that a program needs.
+// A 32-bit RISC-V without an operating system, in machine mode: what happens between reset and
+// main, and how the program talks to the debugger that it runs under (semihosting; here the
+// debugger is QEMU). With board_riscv.ld this is all that a program needs.
 #include "board.h"
 #include <stdint.h>
 
