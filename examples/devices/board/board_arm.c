@@ -74,8 +74,8 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16])(void
 // ---- Instructions -------------------------------------------------------------------------------
 // QEMU's -icount shift=0 takes a nanosecond for each instruction, so SysTick, which counts cycles
 // of the board's clock, counts instructions by 40 (25 MHz) or 62.5 (16 MHz). A loop whose
-// instructions are known says by how many. It counts down from 2^24 - 1: 600 million instructions at least.
-// On hardware it counts cycles.
+// instructions are known says by how many. It counts down from 2^24 - 1: 600 million instructions
+// at least. On hardware it counts cycles.
 
 enum { TICKS = 1 << 24, LOOPS = 1000000 };
 static uint32_t ticks_of_loops, last;
