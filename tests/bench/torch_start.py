@@ -1,4 +1,4 @@
-"""What the program of the README does, in PyTorch: one process, one training step."""
+"""What bench_start does, in PyTorch: one process, one training step."""
 import torch
 
 B, F, H, C = 64, 784, 128, 10

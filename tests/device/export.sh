@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 out=build/device_export log=build/device_export/log
 mkdir -p $out
 . tests/lib/test.sh
+. tests/lib/targets.sh
 CC=${CC:-cc}
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
 -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror'
@@ -17,10 +18,10 @@ nets="$nets transformer moves_sgd mlp_f16 odd_coarse odd_int8"
 all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw
 lenet_sgd transformer_adamw moves mlp_int8 lenet_int8 resnet8_int8"
 hosts="$CC -O2|$CC -O0|clang -O2"
-boards='m3' on_boards='mlp odd odd_int8 images_adamw transformer moves_sgd'
+processors='m3' on_boards='mlp odd odd_int8 images_adamw transformer moves_sgd'
 if [ "${1:-}" = all ]; then
     nets=$all_nets on_boards=$all_nets
-    boards='m3 m4f'
+    processors='m3 m4f'
     hosts="$hosts|$CC -Os|clang -O0|g++ -x c++ -std=c++11 -O2"
     case $(uname -m) in x86_64) hosts="$hosts|$CC -O2 -mfma|$CC -O3 -march=native" ;; esac
 fi
@@ -43,19 +44,12 @@ same_here() {       # same_here NET COMPILER...
 }
 # ---- On an emulated microcontroller ----
 same_on() {         # same_on NET BOARD
-    case $2 in
-    m3) flags='-mcpu=cortex-m3' machine=mps2-an385 ;;
-    m4f) flags='-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16' machine=mps2-an386 ;;
-    esac
-    gcc="arm-none-eabi-gcc -std=gnu99 -Os -mthumb $flags -ffunction-sections -fdata-sections"
-    $gcc $warnings -I. -I$out -c -o $out/$1.$2.o $out/$1.c &&
-        $gcc -I. -I$out -DBOARD -DNET_STEPS="\"${1}_steps.h\"" --specs=nano.specs -nostartfiles \
-            -Wl,--gc-sections -T tests/device/board_arm.ld -Wl,--defsym=FLASH_SIZE=4M \
-            -Wl,--defsym=RAM_SIZE=4M -Wl,--defsym=STACK_SIZE=8K -o $out/$1.$2.elf \
-            tests/device/export_run.c $out/$1.$2.o tests/device/board_arm.c -lc -lgcc &&
-        fails_with 0 "$(cat $out/$1.hash) " timeout 300 qemu-system-arm -M $machine -nographic \
-            -monitor none -serial none -icount shift=0 -kernel $out/$1.$2.elf \
-            -semihosting-config enable=on,target=native &&
+    processor "$2"
+    cross="$cross -std=gnu99 -Os -ffunction-sections -fdata-sections"
+    $cross $warnings -I. -I$out -c -o $out/$1.$2.o $out/$1.c &&
+        link_board 4M 4M 8K -I. -I$out -DBOARD -DNET_STEPS="\"${1}_steps.h\"" $specs \
+            -o $out/$1.$2.elf tests/device/export_run.c $out/$1.$2.o $board.c &&
+        fails_with 0 "$(cat $out/$1.hash) " emulate 300 $out/$1.$2.elf -icount shift=0 &&
         cp $log.said $out/$1.$2.said
 }
 code_of() {         # bytes of code and constants but the weights
@@ -101,9 +95,9 @@ check 'a file of somebody else stays' fails_with 0 'so it stays' \
     build/samba-device export-c $out/mlp.ckpt -o $out/mine
 rm $out/mine.c
 
-if have arm-none-eabi-gcc && have qemu-system-arm && [ -e tests/device/board_arm.ld ]; then
+if have arm-none-eabi-gcc && have qemu-system-arm; then
     for net in $on_boards; do
-        for board in $boards; do check "$net on $board: the same bits" same_on $net $board; done
+        for on in $processors; do check "$net on $on: the same bits" same_on $net $on; done
     done
     check 'code of the MLP is at most 1 KiB' small mlp 1024
     [ "${1:-}" != all ] || check 'code of LeNet is at most 4 KiB' small lenet 4096

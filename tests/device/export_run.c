@@ -3,7 +3,7 @@
 // prints instructions of the last step and bytes of stack as well.
 #include NET_STEPS
 #if defined(BOARD)
-#include "tests/device/board.h"
+#include "examples/devices/board/board.h"
 #else
 #include <stdio.h>
 #endif

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 out=build/device_memory log=build/device_memory/log
 mkdir -p $out
 . tests/lib/test.sh
+. tests/lib/targets.sh
 CC=${CC:-cc}
 
 # Writes all nets, compiled and saved, and prints what the host promises for each file.
@@ -163,11 +164,11 @@ check 'units of a limit' fails_with 1 'more than --memory 24576' \
 check 'a flag that is not there' fails_with 2 'no flag --ram' report --ram
 check 'no file' fails_with 2 'which file' report
 
-for cc in "arm-none-eabi-gcc -mcpu=cortex-m3" \
-        "riscv64-unknown-elf-gcc -march=rv32imc -mabi=ilp32 --specs=picolibc.specs"; do
-    if have ${cc%% *}; then
+for name in m3 rv32imc; do
+    processor $name
+    if have ${cross%% *}; then
         # shellcheck disable=SC2086
-        check "${cc%% *}: the sizes that the host counts with" $cc -std=c99 -O0 -I. \
+        check "${cross%% *}: the sizes that the host counts with" $cross -std=c99 -O0 -I. \
             -DSAMBA_RUNTIME_ONLY -c tests/header/impl.c -o $out/sizes.o
     fi
 done

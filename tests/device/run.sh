@@ -3,12 +3,13 @@
 # an operating system, to the bits of the host; and how much RAM, stack, code and how many
 # instructions they take. Without arguments: two targets and the small nets (make test); all: every
 # target and net (make device). A host program (host.c) makes the nets, and export-c writes them as
-# C; samba.c, device.c, api.c and board_*.c are compiled, linked by board_*.ld and run in QEMU.
+# C; samba.c, device.c, api.c and a board of examples/devices/board are linked, and run in QEMU.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
 out=build/device log=build/device/log
 mkdir -p $out
 . tests/lib/test.sh
+. tests/lib/targets.sh
 CC=${CC:-cc}
 JOBS=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 
@@ -23,45 +24,22 @@ stack_limit=$(sed -n 's/^#define SAMBA_DEVICE_STACK //p' samba.h)
 ram_slack=15            # bytes of the promised RAM that may stay unused: alignment, at both ends
 known_misses=""                          # TARGET:NET that does not fit the RAM of its board yet
 
-# ---- Targets: compiler, flags of the processor, machine of QEMU, RAM -----------------------------
+# ---- Targets: processor and compiler, RAM, nets --------------------------------------------------
 headers_of() {      # headers_of COMPILER...: the folder of its C library's headers, for clang
     echo '#include <string.h>' | "$@" -M -x c - | tr ' ' '\n' |
         sed -n 's|/string\.h$||p' | head -n 1
 }
-target() {
-    arm='' riscv='' thumb=thumbv7em flash=4M ram=256K nets=$all_nets config=''
-    case $1 in
-    m0-*) arm='-mcpu=cortex-m0' machine=microbit thumb=thumbv6m
-        flash=256K ram=16K nets=tiny_sgd config='--trust --no-texts' ;;
-    m3-*) arm='-mcpu=cortex-m3' machine=mps2-an385 thumb=thumbv7m ;;
-    m4f-*) arm='-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16' machine=mps2-an386 ;;
-    m7-*) arm='-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16' machine=mps2-an500 ;;
-    rv32imc-*) riscv='-march=rv32imc -mabi=ilp32' ;;
-    rv32imafc-*) riscv='-march=rv32imafc -mabi=ilp32f' ;;
-    *) echo "there is no target $1; there are: $all_targets"; return 1 ;;
-    esac
+target() {          # target PROCESSOR-COMPILER
+    processor "${1%-*}" || { echo "there is no target $1; there are: $all_targets"; return 1; }
+    flash=4M ram=256K nets=$all_nets config=''
     [ "$mode" != quick ] || nets=$quick_nets
-    if [ -n "$arm" ]; then
-        tools=arm-none-eabi board=board_arm emulator="qemu-system-arm -M $machine"
-        cc="$tools-gcc -mthumb $arm" link="$cc --specs=nano.specs"
-        clang="--target=$thumb-none-eabi $arm -fshort-enums"        # as in the C library
-    else
-        tools=riscv64-unknown-elf board=board_riscv
-        emulator='qemu-system-riscv32 -M virt -bios none'
-        cc="$tools-gcc --specs=picolibc.specs $riscv -mcmodel=medany" link=$cc
-        # clang 14 has constants of float among the small variables, in RAM.
-        clang="--target=riscv32-unknown-elf $riscv -mcmodel=medany -msmall-data-limit=0"
-        # Newer compilers count csr and rdinstret apart from the base instructions.
-        if echo 'int x;' | $cc -misa-spec=2.2 -c -x c - -o $out/spec.o 2>/dev/null; then
-            cc="$cc -misa-spec=2.2" link="$cc"
-        fi
-    fi
+    case $1 in m0-*) flash=256K ram=16K nets=tiny_sgd config='--trust --no-texts' ;; esac
 }
 missing_for() {     # what a target lacks, nothing if it can be tried
     have $tools-gcc || { echo $tools-gcc; return; }
     have "${emulator%% *}" || { echo "${emulator%% *}"; return; }
     case $1 in *-clang) have clang || { echo clang; return; } ;; esac
-    [ -n "$(headers_of $cc 2>/dev/null)" ] || echo "a C library for $tools-gcc"
+    [ -n "$(headers_of $cross 2>/dev/null)" ] || echo "a C library for $tools-gcc"
 }
 
 # ---- One target: build and run; what came of it stands in its folder -----------------------------
@@ -69,8 +47,9 @@ build_and_run() {   # build_and_run TARGET
     target "$1" || return
     dir=$out/$1
     mkdir -p $dir
-    case $1 in *-clang) cc="clang $clang -isystem $(headers_of $cc)" ;; esac
-    flags="-std=c99 -Os -ffunction-sections -fdata-sections -I. -I$out -I$dir \
+    cc=$cross
+    case $1 in *-clang) cc="clang $clang -isystem $(headers_of $cross)" ;; esac
+    flags="-std=c99 -Os -ffunction-sections -fdata-sections -I. -I$board_folder -I$out -I$dir \
 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual \
 -Wdouble-promotion -Werror"
     for net in $nets; do echo "#include \"${net}_pef.h\""; done >$dir/nets.h
@@ -80,14 +59,12 @@ build_and_run() {   # build_and_run TARGET
         $cc $flags -c -o $dir/samba.o tests/device/samba.c &&
         $cc $flags -c -o $dir/device.o tests/device/device.c &&
         $cc $flags -c -o $dir/api.o tests/device/api.c &&
-        $cc $flags -c -o $dir/board.o tests/device/$board.c || return
+        $cc $flags -c -o $dir/board.o $board.c || return
     # Without libm: samba.h has all of mathematics itself.
-    $link -nostartfiles -nostdlib -T tests/device/$board.ld -Wl,--gc-sections -Wl,-z,noexecstack \
-        -Wl,--defsym=FLASH_SIZE=$flash,--defsym=RAM_SIZE=$ram,--defsym=STACK_SIZE=$stack_size \
-        -o $dir/device.elf $dir/device.o $dir/api.o $dir/board.o $dir/samba.o -lc -lgcc || return
+    link_board $flash $ram $stack_size $specs -Wl,-z,noexecstack -o $dir/device.elf \
+        $dir/device.o $dir/api.o $dir/board.o $dir/samba.o || return
     # A nanosecond of the emulated clock for each instruction, and nothing but the program's lines.
-    timeout 900 $emulator -nographic -monitor none -serial none -icount shift=0 \
-        -semihosting-config enable=on,target=native -kernel $dir/device.elf >$dir/said 2>&1
+    emulate 900 $dir/device.elf -icount shift=0 >$dir/said 2>&1
     echo "exit code $?" >>$dir/said
 }
 stack_size=$((stack_limit + 1024))      # main and its own functions stand above what is measured

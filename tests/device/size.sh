@@ -8,6 +8,8 @@ cd "$(dirname "$0")/../.." || exit 1
 out=build/device_size log=build/device_size/log
 mkdir -p $out
 . tests/lib/test.sh
+. tests/lib/targets.sh
+processor m3
 have arm-none-eabi-gcc || \
     skip_all 'sizes on a Cortex-M3' 'arm-none-eabi-gcc: tools/dev/install.sh device'
 
@@ -35,7 +37,7 @@ END_OF_C
 compile() {
     object=$out/$1
     shift
-    arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -Os -std=c99 -Wall -Wextra -Wconversion -Werror \
+    $cross -Os -std=c99 -Wall -Wextra -Wconversion -Werror \
         -ffunction-sections -fdata-sections -I. "$@" -c -o $object.all.o $out/firmware.c &&
         arm-none-eabi-ld -r --gc-sections -e main -o $object.o $object.all.o
 }

@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 out=build/tiny_nets log=build/tiny_nets/log
 mkdir -p $out
 . tests/lib/test.sh
+. tests/lib/targets.sh
 CC=${CC:-cc}
 steps=0
 [ "$1" = all ] && steps=${STEPS:-100}
@@ -53,25 +54,23 @@ fi
 if ! have arm-none-eabi-gcc || ! have qemu-system-arm; then
     skip_all 'the nets on a Cortex-M4F' 'a board in QEMU: tools/dev/install.sh device'
 fi
-gcc="arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16 -std=c99 -Os \
--ffunction-sections -fdata-sections -I. -Itests/device"
+processor m4f
+cross="$cross -std=c99 -Os -ffunction-sections -fdata-sections -I. -I$board_folder"
 printf '#define SAMBA_RUNTIME_ONLY\n#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' \
     >$out/samba.c
-part() { $gcc -Wall -Wextra -Werror -c -o $out/"$(basename "$1" .c)".o "$1"; }
-for part in $out/samba.c tests/device/board_arm.c tests/device/tiny_step.c; do
+part() { $cross -Wall -Wextra -Werror -c -o $out/"$(basename "$1" .c)".o "$1"; }
+for part in $out/samba.c $board.c tests/device/tiny_step.c; do
     check "$part compiles" part $part
 done
 build() {           # build NET_UPDATE
     printf '.section .rodata\n.balign 64\n.global pef, pef_end\npef: .incbin "%s"\npef_end:\n' \
-        "$out/$1.ckpt" | $gcc -c -x assembler -o $out/pef.o - &&
-        $gcc -nostartfiles -nostdlib -T tests/device/board_arm.ld -Wl,--gc-sections \
-            -Wl,--defsym=FLASH_SIZE=4M,--defsym=RAM_SIZE=4M,--defsym=STACK_SIZE=12K \
-            -o $out/"$1".elf $out/tiny_step.o $out/board_arm.o $out/samba.o $out/pef.o -lc -lgcc
+        "$out/$1.ckpt" | $cross -c -x assembler -o $out/pef.o - &&
+        link_board 4M 4M 12K -o $out/"$1".elf $out/tiny_step.o $out/board_arm.o $out/samba.o \
+            $out/pef.o
 }
 run() {             # run NET_UPDATE
     build "$1" || return
-    timeout 600 qemu-system-arm -M mps2-an386 -nographic -monitor none -serial none \
-        -icount shift=0 -semihosting-config enable=on,target=native -kernel $out/"$1".elf 2>&1
+    emulate 600 $out/"$1".elf -icount shift=0 2>&1
 }
 figure() { sed -n "s/.*\\b$2=\\([0-9]*\\).*/\\1/p" $out/"$1".figures; }
 rows=dscnn_tight

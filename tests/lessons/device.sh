@@ -5,14 +5,16 @@
 cd "$(dirname "$0")/../.." || exit 1
 SAMBA=$PWD out=$PWD/build/lesson21 log=$PWD/build/lesson21.log
 . tests/lib/test.sh
+. tests/lib/targets.sh
 if ! have arm-none-eabi-gcc || ! have qemu-system-arm; then
     skip_all 'the lesson on a board' 'a board in QEMU: tools/dev/install.sh device'
 fi
 rm -rf "$out" && mkdir -p "$out" || exit 1
 CC=${CC:-cc}
 lesson=examples/lessons/21_device.c
-cross="arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -std=c99 -Os -ffunction-sections -fdata-sections \
--Wall -Wextra -Werror -I$out -I$SAMBA -I$SAMBA/tests/device"
+processor m3
+cross="$cross -std=c99 -Os -ffunction-sections -fdata-sections -Wall -Wextra -Werror -I$out \
+-I$SAMBA -I$board_folder"
 
 here() {            # on this machine, which also trains the net and keeps its checkpoint
     $CC -O1 -DSAMBA_NO_SIMD -o "$out/lesson" $lesson -lm -pthread &&
@@ -28,14 +30,11 @@ firmware() {
     printf '#include "config.h"\n#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >"$out/samba.c"
     $cross -c -o "$out/samba.o" "$out/samba.c" &&
         $cross -DLESSON_DEVICE -c -o "$out/lesson.o" $lesson &&
-        $cross -c -o "$out/board.o" tests/device/board_arm.c &&
-        $cross -nostartfiles -nostdlib -T tests/device/board_arm.ld -Wl,--gc-sections \
-            -Wl,--defsym=FLASH_SIZE=64K,--defsym=RAM_SIZE=16K,--defsym=STACK_SIZE=3K \
-            -o "$out/lesson.elf" "$out/lesson.o" "$out/samba.o" "$out/board.o" -lc -lgcc
+        $cross -c -o "$out/board.o" $board.c &&
+        link_board 64K 16K 3K -o "$out/lesson.elf" "$out/lesson.o" "$out/samba.o" "$out/board.o"
 }
 there() {
-    timeout 60 qemu-system-arm -M mps2-an385 -nographic -monitor none -serial none \
-        -semihosting-config enable=on,target=native -kernel "$out/lesson.elf" >"$out/there" 2>&1 &&
+    emulate 60 "$out/lesson.elf" >"$out/there" 2>&1 &&
         diff "$out/here" "$out/there"
 }
 check 'the lesson runs here' here

@@ -17,6 +17,7 @@ field("ratio") + 0 > 0 {
     area[n] = field("area"); what[n] = field("what"); unit[n] = field("unit")
     ratio[n] = field("ratio") + 0; share[n] = field("share") + 0; peer[n] = field("peer")
     mine[n] = field("samba") + 0
+    if (share[n] > 0) shares++
 }
 END {
     middle = 560; scale = 90; row = 18          # pixels: of ratio 1, of a doubling, of a line
@@ -26,7 +27,7 @@ END {
     printf "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" "
     print "fill=\"white\"/>"
     text(20, 24, "start", " font-size=\"16\"",
-         "samba.h against the best peer of each row; right: share of the limit")
+         "samba.h against the best peer of each row" (shares ? "; right: share of the limit" : ""))
     for (x = -2; x <= 3; x++) {
         printf "<line x1=\"%d\" x2=\"%d\" y1=\"40\" y2=\"%d\" stroke=\"%s\"/>\n",
                middle + x * scale, middle + x * scale, height - 14, (x ? "#ddd" : "#555")

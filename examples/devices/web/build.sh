@@ -1,12 +1,13 @@
 #!/bin/sh
 # examples/devices/web/build.sh FILE.html: builds the page into one file, which needs nothing else:
 # the net as WebAssembly, made by clang and wasm-ld without any other toolchain, the scripts, the
-# style. FILE.wasm: the net alone. SOURCE is another program in place of web.c.
+# style. FILE.wasm: the net alone. SOURCE is another program in place of web.c. `check` in place of
+# a file builds nothing, and looks in seconds whether libc/ has all that samba.h calls.
 set -eu
 cd "$(dirname "$0")"
 out=${1:-}
-[ -n "$out" ] || { sed -n 's/^# //; 2,4p' "$0" >&2; exit 2; }
-case $out in /*) ;; *) out=$OLDPWD/$out ;; esac
+[ -n "$out" ] || { sed -n 's/^# //; 2,5p' "$0" >&2; exit 2; }
+case $out in /* | check) ;; *) out=$OLDPWD/$out ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 CLANG=${CLANG:-clang}
@@ -14,8 +15,12 @@ CLANG=${CLANG:-clang}
 # stb_ds.h comes from the system's folders, everything else of a C library from libc/. One thread:
 # thread-local variables would ask for shared memory.
 flags="--target=wasm32 -O2 -std=gnu99 -ffreestanding -nostdlibinc -mbulk-memory -msimd128
-    -Wall -Wextra -D__thread= -DSAMBA_NO_THREADS -Ilibc -idirafter /usr/include
-    -idirafter /usr/local/include -I../../.."
+    -Wall -Wextra -Werror=implicit-function-declaration -D__thread= -DSAMBA_NO_THREADS -Ilibc
+    -idirafter /usr/include -idirafter /usr/local/include -I../../.."
+if [ "$out" = check ]; then
+    $CLANG $flags -fbuiltin -fsyntax-only "${SOURCE:-web.c}"
+    exit
+fi
 $CLANG $flags -fno-builtin -c libc/libc.c -o "$work/libc.o"
 $CLANG $flags -fbuiltin -c "${SOURCE:-web.c}" -o "$work/web.o"
 ${WASM_LD:-wasm-ld} --no-entry --gc-sections --strip-all -z stack-size=262144 \

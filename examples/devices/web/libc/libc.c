@@ -153,6 +153,14 @@ void *malloc(size_t size)
     return b + 1;
 }
 
+void *calloc(size_t n, size_t size)
+{
+    if (size && n > SIZE_MAX / size) return NULL;
+    void *memory = malloc(n * size);
+    if (memory) memset(memory, 0, n * size);
+    return memory;
+}
+
 void free(void *memory)
 {
     if (memory) ((block *)memory - 1)->used = 0;
@@ -268,6 +276,12 @@ size_t fwrite(const void *from, size_t size, size_t n, FILE *f)
     f->at += bytes;
     if (f->size < f->at) f->size = f->at;
     return n;
+}
+
+int fputc(int byte, FILE *f)
+{
+    unsigned char one = (unsigned char)byte;
+    return fwrite(&one, 1, 1, f) == 1 ? one : EOF;
 }
 
 int fseek(FILE *f, long offset, int from)

@@ -13,6 +13,7 @@ extern FILE *const stderr;
 FILE *fopen(const char *name, const char *mode);
 int fclose(FILE *f);
 int fgetc(FILE *f);
+int fputc(int byte, FILE *f);
 size_t fread(void *to, size_t size, size_t n, FILE *f);
 size_t fwrite(const void *from, size_t size, size_t n, FILE *f);
 int fseek(FILE *f, long offset, int from);

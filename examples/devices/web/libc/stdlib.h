@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 void *malloc(size_t size);
+void *calloc(size_t n, size_t size);
 void free(void *memory);
 void *realloc(void *memory, size_t size);
 void qsort(void *items, size_t n, size_t size, int (*compare)(const void *, const void *));
