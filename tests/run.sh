@@ -279,7 +279,8 @@ built() {           # built FILE PROGRAM quick|heavy COMPILER FLAG...
     fi
     object=$(sh tests/lib/samba_object.sh "$@") || return
     "$@" $strict -D_GNU_SOURCE -fsyntax-only $file &&
-        "$@" $strict -D_GNU_SOURCE -DSAMBA__IMPLEMENTED -o $program $file $object $libraries
+        "$@" $strict -D_GNU_SOURCE -DSAMBA__IMPLEMENTED -include stdio.h -include stdlib.h \
+            -include string.h -o $program $file $object $libraries
 }
 
 example() {         # example NAME COMPILER quick|heavy

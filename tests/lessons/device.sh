@@ -15,7 +15,7 @@ cross="arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -std=c99 -Os -ffunction-section
 -Wall -Wextra -Werror -I$out -I$SAMBA -I$SAMBA/tests/device"
 
 here() {            # on this machine, which also trains the net and keeps its checkpoint
-    $CC -O1 -DSAMBA_NO_SIMD -o "$out/lesson" $lesson -lm -pthread &&
+    build_with_samba -o "$out/lesson" $lesson &&
         (cd "$out" && ./lesson '' lesson21.ckpt >here)
 }
 # The tools are built as fast as the lesson is.

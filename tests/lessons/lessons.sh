@@ -18,8 +18,7 @@ line_of() {
     echo "$line"
 }
 compile_samba() {   # compile_samba COMPILER OPTION OBJECT
-    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >"$3.c"
-    $1 "$2" -DSAMBA_NO_SIMD -I. -c -o "$3" "$3.c"
+    object=$(sh tests/lib/samba_object.sh "$1" "$2" -DSAMBA_NO_SIMD) && cp "$object" "$3"
 }
 compile() {         # compile LESSON COMPILER OPTION PROGRAM OBJECT: its line, with these
     line=$(line_of "$1") || return 1
