@@ -1,8 +1,8 @@
 #!/bin/sh
-# tests/lib/samba_object.sh COMPILER FLAG...: prints the name of an object, which is samba.h compiled
-# so. Who asks first compiles it for all tests that ask for the same; who asks meanwhile waits.
-# Programs are linked with it that include samba.h with -DSAMBA__IMPLEMENTED and use public functions
-# alone, and those that include the samba.h of build/inside/hollow, which has all prototypes.
+# tests/lib/samba_object.sh COMPILER FLAG...: prints the name of an object, which is samba.h, so
+# compiled. Who asks first compiles it for all tests that ask for the same; the others wait. Programs
+# are linked with it that include samba.h with -DSAMBA__IMPLEMENTED and use public functions alone,
+# and those that include the samba.h of build/inside/hollow, which has all prototypes.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 inside=build/inside
