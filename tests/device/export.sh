@@ -17,6 +17,7 @@ nets="$nets transformer moves_sgd mlp_f16 odd_coarse odd_int8"
 all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw
 lenet_sgd transformer_adamw moves mlp_int8 lenet_int8 resnet8_int8"
 hosts="$CC -O2|$CC -O0|clang -O2"
+[ -z "${HIDDEN:-}" ] || nets=mlp
 boards='m3' on_boards='mlp odd odd_int8 images_adamw transformer moves_sgd'
 if [ "${1:-}" = all ]; then
     nets=$all_nets on_boards=$all_nets

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/lib/samba_object.sh COMPILER FLAG...: prints the name of an object, which is samba.h, so
-# compiled. Who asks first compiles it for all tests that ask for the same; the others wait. Programs
-# are linked with it that include samba.h with -DSAMBA__IMPLEMENTED and use public functions alone,
+# compiled. Who asks first compiles it for all tests that ask for the same; the others wait. With it
+# programs are linked that include samba.h with -DSAMBA__IMPLEMENTED and use public functions alone,
 # and those that include the samba.h of build/inside/hollow, which has all prototypes.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
