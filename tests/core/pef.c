@@ -398,12 +398,16 @@ static void test_damaged_training(void)
     damage_everywhere(&training_pef, DENSE, TEST_SANITIZED ? 12 : 1);
 }
 static void test_damaged_checkpoint(void) { damage_everywhere(&checkpoint_pef, 0, 1); }
-static void test_damaged_inference(void) { damage_everywhere(&inference_pef, DENSE, 6); }
+static void test_damaged_inference(void)
+{
+    damage_everywhere(&inference_pef, DENSE, TEST_SANITIZED ? 24 : 6);
+}
 static void test_odd_numbers(void)
 {
-    odd_numbers(&training_pef, 1);
-    odd_numbers(&inference_pef, 1);
-    odd_numbers(&ops_pef, 3);
+    const size_t every = TEST_SANITIZED ? 3 : 1;
+    odd_numbers(&training_pef, every);
+    odd_numbers(&inference_pef, every);
+    odd_numbers(&ops_pef, 3 * every);
 }
 static void test_shuffled_numbers(void)
 {
