@@ -485,9 +485,9 @@ wants heavy && c_tests '' "$CC" "$CFLAGS" '' slow ''
 if wants heavy full asan; then
     if found=$(sanitizer address,undefined); then
         # Checks of large functions are calls: kernels compile three times as fast. clang's -Os does
-        # not unroll them eightfold besides: another quarter.
+        # not unroll them eightfold besides: another quarter. Lines are all that reports need: -g1.
         case $found in clang*) calls='-Os -mllvm -' ;; *) calls='-O1 --param ' ;; esac
-        c_tests ', ASan and UBSan' "${found%% *}" "-g -DSAMBA_ASSERTS \
+        c_tests ', ASan and UBSan' "${found%% *}" "-g1 -DSAMBA_ASSERTS \
 -fsanitize=address,undefined -fno-sanitize-recover=all \
 ${calls}asan-instrumentation-with-call-threshold=300" "${found#* }" \
             all .asan
@@ -495,7 +495,7 @@ ${calls}asan-instrumentation-with-call-threshold=300" "${found#* }" \
 fi
 if wants heavy full tsan; then
     if found=$(sanitizer thread); then
-        c_tests ', TSan' "${found%% *}" '-O1 -g -DSAMBA_ASSERTS -fsanitize=thread' "${found#* }" \
+        c_tests ', TSan' "${found%% *}" '-O1 -g1 -DSAMBA_ASSERTS -fsanitize=thread' "${found#* }" \
             threads .tsan
     else skip 'the tests with threads under TSan' 'clang with libclang-rt-dev, or gcc'; fi
 fi
