@@ -39,6 +39,8 @@ job() {
     have timeout && limit='timeout -k 10 1500'
     $limit sh -c "${line#*|}" >"$log" 2>&1 </dev/null
     code=$?
+    times >$out/job$1.times             # its second line is that of what has ended: 0m1.23s 0m0.45s
+    spent=$(sed -n '2s/[ms]/ /gp' $out/job$1.times | awk '{ print $1 * 60 + $2 + $3 * 60 + $4 }')
     last=$(grep -v '^ *$' "$log" | tail -n 1 | grep -xE '[0-9]+ passed, [0-9]+ failed')
     p=${last%% passed*} f=${last##*, } f=${f%% failed*}
     if [ -z "$last" ]; then
@@ -50,14 +52,29 @@ job() {
     elif grep '^skipped' "$log" | grep -qvE '^skipped: .*; it takes .'; then
         f=1 why=' (a skip does not say what it takes)'
     fi
-    echo "$p $f" >$out/job$1.result
+    echo "$p $f $spent $name" >$out/job$1.result
     [ "${show:-}" != all ] || cat "$log"
     grep '^skipped' "$log" | sed "s|^|$name: |"
     if [ "$f" != 0 ] && [ "${show:-}" != all ]; then
         [ "$(wc -l <"$log")" -le 100 ] || grep '^FAILED' "$log"
         tail -n 100 "$log"
     fi | sed 's/^/    /'
-    printf '%-44s %5d passed, %d failed %4d s%s\n' "$name" "$p" "$f" $(($(date +%s) - start)) "$why"
+    printf '%-44s %5d passed, %d failed %4d s, %5.1f of processors%s\n' "$name" "$p" "$f" \
+        $(($(date +%s) - start)) "$spent" "$why"
+}
+
+# ---- How a C file takes samba.h ----
+# Tests are linked with a samba.h that is compiled once (tests/lib/samba_object.sh). One that looks
+# inside includes a samba.h without bodies; one that uses the public API alone, the declarations.
+# Those that set something for a samba.h of their own compile that.
+sets_its_own() {
+    ! grep -qx '#define SAMBA_IMPLEMENTATION' "$1" ||
+        sed '/#include ".*samba\.h"/q' "$1" | grep '^#define' |
+        grep -qvE 'IMPLEMENTATION$|SAMBA_[A-Z0-9]*_(MALLOC|REALLOC|FREE)|_(GNU|POSIX_C)_SOURCE'
+}
+public() {
+    grep -qx '#define SAMBA_IMPLEMENTATION' "$1" &&
+        ! grep -qiE 'samba__|SAMBA_(SMALL|LOCAL_BYTES)|->(rt|desc|pool)\b' "$1"
 }
 
 # ---- One example, with one compiler: strict warnings, then what it must do ----
@@ -252,16 +269,33 @@ device_example() {  # device_example NAME PROGRAM quick|heavy: a device's progra
     esac
 }
 
+# As its line 2 says, in one piece: so in the heavy list. Else samba.h, which tests/header/run.sh
+# compiles with all optimization and warnings, is looked at once more, and linked.
+built() {           # built FILE PROGRAM quick|heavy COMPILER FLAG...
+    file=$1 program=$2 how=$3
+    shift 3
+    libraries=$(sed -n '2,3s/.*\.c \(-[^&]*\).*/\1/p' $file)
+    if [ "$how" = heavy ] || ! public $file || sets_its_own $file; then
+        "$@" $strict -D_GNU_SOURCE -o $program $file $libraries
+        return
+    fi
+    object=$(sh tests/lib/samba_object.sh "$@") || return
+    "$@" $strict -D_GNU_SOURCE -fsyntax-only $file &&
+        "$@" $strict -D_GNU_SOURCE -DSAMBA__IMPLEMENTED -include stdio.h -include stdlib.h \
+            -include string.h -o $program $file $object $libraries
+}
+
 example() {         # example NAME COMPILER quick|heavy
     log=$out/$(echo "$1" | tr / _)-$2.check
     program=$out/$1-$2
     optimize=-O2
     [ "$2" = clang ] && [ "$3" = quick ] && optimize=-O0
-    case $1-$3 in devices/*-quick) optimize='-O1 -DSAMBA_NO_SIMD' ;; esac   # small nets
+    case $1-$2-$3 in
+    devices/tiny_nets-*-quick) optimize=-O0 ;;                          # it is not run
+    devices/gesture-*-quick | devices/int8-gcc-quick) optimize='-O1 -DSAMBA_NO_SIMD' ;;
+    esac
     mkdir -p "${program%/*}"
-    libraries=$(sed -n '2,3s/.*\.c \(-[^&]*\).*/\1/p' examples/$1.c)    # as its line 2 or 3 says
-    check "builds with $2 without a warning" \
-        $2 $strict -D_GNU_SOURCE $optimize -o $program examples/$1.c $libraries
+    check "builds with $2 without a warning" built examples/$1.c $program "$3" $2 $optimize
     if [ $failed = 0 ]; then
         case $1-$2-$3 in
         02_*-clang-quick | 03_*-clang-quick | 05_*-clang-quick) ;;
@@ -306,8 +340,8 @@ esac
 mkdir -p $out || exit 1
 if [ "$mode" = hidden ]; then
     if hidden=$(sh tests/lib/bare_path.sh "$PWD/build/bare_path"); then
-        PATH=$hidden PYTHON=none
-        export PATH
+        PATH=$hidden PYTHON=none HIDDEN=yes     # HIDDEN: what other lists run need not be all here
+        export PATH HIDDEN
     else
         skip 'tests on a bare machine' 'dpkg-query and apt-cache, of Debian and its kin'
         finish
@@ -344,51 +378,29 @@ fi
 quick_script() { sed -n 1,10p "$1" | grep -qx '# run: quick'; }
 # It may skip something itself, or hands over to a script that does.
 may_skip() { grep -qE 'skip|^exec ' "$1"; }
-# These test for minutes even without what they may skip.
+# These test for minutes even without what they may skip, or skip for want of gcc alone.
 takes_long() {
     case $1 in
+    */called_names.sh) ;;
     */same_bits.sh | */gpt2_124m.sh | */exercises_outside.sh | */prepare_data.sh) ;;
     */tokenizer.sh | */tiny_nets.sh) ;;
     *) false ;;
     esac
 }
 words() { sed -n '1,10s|^// run: *||p' "$1"; }
-# Tests are linked with a samba.h that is compiled once. One that looks inside includes a samba.h
-# without bodies (tests/lib/inside.awk); one that uses nothing but the public API, the declarations.
-# Those that set something for a samba.h of their own compile that.
-sets_its_own() {
-    ! grep -qx '#define SAMBA_IMPLEMENTATION' "$1" ||
-        sed '/#include "samba.h"/q' "$1" | grep '^#define' |
-        grep -qvE 'IMPLEMENTATION$|SAMBA_[A-Z0-9]*_(MALLOC|REALLOC|FREE)|_(GNU|POSIX_C)_SOURCE'
-}
-public() {
-    grep -qx '#define SAMBA_IMPLEMENTATION' "$1" &&
-        ! grep -qiE 'samba__|SAMBA_(SMALL|LOCAL_BYTES)|->(rt|desc|pool)\b' "$1"
-}
-# Under AddressSanitizer a samba.h of its own takes a minute to compile, and a few seconds at -O0
-# without SIMD, but with the processor's fma, if there is one.
-asan_flags=-DSAMBA_NO_SIMD
-grep -qsw fma /proc/cpuinfo && asan_flags="$asan_flags -mfma"
-asan_flags_of() {   # asan_flags_of NAME: of a test with a samba.h of its own
+# What these test is not how numbers are computed: without SIMD, and without optimization, their
+# samba.h compiles in a fifth of the time, under AddressSanitizer in a tenth. With the processor's
+# fma, if there is one, it is fast enough.
+own_flags=-DSAMBA_NO_SIMD
+grep -qsw fma /proc/cpuinfo && own_flags="$own_flags -mfma"
+own_flags_of() {    # own_flags_of NAME: of a test with a samba.h of its own
     case $1 in
-    pef) echo "$asan_flags" ;;              # at -O0 it would run for minutes
-    *) echo "-O0 $asan_flags" ;;
+    pef) echo "$own_flags" ;;               # at -O0 it would run for minutes
+    *) echo "-O0 $own_flags" ;;
     esac
 }
-# samba.h, compiled once, with SUFFIX in its name; what was compiled before serves again.
-inside=$out/inside
-common_object() {   # common_object COMPILER FLAGS SUFFIX
-    object=$out/samba$3.o
-    [ "$object" -nt samba.h ] && [ "$object" -nt tests/lib/inside.awk ] &&
-        [ "$(cat "$object.how")" = "$1 $2" ] && return
-    mkdir -p $inside/whole $inside/hollow
-    awk -v bodies=yes -f tests/lib/inside.awk samba.h >$inside/whole/samba.h
-    awk -v bodies=no -f tests/lib/inside.awk samba.h >$inside/hollow/samba.h
-    # A file there: what is read from stdin would include the samba.h of this folder.
-    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >$inside/whole/samba.c
-    $1 $2 -c -o "$object" $inside/whole/samba.c >"$object.log" 2>&1 ||
-        { cat "$object.log"; exit 1; }
-    echo "$1 $2" >"$object.how"
+common_object() {   # common_object COMPILER FLAGS: samba.h, compiled once
+    object=$(sh tests/lib/samba_object.sh $1 $2) || exit 1
 }
 # Tests of an area each that take a second or two.
 brief_tests='accumulate attention borders compiler errors generate gradcheck graphs hyperparams \
@@ -417,20 +429,18 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|brief|slow|t
         [ -z "$onnx" ] || needs=${needs:-$(lacks onnx)}
         [ -z "$needs" ] || { skip "$file" "$needs: tools/dev/install.sh test"; continue; }
         [ -z "$onnx" ] || make -s build/onnx/onnx.pb-c.c || exit 1
-        if sets_its_own "$file"; then
-            own_flags=$3
-            [ "$6" = .asan ] && own_flags="$3 $(asan_flags_of "$name")"
-            build="$2 $own_flags -I. -o $out/$name$6 $file"
-        elif public "$file"; then
-            common_object "$2" "$3" "$6"
+        if public "$file"; then
+            common_object "$2" "$3"
             build="sh tests/run.sh linked $file | \
-$2 $3 -Werror=implicit-function-declaration -I. -o $out/$name$6 -x c - -x none $out/samba$6.o"
+$2 $3 -Werror=implicit-function-declaration -I. -o $out/$name$6 -x c - -x none $object"
+        elif sets_its_own "$file"; then
+            build="$2 $3 $(own_flags_of "$name") -I. -o $out/$name$6 $file"
         else
-            # Functions that macros define are there twice: those of the test are taken.
-            common_object "$2" "$3" "$6"
-            own_flags=$3
-            [ "$6" = .asan ] && own_flags="$3 -O0 -DSAMBA_SIMD"     # SIMD as in the other file
-            build="$2 $own_flags -I$inside/hollow -I. -o $out/$name$6 $file $out/samba$6.o \
+            # Functions that macros define may be there twice: those of the test are taken.
+            common_object "$2" "$3"
+            flags_here=$3
+            [ "$6" = .asan ] && flags_here="$3 -O0 -DSAMBA_SIMD"    # SIMD as in the other file
+            build="$2 $flags_here -Ibuild/inside/hollow -I. -o $out/$name$6 $file $object \
 -Wl,--allow-multiple-definition"
         fi
         add "$name$1" "$build -lm -pthread $flags && $4 $out/$name$6"
@@ -479,9 +489,9 @@ wants heavy && c_tests '' "$CC" "$CFLAGS" '' slow ''
 if wants heavy full asan; then
     if found=$(sanitizer address,undefined); then
         # Checks of large functions are calls: kernels compile three times as fast. clang's -Os does
-        # not unroll them eightfold besides: another quarter.
+        # not unroll them eightfold besides: another quarter. Lines are all that reports need: -g1.
         case $found in clang*) calls='-Os -mllvm -' ;; *) calls='-O1 --param ' ;; esac
-        c_tests ', ASan and UBSan' "${found%% *}" "-g -DSAMBA_ASSERTS \
+        c_tests ', ASan and UBSan' "${found%% *}" "-g1 -DSAMBA_ASSERTS \
 -fsanitize=address,undefined -fno-sanitize-recover=all \
 ${calls}asan-instrumentation-with-call-threshold=300" "${found#* }" \
             all .asan
@@ -489,7 +499,7 @@ ${calls}asan-instrumentation-with-call-threshold=300" "${found#* }" \
 fi
 if wants heavy full tsan; then
     if found=$(sanitizer thread); then
-        c_tests ', TSan' "${found%% *}" '-O1 -g -DSAMBA_ASSERTS -fsanitize=thread' "${found#* }" \
+        c_tests ', TSan' "${found%% *}" '-O1 -g1 -DSAMBA_ASSERTS -fsanitize=thread' "${found#* }" \
             threads .tsan
     else skip 'the tests with threads under TSan' 'clang with libclang-rt-dev, or gcc'; fi
 fi
@@ -518,7 +528,9 @@ n_jobs=$(wc -l <$out/jobs)
 awk -v n="$n_alone" 'NR <= n { print NR }' $out/jobs | xargs -r -n 1 sh tests/run.sh job
 awk -v n="$n_alone" 'NR > n { print NR }' $out/jobs | xargs -r -n 1 -P "$JOBS" sh tests/run.sh job
 n_results=$(ls $out | grep -c '\.result$')
-echo "$n_jobs programs in $(($(date +%s) - start)) s"
+cat $out/*.result 2>/dev/null | awk -v what="$n_jobs programs in $(($(date +%s) - start)) s" '
+    { spent += $3 }
+    END { printf "%s, %d s of processors\n", what, spent }'
 cat $out/*.result 2>/dev/null |
     awk -v lost=$((n_jobs - n_results)) '{ p += $1; f += $2 }
         END { f += lost; printf "%d passed, %d failed\n", p, f; exit f || !p }'

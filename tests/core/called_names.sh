@@ -13,13 +13,19 @@ echo 'int main(void) { return __extension__({ __auto_type x = 0; x; }); }' >$out
 $compiler -o $out/extension $out/extension.c 2>/dev/null ||
     skip_all 'names in errors' 'gcc or clang'
 
-# A copy of samba.h that keeps the text of each new error.
+# A copy of samba.h that keeps the text of each new error: with the bodies of all functions, to be
+# compiled once, and without them, for the tests.
 keep='s/^    s->code = code;$/&\n    snprintf(told, sizeof told, "%s", s->error);/'
-{
-    printf '#include <stdio.h>\nstatic char told[1024];\n'
-    sed "$keep" samba.h
-} >$out/samba.h
-check 'errors have one place' sh -c "[ \$(grep -c 'sizeof told, \"%s\"' $out/samba.h) = 1 ]"
+copy() {            # copy BODIES FOLDER STORAGE
+    mkdir -p $out/$2
+    {
+        printf '#include <stdio.h>\n%s char told[1024];\n' "$3"
+        sed "$keep" samba.h | awk -v bodies=$1 -f tests/lib/inside.awk
+    } >$out/$2/samba.h
+}
+copy yes whole ''
+copy no hollow extern
+check 'errors have one place' sh -c "[ \$(grep -c 'sizeof told, \"%s\"' $out/whole/samba.h) = 1 ]"
 
 # called.h: the wrappers, as macros of the functions' names. samba_fail takes what it is given.
 grep -vxE 'samba_(fail|warn|runtime_.*)' tests/header/symbols.txt >$out/functions
@@ -56,10 +62,15 @@ C
     echo '#define samba_fail(...) ((void)(samba_fail)(__VA_ARGS__), told[0] = 0, false)'
 } >$out/called.h
 
+compile() {         # samba.h
+    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >$out/whole/samba.c
+    $compiler -w -O0 -DSAMBA_NO_SIMD -c -o $out/samba.o $out/whole/samba.c
+}
 build() {           # build NAME: a test with the wrappers
-    sed -e 's|#include "samba.h"|#include "'$out'/samba.h"\n#include "'$out'/called.h"|' \
+    sed -e 's|#include "samba.h"|#include "'$out'/hollow/samba.h"\n#include "'$out'/called.h"|' \
         "tests/core/$1.c" >"$out/$1.c"
-    $compiler -w -O0 -DSAMBA_NO_SIMD -I. -o "$out/$1" "$out/$1.c" -lm -pthread
+    $compiler -w -O0 -DSAMBA_NO_SIMD -I. -o "$out/$1" "$out/$1.c" $out/samba.o \
+        -Wl,--allow-multiple-definition -lm -pthread
 }
 # A test that ends early has told less than it should.
 passes() {
@@ -69,15 +80,16 @@ passes() {
     [ $code = 0 ] && grep -qxE '[1-9][0-9]* passed, 0 failed' "$out/$1.said"
 }
 names_what_was_called() { ! grep '^CALLED' "$out/$1.said"; }
+check 'samba.h compiles' compile
 for name in errors hyperparams mistakes nulls rarely_meant restore; do
     check "$name compiles" build $name
     check "$name passes" passes $name
     check "$name: errors name what was called" names_what_was_called $name
 done
 check 'something was told' grep -q 'in samba_' $out/mistakes.said
-sed -i 's/"samba_eval", &d/"samba_run", \&d/' $out/samba.h
+sed -i 's/"samba_eval", &d/"samba_run", \&d/' $out/whole/samba.h
 mistaken() {
-    build mistakes || return
+    compile && build mistakes || return
     passes mistakes
     ! names_what_was_called mistakes
 }

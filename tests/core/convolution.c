@@ -6,7 +6,7 @@
 #include "tests/lib/test.h"
 #include <stdlib.h>
 
-enum { CASES = 300 };
+enum { CASES = TEST_TIMES(300) };
 
 static uint64_t n_drawn;
 
@@ -60,7 +60,7 @@ static geometry draw_geometry(int number)
 }
 
 // The x that a tap meets at an output, or 0; c is a channel of x.
-static float met(const geometry *g, const float *x, int image, int c, int tap, int output)
+TEST_UNCHECKED static float met(const geometry *g, const float *x, int image, int c, int tap, int output)
 {
     int k[2] = { tap / g->kernel[1], tap % g->kernel[1] }, at[2];
     int o[2] = { output / g->out[1], output % g->out[1] };
@@ -71,7 +71,7 @@ static float met(const geometry *g, const float *x, int image, int c, int tap, i
     return x[((image * g->groups * g->cg + c) * g->in[0] + at[0]) * g->in[1] + at[1]];
 }
 
-static void naive_y(const geometry *g, const float *x, const float *w, const float *b, float *y)
+TEST_UNCHECKED static void naive_y(const geometry *g, const float *x, const float *w, const float *b, float *y)
 {
     int plane = g->out[0] * g->out[1], channels = g->groups * g->og;
     for (int i = 0; i < g->images * channels * plane; i++) {
@@ -86,7 +86,7 @@ static void naive_y(const geometry *g, const float *x, const float *w, const flo
     }
 }
 
-static void naive_dx(const geometry *g, const float *dy, const float *w, float *dx)
+TEST_UNCHECKED static void naive_dx(const geometry *g, const float *dy, const float *w, float *dx)
 {
     int channels = g->groups * g->cg, plane = g->in[0] * g->in[1];
     for (int i = 0; i < g->images * channels * plane; i++) {
@@ -113,7 +113,7 @@ static void naive_dx(const geometry *g, const float *dy, const float *w, float *
     }
 }
 
-static void naive_dw(const geometry *g, const float *x, const float *dy, float *dw)
+TEST_UNCHECKED static void naive_dw(const geometry *g, const float *x, const float *dy, float *dw)
 {
     int channels = g->groups * g->og, n = channels * g->cg * g->taps, plane = g->out[0] * g->out[1];
     int sets = g->images < 8 ? g->images : 8;
@@ -215,7 +215,7 @@ static void every_bit(void)
 static void max_pooling(void)
 {
     static const float odd[] = { 0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 2.0f };
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < TEST_TIMES(200); i++) {
         int planes = 1 + draw(5), kernel = i % 4 ? 2 : 1 + draw(3),
             stride = i % 4 ? 2 : 1 + draw(3), H, W;
         do {

@@ -55,7 +55,7 @@ static uint16_t *halves(float *b, int64_t n, samba_dtype type)
 }
 
 // The specification: samba__gemm_run computes these very bits, only sooner.
-static void gemm_naive(const samba__gemm *g)
+TEST_UNCHECKED static void gemm_naive(const samba__gemm *g)
 {
     for (int64_t i = 0; i < g->m; i++) {
         for (int64_t j = 0; j < g->n; j++) {
@@ -160,7 +160,7 @@ static void check_product(int64_t m, int64_t n, int64_t k)
 // Strips and panels that are not full, sums of nothing.
 static void test_small(void)
 {
-    for (int i = 0; i < 1500; i++)
+    for (int i = 0; i < TEST_TIMES(1500); i++)
         check_product(1 + draw(FEW), 1 + draw(FEW), draw(FEW));
 }
 
@@ -172,19 +172,19 @@ static int about(int block)
 
 static void test_many_steps(void)
 {
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < TEST_TIMES(40); i++)
         check_product(1 + draw(FEW), 1 + draw(FEW), about(KC));
 }
 
 static void test_many_rows(void)
 {
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < TEST_TIMES(40); i++)
         check_product(about(MC), 1 + draw(FEW), 1 + draw(FEW));
 }
 
 static void test_many_columns(void)
 {
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < TEST_TIMES(40); i++)
         check_product(1 + draw(FEW), about(NC), 1 + draw(FEW));
 }
 
@@ -198,16 +198,16 @@ static void test_large(void)
 // Rows of A a multiple of 4 KiB apart, most of the time without a gap: many panels, several strips.
 static void test_far_rows(void)
 {
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < TEST_TIMES(12); i++)
         check_product(9 + draw(FEW), NC - draw(FEW), 1024);
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < TEST_TIMES(12); i++)
         check_product(97 + draw(60), NC - draw(FEW), 1024);
 }
 
 // With 32, 64, 96 or 128 rows of x, or a few less, the rows of w are those of the strips.
 static void test_turned(void)
 {
-    for (int i = 0; i < 24; i++) {
+    for (int i = 0; i < TEST_TIMES(24); i++) {
         int64_t m = 32 * (1 + draw(4)) - draw(4);
         check_kind(m, 2 * m + draw(120), 1 + draw(i % 4 ? 60 : KC + 40), X_WT);
     }
@@ -219,7 +219,7 @@ static void test_turned(void)
 // With few columns A is read where it lies, with many it is packed into strips; of all heights.
 static void test_transposed(void)
 {
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < TEST_TIMES(12); i++) {
         check_kind(MC - draw(FEW), 1 + draw(FEW), 1 + draw(2 * KC), DY_TX);
         check_kind(MC - draw(FEW), NC - draw(FEW), 1 + draw(FEW), DY_TX);
     }
@@ -229,10 +229,10 @@ static void test_transposed(void)
 // Several blocks of k and many rows: panels are kept, for all columns or for as many as fit.
 static void test_kept(void)
 {
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < TEST_TIMES(8); i++)
         check_product(97 + draw(120), 1 + draw(90), about(2 * KC));
     check_product(100, NC + NC / 2, KC + KC / 2 + 9);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < TEST_TIMES(4); i++)
         check_product(97 + draw(60), 1 + draw(90), about(4 * KC)); // long ones
     check_product(100, NC, 2 * KC + 9);
     check_kind(1024, NC, 2 * KC + 9, DY_TX);

@@ -12,7 +12,7 @@ enum { N = 4, SIDE = 6, CLASSES = 3, GUARD = 256, PAINT = 0xC3 };
 
 enum { MOST_TENSORS = 80, MOST_OUTPUTS = 4, N_INPUTS = 4 };
 
-static int n_graphs = 300;
+static int n_graphs = TEST_TIMES(300);
 
 // ---- The symbols of a PEF, read as its layout says ----
 

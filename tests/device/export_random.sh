@@ -23,7 +23,7 @@ written() {         # as C, by the tool
 compiled() {
     warnings='-Wall -Wextra -Wconversion -Wshadow -Werror'
     $CC -std=c99 -O1 $warnings -I. -I$out -c -o $out/r.o $out/r.c &&
-        $CC -std=c99 -O1 -I. -I$out -DNET_STEPS='"r_steps.h"' -o $out/r tests/device/export_run.c \
+        $CC -std=c99 -O0 -I. -I$out -DNET_STEPS='"r_steps.h"' -o $out/r tests/device/export_run.c \
             $out/r.o
 }
 judge() {
@@ -45,9 +45,8 @@ judge() {
 }
 count() { grep -c "^$1" $out/verdicts; }
 
-check 'the programs compile' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/random \
-    tests/device/export_random.c -lm -pthread
-check 'the tool is built' make -s build/samba-device
+check 'the programs compile' build_with_samba $inside -o $out/random tests/device/export_random.c
+check 'the tool is built' make -s CFLAGS='-O1 -DSAMBA_NO_SIMD' build/samba-device
 seed=$first
 while [ "$seed" -le "$last" ]; do
     judge "$seed"

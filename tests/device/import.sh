@@ -115,12 +115,11 @@ narrow="-m32 -malign-double -msse2 -mfpmath=sse"    # 32 bits, if this machine h
 echo 'int main(void) { return sizeof(void *) != 4; }' >$out/narrow.c
 # shellcheck disable=SC2086
 $CC $narrow -o $out/narrow $out/narrow.c 2>/dev/null && $out/narrow || narrow=
-check 'the host compiles' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/host $out/host.c \
-    -lm -pthread
+check 'the host compiles' build_with_samba -o $out/host $out/host.c
 # shellcheck disable=SC2086
 check 'the device compiles' $CC -std=gnu99 -O1 $narrow -I. -o $out/device $out/device.c -lm
-check 'the tool compiles' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/tool tools/cli/device.c \
-    tools/cli/device/*.c tools/cli/util/*.c -lm -pthread
+check 'the tool compiles' build_with_samba -o $out/tool tools/cli/device.c tools/cli/device/*.c \
+    tools/cli/util/*.c
 import() { $out/tool device-import "$@"; }
 
 for net in mlp_sgd mlp_adamw dropped conv_train; do

@@ -91,13 +91,12 @@ int main(int argc, char **argv)
 }
 END
 
-check 'the nets compile' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/host $out/host.c \
-    -lm -pthread
+check 'the nets compile' build_with_samba -o $out/host $out/host.c
 check 'the host promises memory for all of them' to_file $out/promised $out/host $out
 narrow="-m32 -malign-double -msse2 -mfpmath=sse"
 echo 'int main(void) { return sizeof(void *) != 4; }' >$out/narrow.c
 if $CC $narrow -o $out/narrow $out/narrow.c 2>/dev/null && $out/narrow; then
-    check 'the device half compiles for 32 bits' $CC -std=gnu99 -O1 $narrow -I. \
+    check 'the device half compiles for 32 bits' $CC -std=gnu99 -O0 $narrow -I. \
         -o $out/device $out/device.c -lm
     check 'it runs all of them in what it asks for' to_file $out/asked $out/device $out/*.ckpt
     # shellcheck disable=SC2013
@@ -127,8 +126,8 @@ adds_up() {         # the parts of RAM, of flash, and of the arena at its peak
         /^ *[0-9]+ /  { if (!peaks) sum += $1 }
         END { exit bad || peaks != 1 || !ram || !flash }' $log.report
 }
-check 'the tool compiles' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $tool tools/cli/device.c \
-    tools/cli/device/*.c tools/cli/util/*.c -lm -pthread
+check 'the tool compiles' build_with_samba -o $tool tools/cli/device.c tools/cli/device/*.c \
+    tools/cli/util/*.c
 for net in mlp_infer mlp_adamw lenet transformer microbatches graphs spatial in_products int8; do
     check "$net: the parts add up" adds_up $net
     ram=$(awk -v file=$out/$net.ckpt '$1 == file { print $2 }' $out/promised)

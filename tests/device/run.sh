@@ -156,13 +156,10 @@ for name in $targets; do
 done
 [ -n "$ready" ] || finish
 
-# tools/cli/device.c has samba.h, so the host's half is linked with it. Less optimized, it is there
-# in five seconds; the bits are the same.
 make_nets() {
-    $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -Dmain=tools_main -c -o $out/tools.o \
-        tools/cli/device.c &&
-        $CC -std=gnu99 -O1 -I. -o $out/host tests/device/host.c $out/tools.o tools/cli/device/*.c \
-            tools/cli/util/*.c -lm -pthread && $out/host $out >$out/expected
+    build_with_samba -Dmain=tools_main -c -o $out/tools.o tools/cli/device.c &&
+        build_with_samba -o $out/host tests/device/host.c $out/tools.o tools/cli/device/*.c \
+            tools/cli/util/*.c && $out/host $out >$out/expected
 }
 check 'the nets are made' make_nets
 [ $failed = 0 ] || finish

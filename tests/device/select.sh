@@ -112,8 +112,8 @@ device() { program=$1; shift; $CC -std=gnu99 -O0 -I. "$@" -o $out/$program $out/
 config() { to=$1; shift; $out/models config -o $out/$to.h "$@"; }
 dense=$out/dense.ckpt images=$out/images.ckpt
 
-check 'the nets and device-config compile' $CC -std=gnu99 -O0 -DSAMBA_NO_SIMD -I. -o $out/models \
-    $out/models.c tools/cli/device/*.c tools/cli/util/*.c -lm -pthread
+check 'the nets and device-config compile' build_with_samba -o $out/models $out/models.c \
+    tools/cli/device/*.c tools/cli/util/*.c
 for net in dense images; do
     check "$net is saved" $out/models $net $out/$net.ckpt
     check "device-config says what $net needs" config $net $out/$net.ckpt

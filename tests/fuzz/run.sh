@@ -29,7 +29,9 @@ links() {           # links COMPILER FLAG...: does it link an empty program?
     echo 'int main(void) { return 0; }' | "$@" -x c - -o build/fuzz/linked 2>/dev/null
 }
 choose() {
-    if [ "$what" = again ] || [ "$what" = linear ]; then
+    if [ "$what" = again ]; then        # each input once: to compile takes longer
+        out=build/fuzz/again compile="${CC:-cc} -O0" link=${CC:-cc} driver=driver.o
+    elif [ "$what" = linear ]; then
         out=build/fuzz/plain compile="${CC:-cc} -O1" link=${CC:-cc} driver=driver.o
     elif echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return !p && n; }' |
         clang -fsanitize=fuzzer,address,undefined -x c - -o build/fuzz/linked 2>/dev/null; then

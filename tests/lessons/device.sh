@@ -17,7 +17,7 @@ cross="$cross -std=c99 -Os -ffunction-sections -fdata-sections -Wall -Wextra -We
 -I$SAMBA -I$board_folder"
 
 here() {            # on this machine, which also trains the net and keeps its checkpoint
-    $CC -O1 -DSAMBA_NO_SIMD -o "$out/lesson" $lesson -lm -pthread &&
+    build_with_samba -o "$out/lesson" $lesson &&
         (cd "$out" && ./lesson '' lesson21.ckpt >here)
 }
 # The tools are built as fast as the lesson is.

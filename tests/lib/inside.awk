@@ -9,8 +9,11 @@ function outside(line) {
     return word substr(line, length("static ") + 1)
 }
 
+# What macros make keeps its body in both files: where it is inline as in GNU C89, it is compiled in
+# the first one alone.
 /^#define SAMBA__(FN|NOINLINE) static __attribute__/ {
-    sub(/ static /, " ")
+    sub(/ static /, bodies == "yes" ? " " : " extern __inline__ ")
+    if (bodies == "no") sub(/\(\((noinline, )?/, "((gnu_inline, ")
     print
     next
 }
@@ -45,7 +48,8 @@ head && /^\{$/ {
 }
 body {
     body = !/^\}/
-    print ""
+    # gcc warns of such an inline function that calls static ones, but not in headers of the system.
+    print quiet++ ? "" : "#pragma GCC system_header"
     next
 }
 {

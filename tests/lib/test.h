@@ -18,6 +18,19 @@
 #define TEST_SANITIZED 0
 #endif
 
+// How often to draw cases of one kind: under a sanitizer a fourth, as all of them run the same code,
+// and make test has all.
+#define TEST_TIMES(n) (TEST_SANITIZED ? ((n) + 3) / 4 : (n))
+
+// A definition as plain loops, which computes what is wanted: it is not what sanitizers look at.
+#if defined(__clang__)
+#define TEST_UNCHECKED __attribute__((no_sanitize("address", "undefined")))
+#elif defined(__GNUC__)
+#define TEST_UNCHECKED __attribute__((no_sanitize_address, no_sanitize_undefined))
+#else
+#define TEST_UNCHECKED
+#endif
+
 static int test_passed, test_failed, test_bad; // test_bad: failed checks of the running test
 
 #define CHECK(cond) ((cond) ? (void)0 : test_fail(#cond, __FILE__, __LINE__))

@@ -26,6 +26,16 @@ lacks() {
     tools/dev/install.sh look "$1" | sed -n 's/^must \([^:]*\):.*/\1/p' | xargs
 }
 to_file() { file=$1; shift; "$@" >"$file"; code=$?; cat "$file"; return $code; }
+# build_with_samba -o PROGRAM FILE...: with the samba.h that was compiled once for all scripts. The
+# files use its public functions alone; inside, what they are given first, is for the others.
+inside=-Ibuild/inside/hollow
+build_with_samba() {
+    samba=$(sh tests/lib/samba_object.sh ${CC:-cc} -O1 -DSAMBA_NO_SIMD) || return
+    # What an implemented samba.h includes, programs may use.
+    how='-DSAMBA__IMPLEMENTED -include stdio.h -include stdlib.h -include string.h'
+    case " $* " in *" $inside "*) how=-Wl,--allow-multiple-definition ;; esac  # those of macros
+    ${CC:-cc} -std=gnu99 -O0 -DSAMBA_NO_SIMD $how "$@" -I. "$samba" -lm -pthread
+}
 finish() {          # the last line, and the exit code
     echo "$passed passed, $failed failed"
     [ $failed = 0 ]

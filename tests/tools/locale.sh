@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 . tests/lib/test.sh
-${CC:-cc} -O1 -DSAMBA_NO_SIMD -I. -o "$out/locale" tests/tools/locale.c -lm -pthread
+build_with_samba -o "$out/locale" tests/tools/locale.c
 if ! { command -v localedef && localedef -i de_DE -f UTF-8 "$out/de_DE.UTF-8"; } >"$out/why" 2>&1
 then
     skip_all 'companions in a locale with decimal commas' \

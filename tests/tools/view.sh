@@ -11,16 +11,19 @@ rm -rf $out && mkdir -p $out || exit 1
 CC=${CC:-cc}
 MALLOC_PERTURB_=165         # glibc: memory is never zero by chance
 export MALLOC_PERTURB_
-flags='-O1 -DSAMBA_NO_SIMD -I. -Itools/include -I'$out
 
-# samba.h is compiled once, for the tool and for what makes the nets.
+# One file looks inside samba.h: it has all prototypes, the others those of the public functions.
 build() {
     make -s build/view_page.h || return 1
-    $CC $flags -c -o $out/samba.o tools/cli/view/fused.c || return 1
-    parts=$(ls tools/cli/view/*.c tools/cli/util/*.c | grep -v fused.c)
-    $CC $flags -o $out/tool tools/cli/view.c $parts $out/samba.o -lm -pthread &&
-        $CC $flags -o $out/nets tests/lib/view_nets.c $parts $out/samba.o -lm -pthread &&
-        $CC $flags -o $out/grads tests/lib/view_grads.c $parts $out/samba.o -lm -pthread
+    build_with_samba $inside -Itools/include -c -o $out/fused.o tools/cli/view/fused.c || return 1
+    for part in $(ls tools/cli/view/*.c tools/cli/util/*.c | grep -v fused.c); do
+        $CC -O1 -DSAMBA_NO_SIMD -I. -Itools/include -I$out -c -o "$out/$(basename "$part" .c).o" \
+            "$part" || return 1
+    done
+    for program in tool=tools/cli/view.c nets=tests/lib/view_nets.c grads=tests/lib/view_grads.c; do
+        build_with_samba -Itools/include -I$out -Wl,--allow-multiple-definition \
+            -o $out/"${program%=*}" "${program#*=}" $out/*.o || return 1
+    done
 }
 check 'the tool and the nets are built' build
 [ $failed = 0 ] || finish

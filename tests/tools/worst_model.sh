@@ -12,7 +12,7 @@ asan='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
 flags="-O1 -DSAMBA_NO_SIMD -I. -Itools/include"
 make -s build/view_page.h || exit 1
 
-# samba.h itself, which other tests run with sanitizers, is compiled once, and without: that would
+# samba.h itself, which other tests run with sanitizers, is that of other scripts, without: it would
 # take most of the time.
 implementation=tools/cli/view/fused.c
 sed 's/^#define SAMBA_IMPLEMENTATION$//' tools/cli/device.c >"$out/device.c"
@@ -22,11 +22,12 @@ link() {            # link PROGRAM SOURCE ...: with sanitizers
     $CC $asan $flags -O0 -Itools/cli -o "$out/$program" \
         $(ls "$@" | grep -vxF $implementation) tools/cli/util/*.c $libraries -lm -pthread
 }
-libraries="$out/samba.o"
+libraries="$out/fused.o $(sh tests/lib/samba_object.sh $CC -O1 -DSAMBA_NO_SIMD)
+-Wl,--allow-multiple-definition"
 build() {
-    $CC $flags -c -o "$out/samba.o" $implementation &&
+    build_with_samba $inside -Itools/include -c -o "$out/fused.o" $implementation &&
         link samba-device "$out/device.c" tools/cli/device/*.c &&
-        $CC $flags -o "$out/model" tests/lib/worst_model.c "$out/samba.o" -lm -pthread &&
+        build_with_samba -o "$out/model" tests/lib/worst_model.c &&
         "$out/model" "$out/files" && link samba-view tools/cli/view.c tools/cli/view/*.c
 }
 data() {
