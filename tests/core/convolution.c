@@ -60,7 +60,8 @@ static geometry draw_geometry(int number)
 }
 
 // The x that a tap meets at an output, or 0; c is a channel of x.
-TEST_UNCHECKED static float met(const geometry *g, const float *x, int image, int c, int tap, int output)
+TEST_UNCHECKED static float met(const geometry *g, const float *x, int image, int c, int tap,
+                                int output)
 {
     int k[2] = { tap / g->kernel[1], tap % g->kernel[1] }, at[2];
     int o[2] = { output / g->out[1], output % g->out[1] };
@@ -71,7 +72,8 @@ TEST_UNCHECKED static float met(const geometry *g, const float *x, int image, in
     return x[((image * g->groups * g->cg + c) * g->in[0] + at[0]) * g->in[1] + at[1]];
 }
 
-TEST_UNCHECKED static void naive_y(const geometry *g, const float *x, const float *w, const float *b, float *y)
+TEST_UNCHECKED static void naive_y(const geometry *g, const float *x, const float *w,
+                                   const float *b, float *y)
 {
     int plane = g->out[0] * g->out[1], channels = g->groups * g->og;
     for (int i = 0; i < g->images * channels * plane; i++) {

@@ -430,7 +430,8 @@ static void test_compiling_again(void)
         samba_session *s = samba_open(&d);
         model m = one_step(s);
         samba_program q = { 0 };
-        q.inference = true, q.outputs[0] = m.logits;
+        q.inference = true;
+        q.outputs[0] = m.logits;
         h.fail_at = h.n_calls + n;
         compiled = samba_compile(s, &q);
         h.fail_at = -1;

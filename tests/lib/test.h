@@ -18,8 +18,8 @@
 #define TEST_SANITIZED 0
 #endif
 
-// How often to draw cases of one kind: under a sanitizer a fourth, as all of them run the same code,
-// and make test has all.
+// How often to draw cases of one kind: under a sanitizer a fourth, as all of them run the same
+// code, and make test has all.
 #define TEST_TIMES(n) (TEST_SANITIZED ? ((n) + 3) / 4 : (n))
 
 // A definition as plain loops, which computes what is wanted: it is not what sanitizers look at.
