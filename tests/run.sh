@@ -429,12 +429,12 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|brief|slow|t
         [ -z "$onnx" ] || needs=${needs:-$(lacks onnx)}
         [ -z "$needs" ] || { skip "$file" "$needs: tools/dev/install.sh test"; continue; }
         [ -z "$onnx" ] || make -s build/onnx/onnx.pb-c.c || exit 1
-        if public "$file"; then
+        if sets_its_own "$file"; then
+            build="$2 $3 $(own_flags_of "$name") -I. -o $out/$name$6 $file"
+        elif public "$file"; then
             common_object "$2" "$3"
             build="sh tests/run.sh linked $file | \
 $2 $3 -Werror=implicit-function-declaration -I. -o $out/$name$6 -x c - -x none $object"
-        elif sets_its_own "$file"; then
-            build="$2 $3 $(own_flags_of "$name") -I. -o $out/$name$6 $file"
         else
             # Functions that macros define may be there twice: those of the test are taken.
             common_object "$2" "$3"
