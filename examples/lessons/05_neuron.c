@@ -90,8 +90,8 @@ int main(int argc, char **argv)
 
     // 1. A neuron is simple enough to be set by hand. With weights (2,2) and bias -3 it is an AND:
     //    2 + 2 - 3 is above 0, 2 - 3 is not. The weights say how much an input counts, for it or,
-    //    below 0, against it. The bias says how much it takes to fire. With k inputs, these are k +
-    //    1 parameters.
+    //    below 0, against it. The bias says how much it takes to fire. With k inputs, these are
+    //    k + 1 parameters.
     // > by hand: 0 0 0 1
     const int w[2] = { 2, 2 };
     printf("by hand:");
@@ -103,9 +103,9 @@ int main(int argc, char **argv)
     // 2. But we want it to learn its weights. The step is no use for this: it is flat on both
     //    sides, so a loss made of it has gradient 0.
     //
-    //    Take a smooth step, the sigmoid, y = 1 / (1 +
-    //    e^-sum). In words: far below 0 it is nearly 0, far above nearly 1, and at 0 it is 0.5. Its
-    //    slope is y (1 - y), largest in the middle, almost 0 far away.
+    //    Take a smooth step, the sigmoid: far below 0 it is nearly 0, far above nearly 1, and at 0
+    //    it is 0.5. As a formula, y = 1 / (1 + e^-sum). Its slope is y (1 - y), largest in the
+    //    middle, almost 0 far away.
     //
     //    By the chain rule (lesson 4) the squared error has, for weight k and target t, the slope
     //    2 (y - t) y (1 - y) x[k]. In the map, darker is nearer to 1.

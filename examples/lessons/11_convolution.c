@@ -161,12 +161,12 @@ int main(int argc, char **argv)
     print_numbers("its gradient in the map, rows 0 and 1", samba_read(gradient), 2 * OUT, 2);
 
     // 6. Nobody needs to design kernels: they are weights, and learn. The gradient of a shared
-    //    weight is the sum over all its places; that of a pixel, over all outputs that saw it (+=
-    //    again). This kernel tells upright bars from lying ones, at new places, too: an upright bar
-    //    fills its right column, a lying one only a third of it.
+    //    weight is the sum over all its places; that of a pixel, over all outputs that saw it.
     //
-    //    (11 of 12 other random beginnings find one.) A linear layer gets all new bars wrong: it
-    //    knows their pixels from the other kind alone.
+    //    This kernel tells upright bars from lying ones, at new places, too: an upright bar fills
+    //    its right column, a lying one only a third of it. (11 of 12 other random beginnings find
+    //    one.) A linear layer gets all new bars wrong: it knows their pixels from the other kind
+    //    alone.
     // > kernel: -0.15 -0.12 1.6 0.028 -0.043 1.6 -0.12 -0.24 1.6
     // > bars at new places: 4 of 4 are right, by the linear layer 0
     float kernel[K * K];
