@@ -81,8 +81,8 @@ int main(void)
     // > reshaped: shape (2,6), 12 numbers
     print_shape("reshaped", samba_reshape(t, SAMBA_SHAPE(2, 6)));
 
-    // 4. Mistakes in shapes are the most frequent ones, so look at one. The product must stay 12.
-    //    If not, the op returns NULL, and so do all that follow, until the error is cleared.
+    // 4. Mistakes in shapes are frequent, so look at one. The product must stay 12. If not, the op
+    //    returns NULL, and so do all that follow, until the error is cleared.
     // > (5,2): shapes do not fit
     samba_reshape(t, SAMBA_SHAPE(5, 2));
     printf("(5,2): %s\n", samba_code_text(samba_error_code(s)));

@@ -59,8 +59,8 @@ int main(int argc, char **argv)
     //    smaller, and after many layers that adds up, or rather multiplies. So let us find out what
     //    one layer does.
     //
-    //    A sum of two numbers has the square (p + q)^2 = p^2 + q^2 + 2 p q. If signs are random, 2
-    //    p q is as often below 0 as above. So a sum of k products has, on average, k times the
+    //    A sum of two numbers has the square (p + q)^2 = p^2 + q^2 + 2 p q. If signs are random,
+    //    2 p q is as often below 0 as above. So a sum of k products has, on average, k times the
     //    square of one product, and sqrt(k), not k, times its size.
 
     // 2. That gives a rule. Weights of size d make values sqrt(k) d times as large, where k is the
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     picture_close(&p);
 
     // 6. samba_linear takes random numbers between -1 / sqrt(k) and 1 / sqrt(k) by itself. They are
-    //    a bit smaller than step 2 wants, which does no harm in nets of a few layers. But when a
+    //    somewhat smaller than step 2 wants, which does no harm in nets of a few layers. But when a
     //    deep net does not learn, print the sizes of its first gradients, layer by layer.
 
     // To think about:

@@ -101,8 +101,8 @@ int main(int argc, char **argv)
 
     // 7. The gradient for the scores is the beauty of it: probability - 1 for the right class,
     //    probability for the others. So its sum is 0: what one class gains, others lose. Here are
-    //    the central differences of lesson 3 for scores 1, 2, 3, if class 0 is right. Compare step
-    //    3.
+    //    the central differences of lesson 3 for scores 1, 2, 3, if class 0 is right. Compare
+    //    step 3.
     //
     //    (To count right answers gives no such slope: a count is a step. It can judge, not teach.)
     // > gradient: -0.91 0.24 0.67

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     printf("%.2f with it\n", change(by_op, masked_other, 0, T - 1));
 
     // 5. What attention does not know is the order. If the first two tokens swap places, the last
-    //    answer stays: a sum is the same in any order. So "dog bites man" would be "man bites dog".
+    //    answer stays: a sum is the same in any order. To it, "dog bites man" is "man bites dog".
     //    That is why each place adds a vector of its own to its token (lesson 15).
     // > the first two swapped: the last answer changes by 0.00
     static const int32_t swapped[T] = { 1, 0, 2, 3, 4 };

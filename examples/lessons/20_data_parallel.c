@@ -60,8 +60,9 @@ static void forward_and_backward(replica *r, int step)
 }
 
 // 3. All must make the same step, so each gradient becomes the mean over all replicas, here of two.
-//    This is called all-reduce. A replica sends one number for each parameter, 8 x 4 + 8 + 8 + 1 =
-//    49. (N replicas in a ring: 2 (N - 1) / N for each. samba/parallel.h has it for any N.)
+//    This is called all-reduce. A replica sends one number for each parameter, that is 49: 8 x 4
+//    weights and 8 biases of the first layer, 8 and 1 of the second. (N replicas in a ring send
+//    2 (N - 1) / N for each. samba/parallel.h has it for any N.)
 static void all_reduce(replica r[2], double share0, double share1)
 {
     for (int p = 0; p < PARAMS; p++) {
