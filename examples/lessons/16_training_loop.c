@@ -16,8 +16,9 @@ enum { B = 32, WARM = 40, STEPS = 400, EVERY = 50, HALF = 200, BROKEN = 120 };
 //    steps along the gradients of random weights (this small one would). A hundredth to a tenth of
 //    all steps is usual.
 //
-//    Then it falls to 0: long steps get far, short ones settle. Half a cosine is usual; this curve,
-//    3 part^2 - 2 part^3, is nearly one. (A straight line would do here, too.)
+//    Then it falls to 0: long steps get far, short ones settle. Half a cosine is usual. This curve
+//    is nearly one: 1 - 3 part^2 + 2 part^3, where part is how much of the fall is over. (A
+//    straight line would do here, too.)
 static double rate(int step)
 {
     double n = STEPS - WARM;
