@@ -8,7 +8,7 @@
 //     p[t]  =  softmax over s = 0 ... t of  q[t] . k[s] / sqrt(D)
 //     y[t]  =  sum over s = 0 ... t of  p[t][s] v[s]
 //
-// Fill in attention. Large scores, such as 1000 or -1000, must work (lesson 7, step 3). T is at
+// Fill in attention. Large scores, such as 1000 or -1000, must work (lesson 7, step 4). T is at
 // most 64.
 #include <math.h>
 

@@ -1,21 +1,41 @@
 // Lesson 21: a net that learns on a microcontroller.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/21_device.c -lm -pthread && ./lesson
 // Lines after `>` are what this program prints, here and as a firmware, the one program of a
-// microcontroller (`make lesson-device` emulates a Cortex-M3, which shows bits and RAM, not time
-// and energy). New: runtime, flash. Begin with live.
+// microcontroller. (`make lesson-device` emulates a Cortex-M3: it shows bits and RAM, not time and
+// energy.)
+// New: runtime, flash, slot. Next: a net of your own; begin with one of examples.
 #include "device.h"
+
+// Begin with live.
 enum { IN = 8, KINDS = 4 };
-// What a sensor shows of one of four movements; returns which one. Drawn as integers, equal on all
-// machines; noise is odd in tests, else even: so it has learned from no test (lesson 9).
+
+// What a sensor shows of one of four movements; returns which one. The device may be mounted
+// upright, 1, or upside down, -1. Drawn as integers, all is equal on all machines. Noise is odd in
+// tests, else even: so the net has learned from no test (lesson 9).
 static int32_t sense(uint32_t *dice, int32_t mounted, bool test, float x[IN])
 {
     static const char *const movement[KINDS] = { "01234567", "40404040", "00080000", "00006666" };
     *dice = *dice * 1664525u + 1013904223u;
-    int32_t kind = (int32_t)(*dice >> 30), strength = mounted * (6 + (int32_t)(*dice >> 28 & 3));
+    int32_t kind = (int32_t)(*dice >> 30);
+    int32_t strength = mounted * (6 + (int32_t)(*dice >> 28 & 3));
     int32_t noise = (int32_t)(*dice >> 8 & 30) - 16 + test;
-    for (int i = 0; i < IN; i++) x[i] = (float)((movement[kind][i] - '0') * strength + noise) / 64;
+    for (int i = 0; i < IN; i++) {
+        int32_t shown = movement[kind][i] - '0';
+        x[i] = (float)(shown * strength + noise) / 64;
+    }
     return kind;
 }
+
+// The kind with the best score.
+static int32_t answer(const float score[KINDS])
+{
+    int32_t best = 0;
+    for (int32_t k = 1; k < KINDS; k++) {
+        best = score[k] > score[best] ? k : best;
+    }
+    return best;
+}
+
 // How many of 100 movements are recognized, mounted 1, -1, or in turn, 0. It may learn from each.
 static uint32_t meet(samba_runtime *rt, uint32_t dice, int32_t mounted, bool learn)
 {
@@ -24,64 +44,86 @@ static uint32_t meet(samba_runtime *rt, uint32_t dice, int32_t mounted, bool lea
     int32_t *label = (int32_t *)samba_runtime_data(rt, "label");
     uint32_t right = 0;
     for (int i = 0; i < 100; i++) {
-        int32_t best = 0;
-        *label = sense(&dice, mounted ? mounted : i % 2 * 2 - 1, !learn, x);
-        samba_runtime_run(rt, learn ? 0 : SAMBA_FWD);   // 0: forward, backward, step
-        for (int32_t k = 1; k < KINDS; k++) best = score[k] > score[best] ? k : best;
-        right += best == *label;
+        int32_t in_turn = i % 2 * 2 - 1;
+        *label = sense(&dice, mounted ? mounted : in_turn, !learn, x);
+        samba_runtime_run(rt, learn ? 0 : SAMBA_FWD); // 0: forward, backward, step
+        right += answer(score) == *label;
     }
     return right;
 }
+
 static int live(const void *pef, size_t size, size_t ram)
 {
-    // 1. A microcontroller has some kilobytes of RAM, flash, which keeps programs and constants,
-    //    and no malloc. The runtime only runs: a compiled program (lesson 19), in flash an array,
-    //    in a block of RAM: 1152 bytes for what passes between ops, 1000 for tables of ops and
-    //    tensors, 680 for weights, copied as they change, 384 for scratch, 64 for input and output.
+    // 1. The smallest machines have some kilobytes of RAM, flash, which keeps programs and
+    //    constants without power, and no malloc. There the runtime runs a compiled program (lesson
+    //    19), an array in flash, in a block of RAM: 1152 bytes for what passes between ops, 1000
+    //    for tables of ops and tensors, 680 for weights, copied as they change, 384 for scratch, 64
+    //    for input and output.
+    //
     //    That is little, as a batch is one row, SGD has no momentum, and a gradient is used at
-    //    once. To learn, weights are floats (lesson 18). Without hardware for them, each of 6
-    //    operations for 144 weights is a call, of, say, 100 cycles: 2 ms a movement at 50 MHz.
+    //    once.
     // > bytes of flash for the net: 4672
     // > bytes of RAM: 3280
-    char why[200];
     say("bytes of flash for the net:", (uint32_t)size);
     say("bytes of RAM:", (uint32_t)ram);
+
+    char why[200];
     samba_runtime *rt = samba_runtime_open(pef, size, memory.bytes, MEMORY, why, sizeof why);
     if (!rt) return refuse(why);
-    // 2. The factory's net knows movements of a device worn upright, 1. Here it hangs upside down,
-    //    -1: all signs are turned, and it is wrong each time. The owner says what each movement
-    //    was, and it learns; no data leaves the device. But the other way, of which it saw no more
-    //    examples, it has mostly forgotten. So at last it learns from both in turn. Right of 100:
+
+    // 2. Why learn on the device? Because it meets what no factory knows. The factory's net knows
+    //    movements of a device worn upright. Here it hangs upside down: all signs are turned, and
+    //    it is wrong each time. (Right of 100:)
     // > upright:  100 #########################
     // > turned:    0
+    say("upright:", meet(rt, 4, 1, false));
+    say("turned:", meet(rt, 4, -1, false));
+
+    // 3. The owner says what each movement was, and it learns; no data leaves the device. To learn,
+    //    weights are floats (lesson 18). Without hardware for them, each of 6 operations for 144
+    //    weights is a call of, say, 100 cycles: 2 ms a movement at 50 MHz.
     // > learns:   53 #############
     // > learns:   83 ####################
     // > learns:   95 #######################
+    for (uint32_t i = 1; i < 4; i++) {
+        say("learns:", meet(rt, i, -1, true));
+    }
+
+    // 4. But the other way, of which it saw no more examples, it has mostly forgotten. So at last
+    //    it learns from both in turn.
     // > upright:    1
     // > upright:  100 #########################
     say("upright:", meet(rt, 4, 1, false));
-    say("turned:", meet(rt, 4, -1, false));
-    for (uint32_t i = 1; i < 4; i++) say("learns:", meet(rt, i, -1, true));
+    for (uint32_t i = 5; i < 9; i++) {
+        meet(rt, i, 0, true); // in turn
+    }
     say("upright:", meet(rt, 4, 1, false));
-    for (uint32_t i = 5; i < 9; i++) meet(rt, i, 0, true);      // in turn
-    say("upright:", meet(rt, 4, 1, false));
-    // 3. RAM forgets when the power goes, flash does not. But flash must be erased before it is
-    //    written, and the power may fail in between: so it saves to the older of two slots, one
-    //    stays whole. Restored, it still knows turned movements. A slot is 3 pages of 256 bytes for
-    //    weights, then a header; without it, it is not read. Flash bears some 10000 erasures.
+
+    // 5. RAM forgets when the power goes, flash does not. But flash must be erased before it is
+    //    written, and the power may fail in between. So it saves to the older of two slots, and one
+    //    stays whole. A slot is 3 pages of 256 bytes for weights, then a header; without the
+    //    header, it is not read. Flash bears some 10000 erasures.
     // > bytes of a slot: 1024
     // > checksum: 8764
-    // > restored:  100 #########################
     say("bytes of a slot:", (uint32_t)samba_runtime_state_bytes(rt));
     if (!samba_runtime_save(rt, &storage)) return explain(rt);
-    say("checksum:", checksum());                       // equal bits here and there
-    memset(memory.bytes, 0, sizeof memory);             // the power goes, and comes
+    say("checksum:", checksum()); // equal bits here and there
+
+    // 6. The proof: the power goes, and comes. Restored, it still knows turned movements.
+    // > restored:  100 #########################
+    memset(memory.bytes, 0, sizeof memory);
     rt = samba_runtime_open(pef, size, memory.bytes, MEMORY, why, sizeof why);
     if (!samba_runtime_restore(rt, &storage)) return explain(rt);
     say("restored:", meet(rt, 4, -1, false));
-    // Exercise 21a: two slots, and the power that fails. What would AdamW do to RAM and slot?
+
+    // To think about:
+    //   What would AdamW do to RAM and slot?
+    //
+    // Now you: exercise 21a has two slots, and power that fails. `make learn` begins with the first
+    // that is open, `tools/learn/learn.sh watch 21a` with 21a.
     return 0;
 }
+
 #if defined(LESSON_DEVICE)
 int main(void)
 {
@@ -93,16 +135,18 @@ int main(void)
 // The factory: trains, and writes the checkpoint that the device will have in flash.
 int main(int argc, char **argv)
 {
-    static union { uint64_t align; uint8_t bytes[1 << 14]; } file;
     const char *path = argc > 2 ? argv[2] : "lesson21.ckpt";
-    uint32_t dice = 0;
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, IN));
     samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(1));
-    samba_tensor *y = samba_linear(samba_relu(samba_linear(x, "first", 12)), "second", KINDS);
+    samba_tensor *h = samba_relu(samba_linear(x, "first", 12));
+    samba_tensor *y = samba_linear(h, "second", KINDS);
     samba_tensor *loss = samba_cross_entropy(samba_name(y, "scores"), label);
-    samba_compile(s, &(samba_program){ .loss = loss, .optim = { SAMBA_SGD, .lr = 0.2f },
-                                       .outputs = { y }, .mapping = SAMBA_MAPPING_SPATIAL });
+
+    samba_program program = { .loss = loss, .outputs = { y }, .mapping = SAMBA_MAPPING_SPATIAL };
+    program.optim = (samba_optim){ SAMBA_SGD, .lr = 0.2f };
+    samba_compile(s, &program);
+    uint32_t dice = 0;
     for (int step = 0; step < 400; step++) {
         float movement[IN];
         int32_t kind = sense(&dice, 1, false, movement);
@@ -111,6 +155,11 @@ int main(int argc, char **argv)
         samba_run(s, 0);
     }
     samba_save(s, path);
+
+    static union {
+        uint64_t align;
+        uint8_t bytes[1 << 14];
+    } file;
     samba_device_memory need;
     size_t size = read_file(path, file.bytes, sizeof file);
     samba_measure_device(file.bytes, size, NULL, &need, NULL, 0);
