@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/dev/format.sh [check | list] [FILE...]: formats C as .clang-format says, these files or all;
 # check: only prints what it would change; list: prints which files are all. Other versions than 14
-# break some lines elsewhere. Left out are lessons, which are pages of at most 120 lines; exercises
+# break some lines elsewhere. Left out are lessons, which are pages of their own form; exercises
 # with what judges them, in which learners write; a file that tries all ways to write C.
 mode=format
 case ${1:-} in
