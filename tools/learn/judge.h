@@ -1,16 +1,19 @@
-// What the judges of exercises share. A judge is a program that includes the learner's file (EXERCISE
-// names it) and calls the learner's functions:
-//     judge_begin();                                  once, in main
-//     judge_case("mean of 1, 2, 6");
-//     judge_got(&y, 1);                               what the learner's function gave
-//     judge_part("y", 1, 1);                          optional: its name, rows and columns
-//     judge_mistake("no_division", "...", &sum, 1);   what it gives if one thinks wrongly, and why
-//     judge_want(&mean, 1, 1e-6);                     what is right
-//     return judge_end();
-// The first case that fails ends the judging: with the sentence of the mistake that was recognized,
-// or with the first number that differs and what can be said of the numbers in general. The verdict
-// goes to stderr, behind a line with a number that only the judge knows (JUDGE_TOKEN of the
-// environment): so what the learner's code prints is never taken for it. Needs libc and libm only.
+// What the judges of exercises share. A judge is a program that includes this file, which includes
+// the learner's (EXERCISE names it), and calls the learner's functions, in a function of this name:
+//     static void judge_cases(void)
+//     {
+//         judge_case("mean of 1, 2, 6");
+//         judge_got_array("y", y, 2, 3);              what the learner's function gave: 2 rows of 3
+//         judge_compare(1e-6);                        with what the solution gives
+//     }
+// A judge knows no formula. The same cases run once with the solution, and once with each mistake
+// that tools/learn/mistakes lists as a change of the solution (known.awk, known.h): their numbers are
+// kept in a file (JUDGE_KNOWN names it). A learner whose numbers are those of a mistake gets the
+// sentence of that mistake.
+// The first case that fails ends the judging: with that sentence, or with the first number that
+// differs and what can be said of the numbers in general. The verdict goes to stderr, behind a line
+// with a number that only the judge knows (JUDGE_TOKEN of the environment): so what the learner's
+// code prints is never taken for it. Needs libc and libm only.
 #ifndef JUDGE_H
 #define JUDGE_H
 
@@ -25,7 +28,7 @@
 #define JUDGE_SECONDS 10
 #endif
 
-enum { JUDGE_MOST = 4096, JUDGE_PARTS = 16 };
+enum { JUDGE_MOST = 4096, JUDGE_PARTS = 32, JUDGE_LISTED = 200, JUDGE_PROBES = 16 };
 
 // What a function fills is often several arrays: each is a part of what is compared.
 typedef struct judge_shape {
@@ -47,6 +50,21 @@ static struct {
     char token[32];               // "": no one asked for it
 } judge;
 
+// What the solution and each mistake give. A program of its own records it: see known.h.
+static struct {
+    FILE *file;                   // what is recorded goes there; NULL: someone is judged
+    const char *expected;         // for tests: the name that this mistake should get
+    int variant;                  // whose functions are called: 0 the solution, 1 the first mistake
+    int checks;                   // how many comparisons there were
+    char *text;                   // the file: names and sentences, and from `records` on numbers
+    size_t bytes, records;
+    const char *names[JUDGE_LISTED][2];
+    char excluded[JUDGE_LISTED];  // mistakes that would have shown in an earlier comparison
+    int count;
+} judge_known;
+
+static void judge_cases(void);    // of each exercise
+
 // ---- The verdict ----
 
 static inline void judge_verdict(void)
@@ -57,6 +75,17 @@ static inline void judge_verdict(void)
 // The line "mistake: NAME" is for tests; tools/learn/learn.sh does not show it.
 static inline void judge_refuse(const char *mistake, const char *sentence)
 {
+    if (judge_known.file) _Exit(1);
+    if (judge_known.expected) {
+        const size_t n = strlen(judge_known.expected);
+        int same = mistake && !strncmp(mistake, judge_known.expected, n);
+        same = same && (mistake[n] == 0 || mistake[n] == ' ');
+        if (!same)
+            printf("%s is named %s: %s\n", judge_known.expected, mistake ? mistake : "nothing",
+                   sentence);
+        fflush(stdout);
+        _Exit(0);
+    }
     judge_verdict();
     fprintf(stderr, "Not yet. %s:\n  %s\n", judge.what, sentence);
     if (mistake) fprintf(stderr, "mistake: %s\n", mistake);
@@ -126,9 +155,9 @@ static inline void judge_case(const char *what)
 // ---- Memory that a learner's function reads and fills ----
 // An array lies between two guards, so that a loop which goes too far is noticed: a write changes a
 // guard, and a read gives numbers of about 1e30. Those differ from array to array, or a copy from
-// guard to guard would change nothing. With a sanitizer (JUDGE_LEAVES_SIGNALS) an array has no
-// guards; it says the line in which its end is passed.
-enum { JUDGE_ROOMS = 64, JUDGE_GUARD = 256 };
+// guard to guard would change nothing. No judge needs to free an array. With a sanitizer
+// (JUDGE_LEAVES_SIGNALS) an array has no guards; it says the line in which its end is passed.
+enum { JUDGE_ROOMS = 512, JUDGE_GUARD = 256 };
 
 static struct {
     unsigned char *at[JUDGE_ROOMS];
@@ -211,7 +240,6 @@ static inline void *judge_copy(const void *from, size_t bytes)
 
 static inline void judge_got(const float *y, int n)
 {
-    judge.mistake = NULL;
     judge.n_parts = 0;
     judge.n = n < JUDGE_MOST ? n : JUDGE_MOST;
     for (int i = 0; i < judge.n; i++) judge.got[i] = (double)y[i];
@@ -225,9 +253,14 @@ static inline void judge_part(const char *name, int rows, int columns)
         judge.parts[judge.n_parts++] = (judge_shape){ name, rows, columns };
 }
 
+static inline void judge_got_array(const char *name, const float *y, int rows, int columns)
+{
+    judge_got(y, rows * columns);
+    judge_part(name, rows, columns);
+}
+
 static inline void judge_got_number(double y)
 {
-    judge.mistake = NULL;
     judge.n_parts = 0;
     judge.n = 1;
     judge.got[0] = y;
@@ -241,30 +274,147 @@ static inline int judge_close(double got, double want, double tolerance)
     return fabs(got - want) <= tolerance * size;
 }
 
-// wrong: what a known misconception gives here. If that is right, too, in this case, it says nothing.
-static inline void judge_mistake(const char *name, const char *sentence, const float *wrong, int n)
+// ---- What is known ----
+// A record is three ints and n doubles. The place of a check is its number, times JUDGE_PROBES.
+static inline int judge_place(int probe)
 {
-    if (judge.mistake || n != judge.n) return;
-    for (int i = 0; i < n; i++)
-        if (!judge_close(judge.got[i], (double)wrong[i], 1e-5)) return;
-    judge.mistake = name;
-    judge.sentence = sentence;
+    return judge_known.checks * JUDGE_PROBES + probe;
 }
 
-static inline void judge_mistake_number(const char *name, const char *sentence, double wrong)
+static inline void judge_record(int place, const double *numbers, int n)
 {
-    float x = (float)wrong;
-    judge_mistake(name, sentence, &x, 1);
+    const int head[3] = { judge_known.variant, place, n };
+    fwrite(head, sizeof *head, 3, judge_known.file);
+    fwrite(numbers, sizeof *numbers, (size_t)n, judge_known.file);
+    fflush(judge_known.file);
+}
+
+// How many numbers a variant gave at a place; -1: it did not come so far.
+static inline int judge_find(int variant, int place, double *numbers)
+{
+    int head[3];
+    for (size_t at = judge_known.records; at + sizeof head <= judge_known.bytes;) {
+        memcpy(head, judge_known.text + at, sizeof head);
+        at += sizeof head;
+        if (head[0] == variant && head[1] == place) {
+            memcpy(numbers, judge_known.text + at, sizeof *numbers * (size_t)head[2]);
+            return head[2];
+        }
+        at += sizeof *numbers * (size_t)head[2];
+    }
+    return -1;
+}
+
+static inline char *judge_next_line(char *line)
+{
+    char *end = line + strcspn(line, "\n");
+    *end = 0;
+    return end + 1;
+}
+
+// The file begins with how many mistakes are listed, and a name and a sentence of each.
+static inline void judge_load(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    long size = 0;
+    if (f && !fseek(f, 0, SEEK_END)) size = ftell(f);
+    judge_known.text = (char *)calloc((size_t)size + 2, 1);
+    if (f) rewind(f);
+    if (f && judge_known.text) judge_known.bytes = fread(judge_known.text, 1, (size_t)size, f);
+    if (!judge_known.bytes)
+        judge_refuse(NULL, "the judge's own file is missing. Begin again: make learn.");
+    fclose(f);
+    char *at = judge_known.text, *next = judge_next_line(at);
+    judge_known.count = atoi(at);
+    for (int i = 1; i <= judge_known.count && i < JUDGE_LISTED; i++)
+        for (int k = 0; k < 2; k++) {
+            judge_known.names[i][k] = at = next;
+            next = judge_next_line(at);
+        }
+    judge_known.records = (size_t)(next - judge_known.text);
+}
+
+// What the solution gives for what was got last; while that is recorded, the same.
+static inline const double *judge_wanted(void)
+{
+    static double want[JUDGE_MOST];
+    if (judge_known.file) return judge.got;
+    if (judge_find(0, judge_place(0), want) != judge.n)
+        judge_refuse(NULL, "the judge has nothing to compare this with. Please tell its authors.");
+    return want;
+}
+
+static inline int judge_all_close(const double *got, const double *want, int n, double tolerance)
+{
+    for (int i = 0; i < n; i++)
+        if (!judge_close(got[i], want[i], tolerance)) return 0;
+    return 1;
+}
+
+// Which mistake gives all numbers that were got, and was right so far, as they were?
+static inline void judge_recognize(double tolerance)
+{
+    static double wrong[JUDGE_MOST];
+    const double *want = judge_wanted();
+    int right = judge_all_close(judge.got, want, judge.n, tolerance);
+    for (int v = 1; v <= judge_known.count && !judge_known.file && !judge.mistake; v++) {
+        int n = judge_known.excluded[v] ? -1 : judge_find(v, judge_place(0), wrong);
+        int shows = n != judge.n || !judge_all_close(wrong, want, n, tolerance);
+        if (right) judge_known.excluded[v] |= shows;
+        if (right || n != judge.n || !shows || !judge_known.names[v][1][0]) continue;
+        if (!judge_all_close(judge.got, wrong, n, 1e-5)) continue;
+        judge.mistake = judge_known.names[v][0];
+        judge.sentence = judge_known.names[v][1];
+    }
+}
+
+// What the list of mistakes says of this one.
+static inline const char *judge_sentence(const char *name)
+{
+    for (int v = 1; v <= judge_known.count; v++)
+        if (!strcmp(judge_known.names[v][0], name) && judge_known.names[v][1][0])
+            return judge_known.names[v][1];
+    return "this is wrong, and the list of mistakes does not say why.";
+}
+
+// ---- More than the numbers of a case ----
+// Whether n of the numbers that were got, from number `from` on, are right.
+static inline int judge_right_in(int from, int n, double tolerance)
+{
+    return judge_all_close(judge.got + from, judge_wanted() + from, n, tolerance);
+}
+
+// Whether it is worth while to call the learner's function with other inputs, for a clue; while the
+// solution is recorded, it is.
+static inline int judge_is_wrong(double tolerance)
+{
+    if (judge_known.file) return judge_known.variant == 0;
+    return !judge_right_in(0, judge.n, tolerance);
+}
+
+// Whether y is what the solution gives for such an input. probe: 1, 2, 3 ... within a case.
+static inline int judge_probe(int probe, const float *y, int n, double tolerance)
+{
+    static double got[JUDGE_MOST], want[JUDGE_MOST];
+    for (int i = 0; i < n; i++) got[i] = (double)y[i];
+    if (judge_known.file) judge_record(judge_place(probe), got, n);
+    if (judge_known.file) return 1;
+    return judge_find(0, judge_place(probe), want) == n && judge_all_close(got, want, n, tolerance);
 }
 
 // What is said besides if no known misconception gives the learner's numbers, and they are wrong: a
 // property that they should have and lack, which the judge has looked at with inputs of its own. The
 // first counts.
-static inline void judge_clue(int lacking, const char *name, const char *sentence)
+static inline void judge_clue_saying(int lacking, const char *name, const char *sentence)
 {
     if (judge.clue || !lacking) return;
     judge.clue = name;
     judge.clue_sentence = sentence;
+}
+
+static inline void judge_clue(int lacking, const char *name)
+{
+    if (lacking) judge_clue_saying(lacking, name, judge_sentence(name));
 }
 
 // ---- What can be said of numbers that no known misconception gives ----
@@ -272,7 +422,7 @@ static inline void judge_clue(int lacking, const char *name, const char *sentenc
 // cause is.
 typedef struct judge_table {
     const double *got;
-    const float *want;
+    const double *want;
     const double *before;         // what the last call gave; NULL: none, or of another size
     int rows, columns, n;
     int wrong;                    // how many are
@@ -281,7 +431,7 @@ typedef struct judge_table {
 
 static inline int judge_right_at(const judge_table *t, int i)
 {
-    return judge_close(t->got[i], (double)t->want[i], t->tolerance);
+    return judge_close(t->got[i], t->want[i], t->tolerance);
 }
 
 static inline int judge_all_same(const double *y, int n)
@@ -390,7 +540,7 @@ static inline int judge_fits(const judge_table *t, int f)
     int telling = 0;
     double seen = 0;
     for (int i = 0; i < t->n; i++) {
-        double want = (double)t->want[i];
+        double want = t->want[i];
         if (judge_right_at(t, i)) continue;
         if (!judge_close(t->got[i], judge_function(f, want), 1e-5)) return 0;
         if (f == JUDGE_UNSIGNED) telling += t->n > 1;
@@ -465,7 +615,7 @@ static inline const char *judge_by_factor(const judge_table *t)
     double factor = 0, plus = 0, largest = 0;
     int by_factor = 1, by_plus = 1, nonzero = 0;
     for (int i = 0; i < t->n; i++) {
-        double want = (double)t->want[i];
+        double want = t->want[i];
         if (judge_right_at(t, i)) continue;
         plus = t->got[i] - want;
         nonzero += fabs(want) > 1e-6;
@@ -475,8 +625,8 @@ static inline const char *judge_by_factor(const judge_table *t)
     }
     for (int i = 0; i < t->n; i++) {
         if (judge_right_at(t, i)) continue;
-        by_factor &= judge_close(t->got[i], factor * (double)t->want[i], 1e-5);
-        by_plus &= judge_close(t->got[i], plus + (double)t->want[i], 1e-5);
+        by_factor &= judge_close(t->got[i], factor * t->want[i], 1e-5);
+        by_plus &= judge_close(t->got[i], plus + t->want[i], 1e-5);
     }
     if (by_factor && nonzero > 1 && factor != 0) return judge_factor_said(t, factor);
     if (!by_plus || t->wrong < 3) return NULL;
@@ -495,7 +645,7 @@ static inline int judge_by_line(const judge_table *t, int by_rows, int by_factor
         int nonzero = 0;
         for (int k = 0; k < length; k++) {
             int i = l * step + k * next;
-            double want = (double)t->want[i];
+            double want = t->want[i];
             nonzero += fabs(want) > 1e-6;
             if (k && (!by_factor || fabs(want) <= largest)) continue;
             largest = fabs(want);
@@ -503,7 +653,7 @@ static inline int judge_by_line(const judge_table *t, int by_rows, int by_factor
         }
         for (int k = 0; k < length; k++) {
             int i = l * step + k * next;
-            double want = (double)t->want[i];
+            double want = t->want[i];
             if (!judge_close(t->got[i], by_factor ? change * want : change + want, 1e-5)) return 0;
         }
         telling += nonzero > 1 && change != 0 && fabs(change - by_factor) > 1e-4;
@@ -540,7 +690,7 @@ static inline double judge_moved(const judge_table *t, int move, int i)
     double sum = 0;
     if (move == JUDGE_GOES_ON || move == JUDGE_ROWS_GO_ON) {
         for (int k = i; k >= 0; k -= move == JUDGE_GOES_ON ? 1 : t->columns)
-            sum += (double)t->want[k];
+            sum += t->want[k];
         return sum;
     }
     if (move == JUDGE_EARLY) from = i + 1;
@@ -551,7 +701,7 @@ static inline double judge_moved(const judge_table *t, int move, int i)
     if (move == JUDGE_TRANSPOSED) from = i % t->rows * t->columns + i / t->rows;
     if (move == JUDGE_FIRST_AGAIN) from = r * t->columns;
     if (move == JUDGE_ROW_AGAIN) from = c;
-    return from < 0 || from >= t->n ? t->got[i] : (double)t->want[from];
+    return from < 0 || from >= t->n ? t->got[i] : t->want[from];
 }
 
 static inline int judge_is_moved(const judge_table *t, int move)
@@ -603,7 +753,7 @@ static inline int judge_other_order(const judge_table *t)
     static double got[JUDGE_MOST], want[JUDGE_MOST];
     for (int i = 0; i < t->n; i++) {
         got[i] = t->got[i];
-        want[i] = (double)t->want[i];
+        want[i] = t->want[i];
     }
     qsort(got, (size_t)t->n, sizeof *got, judge_by_size);
     qsort(want, (size_t)t->n, sizeof *want, judge_by_size);
@@ -618,7 +768,7 @@ static inline const char *judge_by_past(const judge_table *t)
     const double held = (double)judge.held;
     int left = held != 0, added = held != 0, last = t->before != NULL, goes_on = last;
     for (int i = 0; i < t->n; i++) {
-        double want = (double)t->want[i];
+        double want = t->want[i];
         last = last && judge_close(t->got[i], t->before[i], 1e-6);
         goes_on = goes_on && judge_close(t->got[i], t->before[i] + want, 1e-6);
         if (judge_right_at(t, i)) continue;
@@ -666,7 +816,7 @@ static inline const char *judge_general(const judge_table *t)
                    "divide by, and what exp, log and sqrt get.";
     if ((said = judge_by_past(t)) != NULL) return said;
     if ((said = judge_by_value(t)) != NULL) return said;
-    if (t->n == 1 && (said = judge_of_one(t->got[0], (double)t->want[0])) != NULL) return said;
+    if (t->n == 1 && (said = judge_of_one(t->got[0], t->want[0])) != NULL) return said;
     if ((said = judge_by_factor(t)) != NULL) return said;
     if ((said = judge_by_function(t)) != NULL) return said;
     if ((said = judge_by_move(t)) != NULL) return said;
@@ -679,7 +829,7 @@ static inline const char *judge_general(const judge_table *t)
 
 // -- The sentence --
 // The part that number i belongs to; without parts, all is one.
-static inline judge_table judge_table_of(int i, const float *want, int n, double tolerance)
+static inline judge_table judge_table_of(int i, const double *want, int n, double tolerance)
 {
     int at = 0;
     judge_table t = { judge.got, want, NULL, 1, n, n, 0, tolerance };
@@ -722,10 +872,10 @@ static inline void judge_name(int i, int n, char *name, size_t room)
 }
 
 // Whether numbers of a guard have come into the result.
-static inline void judge_look_for_guards(const float *want, int n)
+static inline void judge_look_for_guards(const double *want, int n)
 {
     for (int i = 0; i < n && i < judge.n; i++)
-        if (fabs(judge.got[i]) > 1e24 && fabs(judge.got[i]) < 1e36 && fabs((double)want[i]) < 1e20)
+        if (fabs(judge.got[i]) > 1e24 && fabs(judge.got[i]) < 1e36 && fabs(want[i]) < 1e20)
             judge_refuse("reads_outside",
                          "a number is huge. Is something read outside of an array? The judge puts "
                          "about 1e30 behind the end and in front of the beginning of each.");
@@ -739,40 +889,62 @@ static inline const char *judge_clue_name(void)
     return name;
 }
 
-static inline void judge_want(const float *want, int n, double tolerance)
+// The numbers that were got, with those of the solution. Refuses at the first that is wrong.
+static inline void judge_refuse_numbers(const double *want, double tolerance)
 {
-    for (int i = 0; i < n; i++) {
-        if (i < judge.n && judge_close(judge.got[i], (double)want[i], tolerance)) continue;
-        if (judge.mistake) judge_refuse(judge.mistake, judge.sentence);
-        judge_look_at_guards();
-        judge_look_for_guards(want, n);
-        const char *where = NULL, *more = NULL;
-        char line[1500], name[80];
-        if (n == judge.n) {
-            judge_table t = judge_table_of(i, want, n, tolerance);
-            where = judge_where(&t);
-            more = judge_general(&t);
-        }
-        judge_name(i, n, name, sizeof name);
-        snprintf(line, sizeof line, "%s is %.6g, and should be %.6g.%s%s%s%s%s%s", name,
-                 judge.got[i], (double)want[i], where || more ? "\n  In short: " : "",
-                 where ? where : "", where && more ? "\n  And " : "", more ? more : "",
-                 judge.clue ? "\n  Seen: " : "", judge.clue ? judge.clue_sentence : "");
-        judge_refuse(judge.clue ? judge_clue_name() : NULL, line);
-    }
+    const char *where, *more;
+    char line[1500], name[80];
+    int i = 0, n = judge.n;
+    while (judge_close(judge.got[i], want[i], tolerance)) i++;
+    int seen = judge.mistake && judge.clue && !strcmp(judge.mistake, judge.clue);
+    if (judge.mistake && !seen) judge_refuse(judge.mistake, judge.sentence);
     judge_look_at_guards();
+    judge_look_for_guards(want, n);
+    judge_table t = judge_table_of(i, want, n, tolerance);
+    where = judge_where(&t);
+    more = judge_general(&t);
+    judge_name(i, n, name, sizeof name);
+    snprintf(line, sizeof line, "%s is %.6g, and should be %.6g.%s%s%s%s%s%s", name, judge.got[i],
+             want[i], where || more ? "\n  In short: " : "", where ? where : "",
+             where && more ? "\n  And " : "", more ? more : "", judge.clue ? "\n  Seen: " : "",
+             judge.clue ? judge.clue_sentence : "");
+    judge_refuse(judge.clue ? judge_clue_name() : NULL, line);
 }
 
-static inline void judge_want_number(double want, double tolerance)
+// Of numbers so few that several mistakes give them: a mistake is named if judge_recognize has
+// found it in more of them.
+static inline void judge_compare_few(double tolerance)
 {
-    float x = (float)want;
-    judge_want(&x, 1, tolerance);
+    if (judge_known.file) judge_record(judge_place(0), judge.got, judge.n);
+    const double *want = judge_wanted();
+    if (!judge_all_close(judge.got, want, judge.n, tolerance)) judge_refuse_numbers(want, tolerance);
+    judge_look_at_guards();
+    judge_known.checks++;
+}
+
+static inline void judge_compare(double tolerance)
+{
+    judge_recognize(tolerance);
+    judge_compare_few(tolerance);
+}
+
+// All numbers of several cases, of which each is compared by judge_compare_few in its turn.
+static inline void judge_compare_later(double tolerance)
+{
+    if (judge_known.file) judge_record(judge_place(0), judge.got, judge.n);
+    judge_recognize(tolerance);
+    judge_known.checks++;
 }
 
 // Something that must hold, with the mistake that is made if it does not.
-static inline void judge_holds(int holds, const char *mistake, const char *sentence)
+static inline void judge_holds_saying(int holds, const char *name, const char *sentence)
 {
-    if (!holds) judge_refuse(mistake, sentence);
+    if (!holds) judge_refuse(name, sentence);
+}
+
+static inline void judge_holds(int holds, const char *name)
+{
+    if (!holds) judge_refuse(name, judge_sentence(name));
 }
 
 static inline int judge_end(void)
@@ -782,5 +954,26 @@ static inline int judge_end(void)
     fprintf(stderr, "Right: %d cases.\n", judge.cases);
     return 0;
 }
+
+// Whether nothing was written behind the end of an array that is larger than the learner knows.
+static inline int judge_untouched(const float *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (y[i] != judge.held) return 0;
+    return 1;
+}
+
+#ifndef JUDGE_KNOWS                     // known.h has another main
+int main(void)
+{
+    judge_begin();
+    judge_load(JUDGE_KNOWN);
+    judge_cases();
+    return judge_end();
+}
+#endif
+
+// What the learner's file may call, and may not declare, stands in front of this file.
+#include EXERCISE
 
 #endif
