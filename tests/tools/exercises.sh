@@ -1,8 +1,8 @@
 #!/bin/sh
 # tests/tools/exercises.sh [NAME]: of each exercise, the starter as it is fails, the solution
-# passes, an empty and a commented-out file fail, and each mistake of tools/learn/mistakes is refused
-# by its name: all of them in one program, and two as files of a learner. Prints a table; with a NAME
-# such as 07a_softmax, judges that one alone.
+# passes, an empty and a commented-out file fail, and each mistake of tools/learn/mistakes is
+# refused by its name: all of them in one program, and two as files of a learner. Prints a table;
+# with a NAME such as 07a_softmax, judges that one alone.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/exercises name=${1:-}
@@ -18,7 +18,7 @@ refused_as() {
         CC=$compiler fails_with 1 "mistake: $2" $learn judge-file "$1" "$name"
 }
 
-# The solution with the change of mistake K, as a file; sets mistake, its name.
+# The solution with the change of mistake K, as a file. Those without a change stand at the end.
 plant() {           # plant K RESULT
     awk -v only="$1" -f tools/learn/known.awk "$solution" "$listed" >"$2"
     [ -s "$2" ]
@@ -28,8 +28,10 @@ names_of_judge() {  # what it asks the list for
         sort -u
 }
 listed_with_sentence() {
-    awk -F: -v name="$1" '/^[A-Za-z]/ { found = $1 == name } /^    / && found { n++ } END { exit !n }' \
-        "$listed"
+    awk -F: -v name="$1" '
+        /^[A-Za-z]/       { found = $1 == name }
+        /^    / && found  { n++ }
+        END               { exit !n }' "$listed"
 }
 
 # ---- A learner in chapter k: a tree with the chapters up to k ----
@@ -39,12 +41,20 @@ chapters_up_to() {                  # chapters_up_to K FOLDER
         examples/exercises examples/lessons; do
         mkdir -p "$2/$folder"
         for file in "$folder"/[0-9]*; do
-            number=$(basename "$file" | cut -c1-2)
-            [ "$number" -gt "$1" ] || cp "$file" "$2/$file"
-        done
+            number=${file#"$folder/"}
+            [ "${number%%[!0-9]*}" -gt "$1" ] || echo "$file"
+        done | xargs sh -c 'cp -p "$@" "$0"' "$2/$folder"
     done
-    cp tools/learn/*.* "$2/tools/learn"
+    cp -p tools/learn/*.* "$2/tools/learn"
 }
+# What all judges share is compiled here, once, and not in each tree.
+share_common() (                    # share_common TREE
+    CC=$compiler out=$PWD/build/learn
+    mkdir -p "$out" "$1/build/learn"
+    . tools/learn/judge.sh
+    build_common
+    cp -p "$common" "$1/build/learn"
+)
 judged_in() (                       # judged_in FOLDER ANSWER CODE: as the learner's own file
     cp "$2" "$1/learn/$name.c"
     cd "$1" || exit
@@ -68,6 +78,7 @@ exercise() {
     mkdir -p "$here"
     chapters_up_to "$(echo "$name" | cut -c1-2)" "$tree"
     mkdir "$tree/learn"
+    share_common "$tree"
     spent
     check "$name: the solution passes in a tree of its chapters" judged_in "$tree" "$solution" 0
     spent

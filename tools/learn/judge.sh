@@ -11,8 +11,9 @@
 # make one mistake. Several lines may share the sentence below them, with one name. A learner whose
 # results are those of the changed solution is answered with the sentence: where a judge compares
 # results, the first mistake in the list that gives all of them. A judge may also find a mistake by
-# itself, and ask for its sentence by the name: judge_holds, judge_clue. Such a name may stand without
-# a change, if none is known. A line without a sentence is for the test: what a guard of judge.h tells.
+# itself, and ask for its sentence by the name: judge_holds, judge_clue. Such a name may stand at
+# the end without a change, if none is known. A line without a sentence is for the test: what the
+# guards of judge.c tell. tests/tools/exercises.sh NAME says which mistakes do not get their name.
 limit=${LEARN_SECONDS:-5}           # of the processor that an exercise may use
 clock=$((3 * limit))                # and by the clock: others may use the processor, too
 token=verdict$(od -An -N8 -tx8 /dev/urandom 2>/dev/null || echo " $$")
@@ -90,15 +91,24 @@ unfit() {                           # unfit FILE: a sentence if the file cannot 
 
 # ---- What is known: what the solution and each listed mistake give in all cases of a judge ----
 # It is found once, and again when one of the files that it comes from is newer.
+newer_than() {                      # newer_than FILE SOURCE...: FILE is there, and newer
+    made=$1
+    shift
+    [ -s "$made" ] && [ -z "$(find "$@" -newer "$made")" ]
+}
+build_common() {                    # sets common: judge.c, compiled once for each compiler
+    common=$out/judge_$(echo "$CC" | tr -c 'A-Za-z0-9\n' _).o
+    newer_than "$common" tools/learn/judge.[ch] ||
+        { $CC -std=c99 -w -O0 -c -o "$common.$$" tools/learn/judge.c && mv "$common.$$" "$common"; }
+}
 know() {                            # know NAME: sets known, a file; 1 if there is no such file
     known=$out/$1.known listed=tools/learn/mistakes/$1.txt solved=tools/learn/solutions/$1.c
-    if [ -s "$known" ] && [ -z "$(find tools/learn/judge.h tools/learn/known.[ah]* "$listed" \
-            "$solved" "tools/learn/judges/$1.c" -newer "$known")" ]; then
-        return 0
-    fi
+    build_common >"$known.txt" 2>&1 || return 1
+    ! newer_than "$known" tools/learn/judge.[ch] tools/learn/known.[ah]* "$listed" "$solved" \
+        "tools/learn/judges/$1.c" || return 0
     awk -f tools/learn/known.awk "$solved" "$listed" >"$known.c" &&
         $CC -std=c99 -w -O0 -Itools/learn -DJUDGE_KNOWS -DJUDGE_SECONDS=20 \
-            -DEXERCISE="\"$known.c\"" -o "$known.program" "tools/learn/judges/$1.c" -lm \
+            -DEXERCISE="\"$known.c\"" -o "$known.program" "tools/learn/judges/$1.c" "$common" -lm \
             >"$known.txt" 2>&1 &&
         (ulimit -t 1 && exec "$known.program" "$known.new") >>"$known.txt" 2>&1 &&
         mv "$known.new" "$known"
@@ -110,7 +120,7 @@ build_judge() {                     # build_judge FILE NAME PROGRAM FLAG...
     shift 3
     $CC -std=c99 -g -Wall -Wextra -Werror=implicit-function-declaration "$@" \
         -DEXERCISE="\"$file\"" -DJUDGE_KNOWN="\"$known\"" -DJUDGE_SECONDS=$clock \
-        -o "$program" "$source" -lm >"$program.txt" 2>&1
+        -o "$program" "$source" "$common" -lm >"$program.txt" 2>&1
 }
 compiler_says() {                   # compiler_says error|warning FILE MESSAGES: those about FILE
     awk -v kind=" $1: " -v file="$2" '

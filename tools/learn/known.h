@@ -20,7 +20,7 @@ static int known_process(int variant)
     int process = fork();
     if (process == 0) {
         judge_known.variant = variant;
-        judge_begin();
+        judge_begin(JUDGE_SECONDS);
         judge_cases();
         judge_look_at_guards();
         if (judge_known.expected) printf("%s is right\n", judge_known.expected);
