@@ -267,7 +267,8 @@ void judge_load(const char *path)
     fclose(f);
     char *at = judge_known.text, *next = judge_next_line(at);
     judge_known.count = atoi(at);
-    for (int i = 1; i <= judge_known.count && i < JUDGE_LISTED; i++)
+    if (judge_known.count >= JUDGE_LISTED) judge_refuse(NULL, "too many mistakes are listed.");
+    for (int i = 1; i <= judge_known.count; i++)
         for (int k = 0; k < 2; k++) {
             judge_known.names[i][k] = at = next;
             next = judge_next_line(at);

@@ -7,8 +7,8 @@
 //         judge_compare(1e-6);                        with what the solution gives
 //     }
 // A judge knows no formula. The same cases run once with the solution, and once with each mistake
-// that tools/learn/mistakes lists as a change of the solution (known.awk, known.h): their numbers are
-// kept in a file (JUDGE_KNOWN names it). A learner whose numbers are those of a mistake gets the
+// that tools/learn/mistakes lists as a change of the solution (known.awk, known.h): their numbers
+// are kept in a file (JUDGE_KNOWN names it). A learner whose numbers are those of a mistake gets the
 // sentence of that mistake.
 // The first case that fails ends the judging: with that sentence, or with the first number that
 // differs and what can be said of the numbers in general. The verdict goes to stderr, behind a line
@@ -68,10 +68,10 @@ void judge_got_number(double y);
 void judge_part(const char *name, int rows, int columns);
 void judge_got_array(const char *name, const float *y, int rows, int columns);      // of one part
 
-// What was got with what the solution gives: relative above 1, for floats of a few operations differ
-// by their order. Refuses at the first number that is wrong.
+// What was got with what the solution gives: relative above 1, for floats of a few operations
+// differ by their order. Refuses at the first number that is wrong.
 void judge_compare(double tolerance);
-// All numbers of several cases, to know the mistake; and then each of them, which is too few for it.
+// All numbers of several cases, to know the mistake; then each case, which is too few for it.
 void judge_compare_later(double tolerance);
 void judge_compare_few(double tolerance);
 

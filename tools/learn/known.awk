@@ -1,7 +1,8 @@
 # tools/learn/known.awk: awk -f known.awk SOLUTION MISTAKES prints C in which the functions of a
-# solution stand once as they are, and once for each mistake: as function_0, function_1 and so on;
-# with -v only=K, the solution alone with the change of the K-th mistake. Whoever calls the function calls the one that judge_known.variant says. The format of a file of
-# mistakes is described at the top of judge.sh.
+# solution stand once as they are, and once for each mistake: as function_0, function_1 and so on.
+# Whoever calls the function calls the one that judge_known.variant says. With -v only=K it prints
+# the solution with the change of the K-th mistake. The top of judge.sh describes the format of a
+# file of mistakes.
 
 # ---- A change of the text ----
 function replaced(text, old, new,    at, out, n) {

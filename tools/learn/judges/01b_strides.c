@@ -58,7 +58,8 @@ static void find_places(void)
 
 static void judge_cases(void)
 {
-    const view matrix = { 2, { 2, 3 }, { 3, 1 } }, images = { 4, { 4, 3, 5, 7 }, { 105, 35, 7, 1 } };
+    const view images = { 4, { 4, 3, 5, 7 }, { 105, 35, 7, 1 } };
+    const view matrix = { 2, { 2, 3 }, { 3, 1 } };
     row("row_major of (4,3,5,7)", images.shape, 4);
     row("row_major of (2,3)", matrix.shape, 2);
     row("row_major of (6)", (const int[]){ 6 }, 1);

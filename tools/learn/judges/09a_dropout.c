@@ -35,7 +35,8 @@ static void judge_forward(const float *y, const float *mask, int times)
 
 static void judge_backward(const float *mask)
 {
-    float *dy = judge_room(N, 0), *own = judge_copy(mask, N * sizeof *mask), *dx = judge_room(N, 99);
+    float *dy = judge_room(N, 0), *dx = judge_room(N, 99);
+    float *own = judge_copy(mask, N * sizeof *mask);
     for (int i = 0; i < N; i++) dy[i] = (float)(2 * i - 5);
     asked = 0;
     judge_case("the gradient");

@@ -26,7 +26,8 @@ static void clues(const float *x, int m, int n)
 static void rows(const char *what, const float *x, const float *dy, int m, int n)
 {
     size_t bytes = sizeof(float) * (size_t)(m * n);
-    float *own_x = judge_copy(x, bytes), *own_dy = judge_copy(dy, bytes), *got = judge_room(m * n, 9);
+    float *own_x = judge_copy(x, bytes), *own_dy = judge_copy(dy, bytes);
+    float *got = judge_room(m * n, 9);
     judge_case(what);
     layernorm_backward(own_x, own_dy, got, m, n);
     judge_got_array("dx", got, m, n);

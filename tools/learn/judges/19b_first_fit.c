@@ -45,8 +45,8 @@ static void clues(const tensor *t, int n, const double *got)
             if (!touches(&t[i], got[i], &t[k], got[k])) continue;
             snprintf(sentence, sizeof sentence,
                      "tensors %d and %d are both alive at node %d, and share bytes: %d lies at %g "
-                     "and has %ld, %d lies at %g and has %ld.", k, i, node, k, got[k], t[k].bytes, i,
-                     got[i], t[i].bytes);
+                     "and has %ld, %d lies at %g and has %ld.", k, i, node, k, got[k], t[k].bytes,
+                     i, got[i], t[i].bytes);
             judge_clue_saying(1, "collision", sentence);
             return;
         }
