@@ -1,9 +1,8 @@
 #!/bin/sh
 # tests/tools/exercises.sh [NAME]: of each exercise, the starter as it is fails, the solution
-# passes, an empty and a commented-out file fail, and each wrong answer is refused by its name.
-# Wrong answers are the solution with a change: NAME.wrong has lines "mistake: old => new", with \n
-# for a new line and ;; between several changes. Prints a table; with a NAME such as
-# 07a_softmax, judges that one alone.
+# passes, an empty and a commented-out file fail, and each mistake of tools/learn/mistakes is
+# refused by its name: all of them in one program, and two as files of a learner. Prints a table;
+# with a NAME such as 07a_softmax, judges that one alone.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/exercises name=${1:-}
@@ -19,41 +18,43 @@ refused_as() {
         CC=$compiler fails_with 1 "mistake: $2" $learn judge-file "$1" "$name"
 }
 
-# Applies a change to the solution; without a place for it, the file stays empty.
-plant() {           # plant SOLUTION 'old => new ;; old => new' RESULT
-    CHANGE=$2 awk '
-        { text = text $0 "\n" }
-        function replaced(text, old, new,    at, out, n) {
-            if (old == "") return ""
-            gsub(/\\n/, "\n", old)
-            gsub(/\\n/, "\n", new)
-            for (; (at = index(text, old)) > 0; n++) {
-                out = out substr(text, 1, at - 1) new
-                text = substr(text, at + length(old))
-            }
-            return n ? out text : ""
-        }
-        END {
-            n = split(ENVIRON["CHANGE"], change, " ;; ")
-            for (i = 1; i <= n && text != ""; i++) {
-                at = index(change[i], " => ")
-                text = replaced(text, substr(change[i], 1, at - 1), substr(change[i], at + 4))
-            }
-            printf "%s", text
-        }' "$1" >"$3"
-    [ -s "$3" ]
+# The solution with the change of mistake K, as a file. Those without a change stand at the end.
+plant() {           # plant K RESULT
+    awk -v only="$1" -f tools/learn/known.awk "$solution" "$listed" >"$2"
+    [ -s "$2" ]
+}
+names_of_judge() {  # what it asks the list for
+    sed -n 's/.*judge_\(holds\|clue\)(.*"\([A-Za-z_0-9]*\)");$/\2/p' "tools/learn/judges/$name.c" |
+        sort -u
+}
+listed_with_sentence() {
+    awk -F: -v name="$1" '
+        /^[A-Za-z]/       { found = $1 == name }
+        /^    / && found  { n++ }
+        END               { exit !n }' "$listed"
 }
 
-# ---- A learner in chapter k: a tree with the chapters up to k, and without any solution ----
+# ---- A learner in chapter k: a tree with the chapters up to k ----
 chapters_up_to() {                  # chapters_up_to K FOLDER
     rm -rf "$2"
-    mkdir -p "$2/tools/learn/judges" "$2/examples/exercises" "$2/examples/lessons"
-    cp tools/learn/learn.sh tools/learn/judge.sh tools/learn/judge.h "$2/tools/learn"
-    for file in tools/learn/judges/*.c examples/exercises/*.c examples/lessons/*.c; do
-        number=$(basename "$file" | cut -c1-2)
-        [ "$number" -gt "$1" ] || cp "$file" "$2/$file"
+    for folder in tools/learn/judges tools/learn/mistakes tools/learn/solutions \
+        examples/exercises examples/lessons; do
+        mkdir -p "$2/$folder"
+        for file in "$folder"/[0-9]*; do
+            number=${file#"$folder/"}
+            [ "${number%%[!0-9]*}" -gt "$1" ] || echo "$file"
+        done | xargs sh -c 'cp -p "$@" "$0"' "$2/$folder"
     done
+    cp -p tools/learn/*.* "$2/tools/learn"
 }
+# What all judges share is compiled here, once, and not in each tree.
+share_common() (                    # share_common TREE
+    CC=$compiler out=$PWD/build/learn
+    mkdir -p "$out" "$1/build/learn"
+    . tools/learn/judge.sh
+    build_common
+    cp -p "$common" "$1/build/learn"
+)
 judged_in() (                       # judged_in FOLDER ANSWER CODE: as the learner's own file
     cp "$2" "$1/learn/$name.c"
     cd "$1" || exit
@@ -72,10 +73,12 @@ below() { echo "$1 $2" | awk '{ exit !($1 < $2) }'; }
 # ---- One exercise: a line of the table, then how many checks passed ----
 exercise() {
     starter=examples/exercises/$name.c solution=tools/learn/solutions/$name.c
+    listed=tools/learn/mistakes/$name.txt known=build/learn/$name.known
     here=$out/$name tree=$out/$name/tree
     mkdir -p "$here"
     chapters_up_to "$(echo "$name" | cut -c1-2)" "$tree"
     mkdir "$tree/learn"
+    share_common "$tree"
     spent
     check "$name: the solution passes in a tree of its chapters" judged_in "$tree" "$solution" 0
     spent
@@ -98,14 +101,21 @@ exercise() {
     for title in 'Hint 1' 'Hint 2' 'Hint 3' Why 'Another way' 'A tempting wrong way'; do
         check "$name has: $title" grep -q "^// $title: " "$solution"
     done
-    wrong=0 named=$failed
-    while IFS= read -r line; do
-        mistake=${line%%:*} wrong=$((wrong + 1))
-        check "$name: a place for $mistake" plant "$solution" "${line#*: }" "$here/wrong.c"
+    wrong=$(grep -c ' => ' "$listed")
+    "$tree/$known.program" check "$tree/$known" >"$here/unnamed" 2>&1
+    check "$name: all mistakes were judged" grep -qx '[0-9]* mistakes' "$here/unnamed"
+    sed -i '/^[0-9]* mistakes$/d' "$here/unnamed"
+    check "$name: each mistake is refused by its name" not grep . "$here/unnamed"
+    for k in 1 $((wrong / 2)); do
+        mistake=$(grep ' => ' "$listed" | sed -n "${k}s/:.*//p")
+        check "$name: a place for $mistake" plant "$k" "$here/wrong.c"
         check "$name: $mistake is refused by name" refused_as "$here/wrong.c" "$mistake"
-    done <"tests/tools/exercises/$name.wrong"
-    named=$((wrong - failed + named))
-    check "$name has five wrong answers" [ $wrong -ge 5 ]
+    done
+    for asked in $(names_of_judge); do
+        check "$name: a sentence for $asked" listed_with_sentence "$asked"
+    done
+    check "$name has five wrong answers" [ "$wrong" -ge 5 ]
+    named=$((wrong - $(wc -l <"$here/unnamed")))
     printf '%-26s %5d %8.2f %6.2f %12s\n' "$name" "$(wc -l <"$starter")" "$build" "$run" \
         "$named of $wrong"
     echo "$passed $failed" >"$here/counts"

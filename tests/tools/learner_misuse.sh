@@ -120,7 +120,7 @@ refuses 'a macro that changes C' 'a macro if' "$open
 #define if(x) if (0)"
 refuses 'the solution, included' 'headers of C' "#include \"../../tools/learn/solutions/$name.c\""
 refuses 'the solution, by < >' 'headers of C' "#include <$PWD/tools/learn/solutions/$name.c>"
-refuses 'a name that the judge has' 'the judge has a shift_of of its own' "float shift_of;
+refuses 'a name that the judge has' 'the judge has a large_scores of its own' "float large_scores;
 $(cat tools/learn/solutions/$name.c)"
 
 # ---- It runs before the judge does, and knows how a verdict begins ----

@@ -2,6 +2,18 @@
 # tools/learn/judge.sh: how a learner's file is judged. learn.sh reads this file, and sets CC and
 # out (a folder, absolute). What the learner's code does, prints or breaks must end in a sentence,
 # and must never be taken for a verdict.
+#
+# Mistakes that are known are listed in tools/learn/mistakes/NAME.txt, as changes of the solution:
+#     sum_of_indices: at * shape[d] + index[d] => at + index[d]
+#         the indices are added as they are; each counts as many elements as the dimensions behind
+#         it have.
+# The old text may stand there more than once; \n is a new line, and ;; stands between changes that
+# make one mistake. Several lines may share the sentence below them, with one name. A learner whose
+# results are those of the changed solution is answered with the sentence: where a judge compares
+# results, the first mistake in the list that gives all of them. A judge may also find a mistake by
+# itself, and ask for its sentence by the name: judge_holds, judge_clue. Such a name may stand at
+# the end without a change, if none is known. A line without a sentence is for the test: what the
+# guards of judge.c tell. tests/tools/exercises.sh NAME says which mistakes do not get their name.
 limit=${LEARN_SECONDS:-5}           # of the processor that an exercise may use
 clock=$((3 * limit))                # and by the clock: others may use the processor, too
 token=verdict$(od -An -N8 -tx8 /dev/urandom 2>/dev/null || echo " $$")
@@ -77,13 +89,38 @@ unfit() {                           # unfit FILE: a sentence if the file cannot 
         }' "$1"
 }
 
+# ---- What is known: what the solution and each listed mistake give in all cases of a judge ----
+# It is found once, and again when one of the files that it comes from is newer.
+newer_than() {                      # newer_than FILE SOURCE...: FILE is there, and newer
+    made=$1
+    shift
+    [ -s "$made" ] && [ -z "$(find "$@" -newer "$made")" ]
+}
+build_common() {                    # sets common: judge.c, compiled once for each compiler
+    common=$out/judge_$(echo "$CC" | tr -c 'A-Za-z0-9\n' _).o
+    newer_than "$common" tools/learn/judge.[ch] ||
+        { $CC -std=c99 -w -O0 -c -o "$common.$$" tools/learn/judge.c && mv "$common.$$" "$common"; }
+}
+know() {                            # know NAME: sets known, a file; 1 if there is no such file
+    known=$out/$1.known listed=tools/learn/mistakes/$1.txt solved=tools/learn/solutions/$1.c
+    build_common >"$known.txt" 2>&1 || return 1
+    ! newer_than "$known" tools/learn/judge.[ch] tools/learn/known.[ah]* "$listed" "$solved" \
+        "tools/learn/judges/$1.c" || return 0
+    awk -f tools/learn/known.awk "$solved" "$listed" >"$known.c" &&
+        $CC -std=c99 -w -O0 -Itools/learn -DJUDGE_KNOWS -DJUDGE_SECONDS=20 \
+            -DEXERCISE="\"$known.c\"" -o "$known.program" "tools/learn/judges/$1.c" "$common" -lm \
+            >"$known.txt" 2>&1 &&
+        (ulimit -t 1 && exec "$known.program" "$known.new") >>"$known.txt" 2>&1 &&
+        mv "$known.new" "$known"
+}
+
 # ---- The compiler: a program that includes the learner's file by its path ----
 build_judge() {                     # build_judge FILE NAME PROGRAM FLAG...
     file=$1 program=$3 source=tools/learn/judges/$2.c
     shift 3
     $CC -std=c99 -g -Wall -Wextra -Werror=implicit-function-declaration "$@" \
-        -DEXERCISE="\"$file\"" -DJUDGE_SECONDS=$clock -o "$program" "$source" -lm \
-        >"$program.txt" 2>&1
+        -DEXERCISE="\"$file\"" -DJUDGE_KNOWN="\"$known\"" -DJUDGE_SECONDS=$clock \
+        -o "$program" "$source" "$common" -lm >"$program.txt" 2>&1
 }
 compiler_says() {                   # compiler_says error|warning FILE MESSAGES: those about FILE
     awk -v kind=" $1: " -v file="$2" '
@@ -193,6 +230,11 @@ judge_file() {                      # judge_file FILE NAME: 0 if it is right; sa
     why=$(unfit "$path")
     if [ -n "$why" ]; then
         printf 'Not yet. This cannot be an answer:\n%s\n' "$why"
+        return 1
+    fi
+    if ! know "$2"; then
+        echo "Not yet. The judge itself does not work here; $known.txt may say why:"
+        head -n 5 "$known.txt"
         return 1
     fi
     if ! build_judge "$path" "$2" "$program" ${LEARN_FLAGS:--O1}; then

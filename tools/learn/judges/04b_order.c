@@ -1,5 +1,4 @@
 #include "../judge.h"
-#include EXERCISE
 
 enum { MOST = 64 };
 
@@ -7,14 +6,11 @@ static int where[MOST]; // of each node in the order; -1: nowhere
 
 static void find_places(const int *order, int n)
 {
-    for (int i = 0; i < n; i++)
-        where[i] = -1;
+    for (int i = 0; i < n; i++) where[i] = -1;
     for (int k = 0; k < n; k++) {
         if (order[k] == -7) continue;
-        judge_holds(order[k] >= 0 && order[k] < n, "no_node",
-                    "there is a number in the order that no node has; they are 0 ... n - 1.");
-        judge_holds(where[order[k]] < 0, "twice",
-                    "a node stands in the order twice: remember which have been appended.");
+        judge_holds(order[k] >= 0 && order[k] < n, "no_node");
+        judge_holds(where[order[k]] < 0, "stands_twice");
         where[order[k]] = k;
     }
 }
@@ -45,21 +41,11 @@ static void judge_edges(const edge *edges, int count, const int *order, int n)
     for (int k = 0; k + 1 < n; k++)
         if (needs[order[k]] > needs[order[k + 1]]) by_count = 0;
     if (!wrong) return;
-    judge_holds(wrong < count || as_numbered, "reversed",
-                "every node stands before what it needs: the order is turned round. `to` needs "
-                "`from`, so `from` comes first.");
-    judge_holds(!as_numbered, "as_numbered",
-                "the nodes are in the order of their numbers, which says nothing about what they "
-                "need.");
-    judge_holds(!backward_numbered, "numbered_backward",
-                "the nodes are in the order of their numbers, from the last to the first. Their "
-                "numbers say nothing about what they need.");
-    judge_holds(!by_count, "by_count",
-                "the nodes are sorted by how many others they need. It matters which: a node that "
-                "needs one may have to wait for one that needs three.");
-    judge_holds(!one_is_enough, "one_input_is_enough",
-                "a node is appended when the first node that it needs is there. It must wait for "
-                "all of them.");
+    judge_holds(wrong < count || as_numbered, "reversed");
+    judge_holds(!as_numbered, "as_numbered");
+    judge_holds(!backward_numbered, "numbered_backward");
+    judge_holds(!by_count, "by_count");
+    judge_holds(!one_is_enough, "one_input_is_enough");
     judge_refuse("before_its_input", line);
 }
 
@@ -67,30 +53,20 @@ static void graph(const char *what, const edge *edges, int count, int n)
 {
     int *order = (int *)malloc((size_t)(n + count) * sizeof *order), there = 0;
     judge_case(what);
-    for (int i = 0; i < n + count; i++)
-        order[i] = -7;
+    for (int i = 0; i < n + count; i++) order[i] = -7;
     int found = find_order(edges, count, n, order);
-    judge_holds(count == 0 || order[n] == -7, "twice",
-                "more than n nodes are in the order: a node was appended once for each node that "
-                "it needs, not once when all of them were there.");
-    judge_holds(found != -1, "no_circle", "it says that there is a circle, and there is none.");
+    judge_holds(count == 0 || order[n] == -7, "twice");
+    judge_holds(found != -1, "no_circle");
     find_places(order, n);
-    for (int i = 0; i < n; i++)
-        there += where[i] >= 0;
+    for (int i = 0; i < n; i++) there += where[i] >= 0;
     int linked = 0;
-    for (int e = 0; e < count; e++)
-        linked += where[edges[e].from] < 0 || where[edges[e].to] < 0;
-    judge_holds(there == 0 || linked == 0, "some_missing",
-                "nodes that have edges are missing in the order: all n stand in it, each once.");
-    judge_holds(there == 0 || there >= n, "missing",
-                "nodes are missing in the order: those that need nothing and that nothing needs "
-                "are nodes, too.");
-    judge_holds(there == n, "empty",
-                "the order is empty: the nodes that need nothing come first.");
+    for (int e = 0; e < count; e++) linked += where[edges[e].from] < 0 || where[edges[e].to] < 0;
+    judge_holds(there == 0 || linked == 0, "some_missing");
+    judge_holds(there == 0 || there >= n, "missing");
+    judge_holds(there == n, "empty");
     judge_edges(edges, count, order, n);
-    judge_holds(found == n || found != count, "number_of_edges",
-                "the order is right; the number of edges is returned. It is n, that of the nodes.");
-    judge_holds(found == n, "not_the_count", "the order is right; find_order should return n.");
+    judge_holds(found == n || found != count, "number_of_edges");
+    judge_holds(found == n, "not_the_count");
     int *own = judge_copy(order, sizeof *order * (size_t)n);     // without room for more
     find_order(edges, count, n, own);
     free(own);
@@ -100,24 +76,19 @@ static void graph(const char *what, const edge *edges, int count, int n)
 static void circle(const char *what, const edge *edges, int count, int n)
 {
     int order[MOST];
-    for (int i = 0; i < MOST; i++)
-        order[i] = -7;
+    for (int i = 0; i < MOST; i++) order[i] = -7;
     judge_case(what);
     int found = find_order(edges, count, n, order);
-    judge_holds(found != n, "circle_not_seen",
-                "these nodes need each other in a circle, so that no order is right; return -1.");
-    judge_holds(found == -1, "circle_count",
-                "nodes wait for each other in a circle; return -1, and not how many nodes could be "
-                "put into the order, or another number.");
+    judge_holds(found != n, "circle_not_seen");
+    judge_holds(found == -1, "circle_count");
 }
 
 #define GRAPH(what, n, ...) \
     graph(what, (const edge[]){ __VA_ARGS__ }, \
           (int)(sizeof((const edge[]){ __VA_ARGS__ }) / sizeof(edge)), n)
 
-int main(void)
+static void judge_cases(void)
 {
-    judge_begin();
     GRAPH("a chain 2 -> 0 -> 1", 3, { 2, 0 }, { 0, 1 });
     GRAPH("0 -> 1 -> 2 -> 3, and 0 -> 3", 4, { 0, 3 }, { 0, 1 }, { 1, 2 }, { 2, 3 });
     GRAPH("two ways from 4 to 0, one of them long", 6, { 4, 0 }, { 4, 3 }, { 3, 5 }, { 5, 2 },
@@ -126,8 +97,7 @@ int main(void)
     GRAPH("1 needs 0 twice: x times x", 2, { 0, 1 }, { 0, 1 });
     graph("one node", NULL, 0, 1);
     edge ladder[126];
-    for (int i = 0; i < 63; i++)
-        ladder[i] = (edge){ 63 - i, 62 - i };
+    for (int i = 0; i < 63; i++) ladder[i] = (edge){ 63 - i, 62 - i };
     for (int i = 0; i < 62; i++)
         ladder[63 + i] = (edge){ 63 - i, 61 - i };
     graph("64 nodes, each needs the two behind it", ladder, 125, 64);
@@ -135,5 +105,4 @@ int main(void)
     circle("a circle behind a node that is ready",
            (const edge[]){ { 0, 1 }, { 1, 2 }, { 2, 1 }, { 2, 3 } }, 4, 4);
     circle("a node that needs itself", (const edge[]){ { 0, 1 }, { 1, 1 } }, 2, 2);
-    return judge_end();
 }
