@@ -20,9 +20,16 @@ ranks() {           # ranks N command...: without bindings, so that they share w
     shift
     timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -np $n "$@"
 }
-build='-O0 -I. tests/tools/parallel.c -lm -pthread'      # the bits are the same
-check 'builds without MPI' ${CC:-cc} -o $out/threads $build
-check 'builds with MPI' mpicc -DSAMBA_MPI -o $out/mpi $build
+# samba.h itself is that of the C tests, and knows nothing of MPI.
+samba=$(sh tests/lib/samba_object.sh "${CC:-cc}" -O2)
+build() {           # build COMPILER PROGRAM FILE...
+    compiler=$1 program=$2
+    shift 2
+    "$compiler" -O1 -DSAMBA__IMPLEMENTED -include stdio.h -include stdlib.h -include string.h -I. \
+        -o "$program" "$@" "$samba" -lm -pthread -lz
+}
+check 'builds without MPI' build "${CC:-cc}" $out/threads tests/tools/parallel.c
+check 'builds with MPI' build mpicc $out/mpi -DSAMBA_MPI tests/tools/parallel.c
 [ $failed = 0 ] || finish
 
 # ---- The same bits ----
@@ -66,7 +73,7 @@ ends 'a rank that leaves' 4 '' leave 1
 
 # ---- The example ----
 check 'the example builds with MPI' \
-    mpicc -O1 -DSAMBA_MPI -o $out/example examples/08_data_parallel.c -lm -pthread -lz
+    build mpicc $out/example -DSAMBA_MPI examples/08_data_parallel.c
 example="$out/example --epochs 1 --data $data --checkpoint"
 if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
     skip 'the example' "Fashion-MNIST in $data: tools/dev/install.sh run"
