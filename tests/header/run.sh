@@ -89,14 +89,11 @@ else
     each '*c99' 'add "implementation, $short -O2" "$cc -O2 -c $here/impl.c -o $out/impl2-$n.o"'
     each '*++11' 'add "implementation, $short -O0" "$cc -O0 -c $here/impl.c -o $out/impl0-$n.o"'
 fi
-# Optimized, it has 64 bits below, and 32 in the whole matrix.
-narrow_optimized=-O0
-[ "$mode" != full ] || narrow_optimized=-O2
 for compiler in $m32; do
     add "32 bits, $compiler" "$compiler $flags -std=c99 $c_warnings -DUSE_IMPLEMENTS $here/use.c
         -o $out/m32-$compiler $link && $out/m32-$compiler"
     add "32 bits, $compiler, device" "$compiler $flags -std=c99 $c_warnings -DSAMBA_RUNTIME_ONLY
-        -ffreestanding $narrow_optimized -c $here/impl.c -o $out/m32-$compiler.o"
+        -ffreestanding -O2 -c $here/impl.c -o $out/m32-$compiler.o"
     add "32 bits, $compiler, x87: refused" "! $compiler $flags -mno-sse -mfpmath=387 -fsyntax-only
         $here/impl.c 2>$out/x87-$compiler && grep -q 'msse2 -mfpmath=sse' $out/x87-$compiler &&
         $compiler $flags -mno-sse -mfpmath=387 -DSAMBA_ALLOW_EXCESS_PRECISION -fsyntax-only

@@ -74,13 +74,13 @@ int main()
     loop();
 }
 END
-check 'the sketch compiles' ${CXX:-c++} -std=gnu++11 -O0 -fno-exceptions -fno-rtti -Wall -Wextra \
+check 'the sketch compiles' ${CXX:-c++} -std=gnu++11 -Os -fno-exceptions -fno-rtti -Wall -Wextra \
     -I$out/arduino/samba/src -DSAMBA_NO_SIMD -o $out/sketch $out/sketch.cpp -lm
 check 'the sketch runs' to_file $out/sketch.txt $out/sketch
 printf '0 xor 0 = 0\n0 xor 1 = 1\n1 xor 0 = 1\n1 xor 1 = 0\n' >$out/right.txt
 tail -n 4 $out/sketch.txt >$out/last.txt
 check 'the sketch learns' cmp $out/last.txt $out/right.txt
-check 'the example in C compiles' ${CC:-cc} -std=gnu99 -O0 -Wall -Wextra -DSAMBA_NO_SIMD \
+check 'the example in C compiles' ${CC:-cc} -std=gnu99 -Os -Wall -Wextra -DSAMBA_NO_SIMD \
     -I$out/zephyr/samba/include -o $out/xor $out/zephyr/samba/samples/xor/src/main.c -lm
 check 'the example in C runs' to_file $out/xor.txt $out/xor
 tail -n 4 $out/xor.txt >$out/last.txt
