@@ -512,40 +512,52 @@ typedef struct samba_tensor {
                            ops pass on to each other is in the HBM */
     /* private from here: the op that makes it; NULL for a leaf */
     struct samba__node *node;
-    int32_t out_index;                 /* which output of that op */
-    int32_t role;                      /* SAMBA__INPUT, SAMBA__WEIGHT, ... */
-    int32_t id;                        /* index in the session's tensor list */
-    int32_t symbol;                    /* index in the loaded PEF; -1: not there */
-    bool borrowed;                     /* data belongs to the caller */
-    int32_t parts;                     /* data holds so many microbatches; 0: it is one value */
-    bool has_value;                    /* an input or a parameter that was given one */
-    bool frozen;                       /* a parameter that is not trained */
-    bool generated;                    /* by the compiler, such as an optimizer's state */
-    bool settled;                      /* data_hash is known */
-    bool withheld;                     /* its value has not been sent: see samba_set_transfer */
-    bool not_given;                    /* a loss's gradient: see samba_set_output_grads */
-    bool outdated;                     /* data is older than the value of the program that goes */
-    bool removed;                      /* by samba_forget_name: its name is not found any more */
-    bool computed;                     /* an output that a run of the program has made */
-    bool overwritten;                  /* an output of which samba_write was looked at */
-    uint64_t copied;                   /* 1 + runs when samba_cpu copied it; 0: not current */
-    bool transient;                    /* goes with the scope that it was made in */
-    uint32_t mark;                     /* of the walk that saw it last, and */
-    int32_t place;                     /* its number there */
-    int32_t n_same;                    /* how many more names were made of this one */
-    const char *called_in;             /* of a layer's first parameter: the graph in which the */
-    int32_t called_as;                 /* layer was called last, by which op, and 1 + the number */
-    uint32_t called_trace;             /* of programs before this trace; 0: it was not called */
-    struct samba_tensor *holder;       /* the state that an op computed at once wrote into */
-    struct samba_tensor *memory;       /* the leaf that an update overwrites: t is its new value */
-    struct samba_tensor *last_write;   /* of a leaf: the latest such value, not the compiler's */
-    struct samba_tensor *write_before; /* and the one before it */
-    samba_init init;                   /* what a parameter or state is before it is anywhere */
-    uint64_t data_hash;                /* of data when the device had it or got another value: only
-                                          an edit makes data the newer one again */
-    void *data;                        /* host value: initial, eager, or copied by samba_cpu */
-    struct samba_tensor *grad;         /* set once a gradient has been asked for */
-    struct samba_tensor *same_as;      /* what the compiler replaced it by */
+    int32_t out_index;            /* which output of that op */
+    int32_t role;                 /* SAMBA__INPUT, SAMBA__WEIGHT, ... */
+    int32_t id;                   /* index in the session's tensor list */
+    int32_t symbol;               /* index in the loaded PEF; -1: not there */
+    bool frozen;                  /* a parameter that is not trained */
+    bool generated;               /* by the compiler, such as an optimizer's state */
+    bool removed;                 /* by samba_forget_name: its name is not found any more */
+    bool transient;               /* goes with the scope that it was made in */
+    int32_t n_same;               /* how many more names were made of this one */
+    samba_init init;              /* what a parameter or state is before it is anywhere */
+    void *data;                   /* host value: initial, eager, or copied by samba_cpu */
+    struct samba_tensor *grad;    /* set once a gradient has been asked for */
+    struct samba_tensor *same_as; /* what the compiler replaced it by */
+
+    struct {              /* where its value is, and which copy is newer: a table in [values] */
+        bool given;       /* an input or a parameter that was given one */
+        bool borrowed;    /* data belongs to the caller */
+        bool settled;     /* hash is known */
+        bool withheld;    /* it has not been sent: see samba_set_transfer */
+        bool not_given;   /* a loss's gradient: see samba_set_output_grads */
+        bool outdated;    /* data is older than the value of the program that goes */
+        bool computed;    /* an output that a run of the program has made */
+        bool overwritten; /* an output of which samba_write was looked at */
+        int32_t parts;    /* data holds so many microbatches; 0: it is one value */
+        uint64_t copied;  /* 1 + runs when samba_cpu copied it; 0: not current */
+        uint64_t hash;    /* of data when the device had it or got another value: only an edit
+                             makes data the newer one again */
+    } value;
+
+    struct {               /* of a layer's first parameter: its last call */
+        const char *graph; /* in which it was called */
+        int32_t op;        /* by which op, and 1 + */
+        uint32_t trace;    /* the number of programs before this trace; 0: it was not called */
+    } layer;
+
+    struct {                         /* of state that ops write */
+        struct samba_tensor *holder; /* the state that an op computed at once wrote into */
+        struct samba_tensor *leaf;   /* which an update overwrites: this is its new value */
+        struct samba_tensor *last;   /* of a leaf: the latest such value, not the compiler's */
+        struct samba_tensor *before; /* and the one before it */
+    } writes;
+
+    struct { /* of the walk over the graph that saw it last */
+        uint32_t mark;
+        int32_t place; /* its number there */
+    } walk;
 } samba_tensor;
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
@@ -19429,7 +19441,7 @@ SAMBA__FN size_t samba__host_bytes(const samba_tensor *t)
 /* Bytes of its host copy, t->data: of one value, or of the microbatches that it holds. */
 SAMBA__FN size_t samba__copy_bytes(const samba_tensor *t)
 {
-    return samba__host_bytes(t) * (t->parts > 1 ? (size_t)t->parts : 1);
+    return samba__host_bytes(t) * (t->value.parts > 1 ? (size_t)t->value.parts : 1);
 }
 
 /* base, or base_2, base_3 ... if it is taken. */
@@ -19506,7 +19518,7 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
 /* The leaf in whose memory t lies: that which the updates that led to t overwrote; or t. */
 SAMBA__FN const samba_tensor *samba__memory_of_state(const samba_tensor *t)
 {
-    return t->memory ? t->memory : t;
+    return t->writes.leaf ? t->writes.leaf : t;
 }
 
 /* Notes which leaves a new node overwrites. */
@@ -19516,20 +19528,20 @@ SAMBA__FN void samba__note_updates(samba__node *n)
         int32_t i = samba__updated_input(n->op, o);
         samba_tensor *y = n->out[o], *state = i < 0 ? NULL : n->in[i];
         if (!state) continue;
-        y->memory = state->memory ? state->memory : state;
-        SAMBA_ASSERT(!y->memory->memory); /* a leaf has the memory */
+        y->writes.leaf = state->writes.leaf ? state->writes.leaf : state;
+        SAMBA_ASSERT(!y->writes.leaf->writes.leaf); /* a leaf has the memory */
         if (n->generated) continue;
-        y->write_before = y->memory->last_write;
-        y->memory->last_write = y;
+        y->writes.before = y->writes.leaf->writes.last;
+        y->writes.leaf->writes.last = y;
     }
 }
 
 /* The last node of the current graph that overwrites x; NULL: none. */
 SAMBA__FN const samba__node *samba__last_writer(const samba_session *s, const samba_tensor *x)
 {
-    const samba_tensor *y = samba__memory_of_state(x)->last_write;
+    const samba_tensor *y = samba__memory_of_state(x)->writes.last;
     while (y && y->node->graph != s->graph)
-        y = y->write_before;
+        y = y->writes.before;
     return y ? y->node : NULL;
 }
 
@@ -19868,11 +19880,11 @@ SAMBA__FN void samba__set_parts(samba_tensor *t, int32_t parts)
 {
     samba_session *s = t->session;
     if (parts < 2) parts = 0;
-    if (t->parts == parts) return;
-    if (!t->borrowed) samba__free(s, t->data, samba__copy_bytes(t));
+    if (t->value.parts == parts) return;
+    if (!t->value.borrowed) samba__free(s, t->data, samba__copy_bytes(t));
     t->data = NULL;
-    t->borrowed = t->settled = false;
-    t->parts = parts;
+    t->value.borrowed = t->value.settled = false;
+    t->value.parts = parts;
 }
 
 /* Host memory for a value that is about to be written, once. */
@@ -19902,15 +19914,15 @@ SAMBA__FN bool samba__begins_late(const samba_tensor *t)
 SAMBA__FN void *samba__place_of(const samba_tensor *t)
 {
     const samba_session *s = t->session;
-    return s->rt && t->symbol >= 0 && !t->withheld ? s->rt->data[t->symbol] : t->data;
+    return s->rt && t->symbol >= 0 && !t->value.withheld ? s->rt->data[t->symbol] : t->data;
 }
 
 /* Where the current value of t is: in the loaded program, or on the host; NULL if it has none. */
 SAMBA__FN void *samba__value_of(samba_tensor *t)
 {
     const samba_session *s = t->session;
-    if (t->holder) t = t->holder;
-    bool on_device = s->rt && t->symbol >= 0 && !t->withheld;
+    if (t->writes.holder) t = t->writes.holder;
+    bool on_device = s->rt && t->symbol >= 0 && !t->value.withheld;
     if (samba__begins_late(t) && !on_device) samba__own_data(t);
     return samba__place_of(t);
 }
@@ -19927,7 +19939,7 @@ SAMBA__FN bool samba__in_reach(const samba_tensor *t)
 {
     samba_session *s = t->session;
     const samba__file *file = &s->file;
-    const uint8_t *at = (const uint8_t *)samba__place_of(t->holder ? t->holder : t);
+    const uint8_t *at = (const uint8_t *)samba__place_of(t->writes.holder ? t->writes.holder : t);
     bool mapped = file->mapped && at >= file->bytes && at < file->bytes + file->size;
     return !mapped || file->kept(s);
 }
@@ -19936,8 +19948,8 @@ SAMBA__FN bool samba__in_reach(const samba_tensor *t)
 SAMBA__FN bool samba__holds_parts(const samba_tensor *t)
 {
     const samba_session *s = t->session;
-    bool loaded = s->rt && t->symbol >= 0 && !t->withheld;
-    if (!loaded) return t->parts > 1;
+    bool loaded = s->rt && t->symbol >= 0 && !t->value.withheld;
+    if (!loaded) return t->value.parts > 1;
     return samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).per_microbatch;
 }
 
@@ -19978,7 +19990,7 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
         a->out[o] = (float *)samba__value_of(updated < 0 ? n->out[o] : n->in[updated]);
         n->out[o]->role = SAMBA__CONSTANT;
         samba_tensor *state = updated < 0 ? NULL : n->in[updated];
-        n->out[o]->holder = state && state->holder ? state->holder : state;
+        n->out[o]->writes.holder = state && state->writes.holder ? state->writes.holder : state;
     }
 
     return true;
@@ -19989,7 +20001,7 @@ SAMBA__FN samba_tensor *samba__state_over(const samba__node *n, int32_t o)
 {
     int32_t updated = samba__updated_input(n->op, o);
     samba_tensor *t = updated < 0 ? NULL : n->in[updated];
-    if (t && t->holder) t = t->holder;
+    if (t && t->writes.holder) t = t->writes.holder;
     return t && t->session->rt && t->symbol >= 0 ? t : NULL;
 }
 
@@ -20140,8 +20152,9 @@ SAMBA__FN bool samba__close_scope(samba_session *s)
     for (int32_t i = samba__n_tensors(s) - 1; i >= q->n_tensors; i--) { /* the latest first */
         samba_tensor *t = s->tensors[i];
         if (!t->transient) continue;
-        if (t->memory && t->memory->last_write == t) t->memory->last_write = t->write_before;
-        if (t->borrowed) continue;
+        if (t->writes.leaf && t->writes.leaf->writes.last == t)
+            t->writes.leaf->writes.last = t->writes.before;
+        if (t->value.borrowed) continue;
         samba__free(s, t->data, samba__copy_bytes(t));
         t->data = NULL;
     }
@@ -20549,13 +20562,13 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
 SAMBA__FN samba_tensor *samba__with_room(samba_tensor *t, samba_init init, int32_t parts)
 {
     if (!t) return NULL;
-    if (t->borrowed) t->data = NULL; /* the caller's: not to be written */
-    t->borrowed = t->settled = false;
+    if (t->value.borrowed) t->data = NULL; /* the caller's: not to be written */
+    t->value.borrowed = t->value.settled = false;
     samba__set_parts(t, parts);
     t->init = init;
-    t->copied = 0;
+    t->value.copied = 0;
     if (!samba__own_room(t)) return NULL;
-    if (t->symbol < 0) t->has_value = true;
+    if (t->symbol < 0) t->value.given = true;
     return t;
 }
 
@@ -20678,8 +20691,8 @@ SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dty
 SAMBA__FN bool samba__goes_with_copy(const samba_tensor *t, int32_t parts, const void *data)
 {
     uintptr_t from = (uintptr_t)t->data, at = (uintptr_t)data;
-    bool same_size = (t->parts > 1 ? t->parts : 1) == parts;
-    if (!from || t->borrowed || same_size) return false;
+    bool same_size = (t->value.parts > 1 ? t->value.parts : 1) == parts;
+    if (!from || t->value.borrowed || same_size) return false;
     return at >= from && at < from + samba__copy_bytes(t);
 }
 
@@ -20700,16 +20713,16 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
         return NULL;
     }
 
-    t->settled = false;
-    t->copied = 0;
-    if (t->symbol < 0) t->has_value = true;
+    t->value.settled = false;
+    t->value.copied = 0;
+    if (t->symbol < 0) t->value.given = true;
 
-    bool same_size = (t->parts > 1 ? t->parts : 1) == parts;
+    bool same_size = (t->value.parts > 1 ? t->value.parts : 1) == parts;
     if (t->data == data && same_size) return t; /* its own host copy, or lent again */
-    if (!t->borrowed) samba__free(s, t->data, samba__copy_bytes(t));
+    if (!t->value.borrowed) samba__free(s, t->data, samba__copy_bytes(t));
     t->data = data;
-    t->borrowed = true;
-    t->parts = parts > 1 ? parts : 0;
+    t->value.borrowed = true;
+    t->value.parts = parts > 1 ? parts : 0;
     return t;
 }
 
@@ -20800,7 +20813,7 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     t->frozen = s->freezes && role == SAMBA__WEIGHT;
     t->generated = s->generating;
     t->init = init;
-    t->has_value = true;
+    t->value.given = true;
 
     bool now = role == SAMBA__ARGIN || (role == SAMBA__WEIGHT && s->eager_params);
     return now ? samba__with_data(t, init) : t;
@@ -20931,25 +20944,25 @@ SAMBA__FN void samba__tape_close(samba__tape *t)
 
 SAMBA__FN bool samba__tape_has(const samba__tape *t, const samba_tensor *x)
 {
-    return x && x->mark == t->mark;
+    return x && x->walk.mark == t->mark;
 }
 
 SAMBA__FN bool samba__tape_needs(const samba__tape *t, const samba_tensor *x)
 {
-    return samba__tape_has(t, x) && t->needed[x->place];
+    return samba__tape_has(t, x) && t->needed[x->walk.place];
 }
 
 /* The gradient that x has so far; NULL: none. */
 SAMBA__FN samba_tensor *samba__tape_grad(const samba__tape *t, const samba_tensor *x)
 {
-    return samba__tape_has(t, x) ? t->grad[x->place] : NULL;
+    return samba__tape_has(t, x) ? t->grad[x->walk.place] : NULL;
 }
 
 SAMBA__FN void samba__tape_see_tensor(samba__tape *t, samba_tensor *x)
 {
-    if (!x || x->mark == t->mark) return;
-    x->mark = t->mark;
-    x->place = t->n_tensors++;
+    if (!x || x->walk.mark == t->mark) return;
+    x->walk.mark = t->mark;
+    x->walk.place = t->n_tensors++;
 }
 
 /* Gives x a place in the lists, and appends the node that makes it. */
@@ -21023,7 +21036,7 @@ SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *
 
 SAMBA__FN void samba__tape_want(samba__tape *t, const samba_tensor *x)
 {
-    if (samba__tape_has(t, x)) t->needed[x->place] = true;
+    if (samba__tape_has(t, x)) t->needed[x->walk.place] = true;
 }
 
 /* Marks what depends on the tensors that are wanted. */
@@ -21096,14 +21109,14 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
 SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, samba_tensor *din)
 {
     samba_tensor *x = n->in[i];
-    SAMBA_ASSERT(x->mark == t->mark && x->place < t->n_tensors);
+    SAMBA_ASSERT(x->walk.mark == t->mark && x->walk.place < t->n_tensors);
     if (!samba__same_shape(&din->shape, &x->shape))
         return samba_fail(
             t->session, SAMBA_ESHAPE,
             "the gradient rule of %s gives %S for input %d, %s %S; it must have the input's shape",
             n->op->name, &din->shape, i, x->name, &x->shape);
 
-    samba_tensor **sum = &t->grad[x->place];
+    samba_tensor **sum = &t->grad[x->walk.place];
     if (!*sum) {
         *sum = din;
         return true;
@@ -21197,8 +21210,8 @@ SAMBA__FN bool samba__tape_run(samba__tape *t)
 /* Where the backward pass begins: dloss = value. */
 SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, samba_tensor *grad)
 {
-    SAMBA_ASSERT(loss->mark == t->mark && loss->place < t->n_tensors);
-    samba_tensor **sum = &t->grad[loss->place];
+    SAMBA_ASSERT(loss->walk.mark == t->mark && loss->walk.place < t->n_tensors);
+    samba_tensor **sum = &t->grad[loss->walk.place];
     *sum = *sum ? samba_add(*sum, grad) : grad;
     return *sum != NULL;
 }
@@ -21294,16 +21307,16 @@ SAMBA__FN samba_tensor *samba__layer_called(samba_tensor *y, const char *name, i
     samba_session *s = y->session;
     uint32_t trace = s->n_programs + 1;
     bool again
-        = leaf->called_trace == trace && leaf->called_in == s->graph && leaf->called_as == op;
+        = leaf->layer.trace == trace && leaf->layer.graph == s->graph && leaf->layer.op == op;
     if (again && !s->shares)
         samba__warn(
             s,
             "in layer %s: it is called a second time, so %s; give this call a name of its own, or, if it is meant, call samba_set_sharing(s, true) before it",
             name, samba__shared_by(op));
 
-    leaf->called_trace = trace;
-    leaf->called_in = s->graph;
-    leaf->called_as = op;
+    leaf->layer.trace = trace;
+    leaf->layer.graph = s->graph;
+    leaf->layer.op = op;
     return y;
 }
 
@@ -27992,7 +28005,7 @@ SAMBA_API int samba_close(samba_session *s)
     samba__unload(s);
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if (!t->borrowed) samba__free(s, t->data, samba__copy_bytes(t));
+        if (!t->value.borrowed) samba__free(s, t->data, samba__copy_bytes(t));
     }
 
 #if defined(SAMBA_DEFAULT_SESSION)
@@ -28146,6 +28159,32 @@ SAMBA_API void samba_leave_float_mode(uint64_t callers)
 }
 
 /* ==== [values] ================================================================================ */
+/* Where the value of a tensor t is. The program may have it, on the device; and the host may, at
+   t->data. What says so is in t->value:
+
+     state          host       device     what says so
+     outside        the value  -          t->symbol < 0: the program does not use it
+     never given    -          zeros      not .given: a run that reads such an input is refused
+     on the device  -          the value  .given and no data
+     both           the value  the value  .settled and .hash is that of data: an edit of data, which
+                                          nobody tells, changes the hash
+     edited         newer      older      .given, but not .settled, or another hash
+     stale          older      newer      as both, but .copied is not 1 + runs: a run may have
+                                          changed it since (samba_is_stale)
+     withheld       the value  -          .withheld: samba_set_transfer keeps it from the device
+     to be given    -          -          .not_given: samba_set_output_grads wants it from the
+   caller
+
+   What moves a value:
+
+     samba__put_value     to the device: samba_write, feeds, samba_set; withheld and to be given end
+     samba__send_newer    to the device, if it is edited or withheld: samba_send_state,
+                          samba_to_device, and feeds without data
+     samba_cpu            to the host; both have it then
+     samba__push_values   to the device, when a program is attached; owned copies are freed
+     samba__pull_values   to the host, where compiling looks: state, argins and inputs; both have it
+     samba__take_values   to the host, when a program goes: all that is kept */
+
 /* ---- Host copies: which is newer, the host's or the device's? ---- */
 SAMBA__FN uint64_t samba__hash_data(const samba_tensor *t)
 {
@@ -28158,9 +28197,9 @@ SAMBA__FN uint64_t samba__hash_data(const samba_tensor *t)
    sent from a list and needs none. */
 SAMBA__FN void samba__settle(samba_tensor *t)
 {
-    t->settled = t->data && t->role != SAMBA__OUTPUT && t->role != SAMBA__TEMP
+    t->value.settled = t->data && t->role != SAMBA__OUTPUT && t->role != SAMBA__TEMP
         && t->role != SAMBA__CONSTANT;
-    if (t->settled) t->data_hash = samba__hash_data(t);
+    if (t->value.settled) t->value.hash = samba__hash_data(t);
 }
 
 SAMBA__FN size_t samba__device_size(const samba_tensor *t)
@@ -28245,17 +28284,17 @@ SAMBA__FN samba__output_use samba__use_of_output(const samba_runtime *rt, uint32
 SAMBA__FN void samba__warn_of_output(samba_tensor *t, const char *what, bool writes)
 {
     const samba_session *s = t->session;
-    bool known = writes ? t->overwritten : t->computed;
+    bool known = writes ? t->value.overwritten : t->value.computed;
     if (known || !s->rt || t->symbol < 0) return;
     samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
     if (q.role != SAMBA__OUTPUT) return;
 
     samba__output_use use = samba__use_of_output(s->rt, (uint32_t)t->symbol);
     bool given = s->history.edited[t->symbol] != 0;
-    if (writes) t->overwritten = true;
-    if (!writes) t->computed = use.made || given || !use.has_maker;
+    if (writes) t->value.overwritten = true;
+    if (!writes) t->value.computed = use.made || given || !use.has_maker;
 
-    if (!writes && !t->computed)
+    if (!writes && !t->value.computed)
         samba__warn(t->session, "in %s(%s): no run has computed it yet, so it is 0", what, t->name);
     if (writes && use.has_maker && !use.read)
         samba__warn(
@@ -28268,12 +28307,12 @@ SAMBA__FN void samba__warn_of_output(samba_tensor *t, const char *what, bool wri
 SAMBA__FN void samba__put_value(samba_tensor *t, const void *data)
 {
     samba_session *s = t->session;
-    t->withheld = t->not_given = false;
+    t->value.withheld = t->value.not_given = false;
     if (s->rt && t->symbol >= 0) samba__note_value(s, (uint32_t)t->symbol, data, samba_bytes(t));
     samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
     if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__note_gradient(s->rt);
-    t->has_value = true;
-    t->copied = data == t->data ? s->runs + 1 : 0;
+    t->value.given = true;
+    t->value.copied = data == t->data ? s->runs + 1 : 0;
 }
 
 SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
@@ -28287,15 +28326,15 @@ SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
 /* Sends the host copy of t if it is newer than the device's value; also if nobody knows. */
 SAMBA__FN bool samba__send_newer(samba_tensor *t, const char *what)
 {
-    if (t->withheld && !samba__own_data(t)) return false;
+    if (t->value.withheld && !samba__own_data(t)) return false;
     if (!t->data) return true;
     uint64_t hash = samba__hash_data(t);
-    if (t->settled && t->data_hash == hash) return true;
+    if (t->value.settled && t->value.hash == hash) return true;
     if (!samba__can_send(t, what)) return false;
 
     samba__put_value(t, t->data);
-    t->settled = true;
-    t->data_hash = hash;
+    t->value.settled = true;
+    t->value.hash = hash;
     return true;
 }
 
@@ -28468,7 +28507,7 @@ SAMBA__FN void samba__look_at_loss(const samba_tensor *t, const void *value)
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
 {
     if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
-    if (t->not_given) {
+    if (t->value.not_given) {
         samba__fail_not_given(t, what);
         return NULL;
     }
@@ -28620,13 +28659,13 @@ SAMBA_API bool samba_forget_name(samba_tensor *t)
 SAMBA_API void *samba_cpu(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
-    if (t->not_given) {
+    if (t->value.not_given) {
         samba__fail_not_given(t, "samba_cpu");
         return NULL;
     }
 
     samba_session *s = t->session;
-    if (!s->rt || t->symbol < 0 || t->withheld) {
+    if (!s->rt || t->symbol < 0 || t->value.withheld) {
         void *value = samba__value_of(t);
         if (!value)
             samba_fail(
@@ -28643,20 +28682,21 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
     samba__transfer(t, t->data, s->rt->data[t->symbol], "PyRT_GET_TENSORS");
 
     samba__look_at_loss(t, t->data);
-    t->copied = s->runs + 1;
+    t->value.copied = s->runs + 1;
     samba__settle(t);
     return t->data;
 }
 
 SAMBA_API bool samba_is_stale(const samba_tensor *t)
 {
-    return t && t->session->rt && t->symbol >= 0 && t->copied != t->session->runs + 1;
+    return t && t->session->rt && t->symbol >= 0 && t->value.copied != t->session->runs + 1;
 }
 
 SAMBA_API bool samba_rdu(samba_tensor *t)
 {
-    return t && samba__need_program(t->session, "samba_rdu") && (!t->withheld || samba__own_data(t))
-        && samba__can_send(t, "samba_rdu") && samba__write(t, "samba_rdu", t->data);
+    return t && samba__need_program(t->session, "samba_rdu")
+        && (!t->value.withheld || samba__own_data(t)) && samba__can_send(t, "samba_rdu")
+        && samba__write(t, "samba_rdu", t->data);
 }
 
 /* Of which kind is this: something that the program keeps between runs? 0: no. */
@@ -28708,12 +28748,12 @@ SAMBA_API bool samba_to_device(samba_session *s)
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         bool kept = samba__kept_kind(t) != 0;
-        bool frees = t->withheld && kept;
+        bool frees = t->value.withheld && kept;
         if (t->symbol < 0 || (!kept && t->role != SAMBA__INPUT)) continue;
         if (samba_bytes(t) != samba__copy_bytes(t)) continue; /* dummies of one microbatch */
 
         if (!samba__send_newer(t, "samba_to_device")) return false;
-        if (!frees || t->borrowed) continue;
+        if (!frees || t->value.borrowed) continue;
         samba__free(s, t->data, samba__copy_bytes(t));
         t->data = NULL;
     }
@@ -28951,7 +28991,7 @@ SAMBA__FN bool samba__set_argin(samba_session *s, const char *name, double value
         return false;
     if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
     samba_tensor *grad = samba__named(s, name); /* of a scalar loss */
-    if (grad) grad->not_given = false;
+    if (grad) grad->value.not_given = false;
     bool set = samba__visit_argins(s, name, true, &value) > 0;
     if (!set && samba__same_text(name, "p")) s->dropped_rate = value;
     return true;
@@ -28992,8 +29032,8 @@ SAMBA_API bool samba_zero_inputs(samba_session *s)
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         if (t->role != SAMBA__INPUT) continue;
-        t->has_value = true;
-        t->withheld = false;
+        t->value.given = true;
+        t->value.withheld = false;
     }
     s->zero_params = true;
     return true;
@@ -29056,7 +29096,7 @@ SAMBA__FN bool samba__bind_symbols(samba_session *s)
         if (!t || !samba__check_binding(t, &q)) return false;
 
         t->symbol = (int32_t)i;
-        t->computed = t->overwritten = false;
+        t->value.computed = t->value.overwritten = false;
         t->batch_dim = (int32_t)q.batch_dim - 1;
         if (q.role == SAMBA__STATE) t->generated = q.generated != 0;
         t->mem_type = (samba_mem)q.mem_type;
@@ -29077,7 +29117,7 @@ SAMBA__FN void samba__begin_output_grads(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
-        if (samba__seeds(t)) t->grad->not_given = s->lacks_grads;
+        if (samba__seeds(t)) t->grad->value.not_given = s->lacks_grads;
     }
 }
 
@@ -29085,13 +29125,14 @@ SAMBA__FN void samba__begin_output_grads(samba_session *s)
 SAMBA__FN bool samba__can_withhold(const samba_tensor *t)
 {
     if (t->role == SAMBA__INPUT) return t->data != NULL;
-    return t->has_value && (t->role == SAMBA__WEIGHT || (t->role == SAMBA__STATE && !t->generated));
+    return t->value.given
+        && (t->role == SAMBA__WEIGHT || (t->role == SAMBA__STATE && !t->generated));
 }
 
 /* Is the host's copy kept when a program has taken over its value? */
 SAMBA__FN bool samba__stays_on_host(const samba_tensor *t)
 {
-    return t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT;
+    return t->value.borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT;
 }
 
 /* Fills the room that the program has for t: with the host's value, or with what t begins with. All
@@ -29123,11 +29164,11 @@ SAMBA__FN void samba__push_value(samba_tensor *t, bool from_file)
     if (!from_file) samba__fill_room(t, fits);
 
     if (t->role == SAMBA__INPUT)
-        t->has_value = samba__begins_late(t) || (t->data != NULL && fits);
+        t->value.given = samba__begins_late(t) || (t->data != NULL && fits);
     else if (from_file)
-        t->has_value = true;
+        t->value.given = true;
 
-    t->settled = false; /* a copy that does not fit has not been sent */
+    t->value.settled = false; /* a copy that does not fit has not been sent */
     if (samba__stays_on_host(t)) {
         if (fits) samba__settle(t);
         return;
@@ -29135,7 +29176,7 @@ SAMBA__FN void samba__push_value(samba_tensor *t, bool from_file)
 
     samba__free(s, t->data, samba__copy_bytes(t));
     t->data = NULL;
-    t->parts = 0;
+    t->value.parts = 0;
 }
 
 /* Host values go to the device; owned copies are then freed. */
@@ -29145,13 +29186,13 @@ SAMBA__FN void samba__push_values(samba_session *s)
         samba_tensor *t = s->tensors[i];
         if (t->symbol < 0) continue;
         bool from_file = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).data != 0;
-        t->withheld = s->withholds && !from_file && samba__can_withhold(t);
+        t->value.withheld = s->withholds && !from_file && samba__can_withhold(t);
 
-        if (t->withheld) {
-            t->settled = false;
-            if (t->role == SAMBA__INPUT) t->has_value = false;
-        } else if (t->outdated) {
-            t->outdated = t->has_value = false;
+        if (t->value.withheld) {
+            t->value.settled = false;
+            if (t->role == SAMBA__INPUT) t->value.given = false;
+        } else if (t->value.outdated) {
+            t->value.outdated = t->value.given = false;
         } else {
             samba__push_value(t, from_file);
         }
@@ -29171,11 +29212,11 @@ SAMBA__FN bool samba__pull_input(samba_tensor *t)
     const void *value = t->session->rt->data[t->symbol];
     size_t size = samba__copy_bytes(t);
     bool began = t->data || samba__begins_late(t);
-    bool edited = t->data && (!t->settled || samba__hash_data(t) != t->data_hash);
-    if (!began || edited || !t->has_value || samba__device_size(t) != size) return true;
+    bool edited = t->data && (!t->value.settled || samba__hash_data(t) != t->value.hash);
+    if (!began || edited || !t->value.given || samba__device_size(t) != size) return true;
 
-    if (t->borrowed) {
-        t->outdated = memcmp(t->data, value, size) != 0;
+    if (t->value.borrowed) {
+        t->value.outdated = memcmp(t->data, value, size) != 0;
         return true;
     }
 
@@ -29194,9 +29235,9 @@ SAMBA__FN bool samba__make_room_for_values(samba_session *s)
     bool *taken = (bool *)samba__temp(s, n, sizeof *taken), fine = taken != NULL;
     for (int32_t i = 0; fine && i < n; i++) {
         samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || t->withheld) continue;
+        if (t->symbol < 0 || t->value.withheld) continue;
         if (t->role == SAMBA__INPUT) fine = samba__pull_input(t);
-        if (!samba__keeps(t) || t->borrowed) continue;
+        if (!samba__keeps(t) || t->value.borrowed) continue;
         taken[i] = !t->data;
         fine = fine && samba__own_room(t);
     }
@@ -29217,7 +29258,7 @@ SAMBA__FN bool samba__take_values(samba_session *s)
     if (!samba__file_kept(s) || !samba__make_room_for_values(s)) return false;
     for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || t->withheld || !samba__keeps(t) || t->borrowed) continue;
+        if (t->symbol < 0 || t->value.withheld || !samba__keeps(t) || t->value.borrowed) continue;
         samba__move_value(s, t->data, s->rt->data[t->symbol], samba__device_size(t));
     }
     return true;
@@ -29231,9 +29272,9 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
     if (!samba__file_kept(s)) return false;
     for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || t->withheld) continue;
+        if (t->symbol < 0 || t->value.withheld) continue;
         if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
-        if (!samba__keeps(t) || t->borrowed || t->role == SAMBA__WEIGHT) continue;
+        if (!samba__keeps(t) || t->value.borrowed || t->role == SAMBA__WEIGHT) continue;
         if (!samba__own_room(t)) return false;
         memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
         samba__settle(t);
@@ -29588,7 +29629,7 @@ SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
     for (int32_t i = 0; d && i < d->n_feeds; i++) {
         const samba_feed *f = &d->feeds[i];
         bool named = f->name && samba__same_text(f->name, t->name);
-        bool has = f->data || t->data || t->withheld;
+        bool has = f->data || t->data || t->value.withheld;
         if (has && (f->tensor == t || named)) return true;
     }
 
@@ -29656,16 +29697,17 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
 
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || (t->has_value && !t->withheld && !t->not_given)) continue;
+        if (t->symbol < 0 || (t->value.given && !t->value.withheld && !t->value.not_given))
+            continue;
         samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
-        if (!t->withheld && !t->not_given && !samba__needs_value(s, &q)) continue;
+        if (!t->value.withheld && !t->value.not_given && !samba__needs_value(s, &q)) continue;
 
         all = false;
         if (samba__will_send(d, t)) continue;
         if (!samba__list_reads(s->rt, list, (uint32_t)t->symbol)) continue;
 
-        if (t->not_given) return samba__fail_not_given(t, samba__called(s));
-        if (t->withheld)
+        if (t->value.not_given) return samba__fail_not_given(t, samba__called(s));
+        if (t->value.withheld)
             return samba_fail(
                 s, SAMBA_ESTATE,
                 "in %s: %s %T %S was not sent to the device (samba_set_transfer); call samba_to_device, or send it",
@@ -30679,8 +30721,8 @@ SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool f
             "in %s: input %s is computed by the program; samba_rdu or samba_write give it another value",
             samba__called(s), t->name);
 
-    if (t->not_given && !fed && !t->data) return samba__fail_not_given(t, samba__called(s));
-    if (fed || t->data || t->has_value || t->role != SAMBA__INPUT) return true;
+    if (t->value.not_given && !fed && !t->data) return samba__fail_not_given(t, samba__called(s));
+    if (fed || t->data || t->value.given || t->role != SAMBA__INPUT) return true;
     return samba_fail(s, SAMBA_ESTATE,
                       "in %s: input %s %T %S was never given a value; call samba_write first",
                       samba__called(s), t->name, (int)t->dtype, &t->shape);
@@ -30716,7 +30758,7 @@ SAMBA__FN bool samba__write_integers(samba_tensor *t, const samba_feed *f)
     int64_t n = (int64_t)(f->bytes / samba_dtype_size(f->dtype));
     if (!samba_ok(s) || !samba__in_reach(t)) return false;
 
-    t->withheld = t->not_given = false;
+    t->value.withheld = t->value.not_given = false;
     if (samba__integers_differ(t, f)) samba__note_edit(t);
 
     samba__begin(s, "PyRT_SET_TENSORS");
@@ -30725,8 +30767,8 @@ SAMBA__FN bool samba__write_integers(samba_tensor *t, const samba_feed *f)
                            samba__integer_at(f->data, f->dtype, e));
     samba__end(s, "PyRT_SET_TENSORS", true);
 
-    t->has_value = true;
-    t->copied = 0;
+    t->value.given = true;
+    t->value.copied = 0;
     samba__settle(t);
     return true;
 }
@@ -30996,7 +31038,7 @@ SAMBA__FN bool samba__check_sent_all(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || !t->withheld || !samba__keeps(t)) continue;
+        if (t->symbol < 0 || !t->value.withheld || !samba__keeps(t)) continue;
         return samba_fail(
             s, SAMBA_ESTATE,
             "in %s: %s %T %S was not sent to the device (samba_set_transfer); call samba_to_device",
@@ -31014,7 +31056,7 @@ SAMBA__FN bool samba__save_with(samba_session *s, const char *path, const samba_
 
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
-        bool missing = t->symbol >= 0 && t->role == SAMBA__WEIGHT && !t->has_value;
+        bool missing = t->symbol >= 0 && t->role == SAMBA__WEIGHT && !t->value.given;
         if (missing) return samba__fail_value(s, samba__called(s), t);
     }
     if (!samba__check_sent_all(s)) return false;
@@ -31300,8 +31342,8 @@ SAMBA__FN void samba__after_restore(samba__restoring *c, samba_tensor *t)
 {
     if (t->symbol < 0 || !samba__keeps(t) || !samba__seek_saved(c, (uint32_t)t->symbol)) return;
     if (!c->found) return;
-    t->has_value = true;
-    t->withheld = false;
+    t->value.given = true;
+    t->value.withheld = false;
     samba__settle(t);
 }
 
