@@ -25392,8 +25392,8 @@ SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__no
 
     bool joined = y.dim >= 0 && y.dim == n->attr[SAMBA__AXIS_NUMBER] && n->n_in > 1;
     if (!joined) return y;
-    y.joined = n;
     if (samba__puts_together(p, n, &y.joined)) return y;
+    y.joined = n;
     if (o.n[SAMBA__SAME]) y.kind = SAMBA__OTHER; /* each part has them once */
     return y;
 }

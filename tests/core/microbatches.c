@@ -448,7 +448,7 @@ static void test_told(void)
 // Rows in another order than the batch's, and some rows of each part.
 static void test_order_of_rows(void)
 {
-    for (int k = 0; k < 18; k++) {
+    for (int k = 0; k < 20; k++) {
         samba_session *s = session();
         samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
         samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(4, 1));
@@ -480,9 +480,15 @@ static void test_order_of_rows(void)
         if (k == 13) loss = all_of(samba_add(two[0], two[1]), true), told = loss->name;
         if (k == 14) out = two[0], told = out->name;
         if (k == 11) loss = all_of(samba_add(y, samba_dropout(w, "drop", 0.5f)), true), told = "dropout of w";
+        if (k == 18 || k == 19) {       // a piece beside other rows; both pieces
+            two[0] = samba_slice(y, 0, 0, 2, 1), two[1] = k == 18 ? x : samba_slice(y, 0, 2, 4, 1);
+            out = samba_cat(two, 2, 0), loss = all_of(k == 18 ? samba_slice(y, 0, 2, 4, 1) : out, true);
+            if (k == 18) refused = out->name;
+        }
         samba_program p = { .loss = loss, .outputs = { out }, .microbatches = 2, .optim.kind = SAMBA_SGD };
         CHECK(samba_compile(s, &p) == !*refused);
-        if (*refused) CHECK(said(s, k == 4 ? SAMBA_EARG : SAMBA_EDTYPE, k == 4 ? "joins rows" : out->name));
+        bool joins = k == 4 || k == 18;
+        if (*refused) CHECK(said(s, joins ? SAMBA_EARG : SAMBA_EDTYPE, joins ? "joins rows" : out->name));
         CHECK(*told ? strstr(warned, told) != NULL : !warned[0]);
         samba_clear_error(s);
         close_clean(s);
