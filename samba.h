@@ -7009,7 +7009,7 @@ typedef enum samba__class {
 #define SAMBA__GRADIENT_ZERO(name) samba__zero_vjp
 #define SAMBA__GRADIENT_NONE(name) NULL
 
-/* What an op does to the rows of a batch, and in which function of [microbatches] that is worked
+/* What an op does to the rows of a batch, and in which function of [spread] that is worked
    out: where a batch runs in parts, its result has to be put together from those of the parts. */
 /* clang-format off */
 #define SAMBA__SPREAD_RULES(X) \
@@ -25102,30 +25102,765 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 #endif
 
 /* ==== [spread] ================================================================================ */
-/* What a batch that runs in parts means. The program is traced for one part, a microbatch; here it
-   is found out how the values of the parts make that of the whole batch:
+/* With microbatches or replicas a program is traced for one part of the batch and runs once for
+   each part. What is a tensor of the whole batch then? This chapter finds the spread of each
+   tensor: how its values in the parts make that of the batch. [microbatches] acts on it.
 
-     independent   does not depend on the batch: the same in each part
-     rows          one dimension counts rows: the whole is the parts one after another
-     sum           sums over rows: the whole is the sum of the parts
-     mean          means over rows, of parts of one size: the whole is the mean of the parts
-     mixed         anything else, such as the maximum over rows or the square of a mean */
+     1. A leaf's spread follows from its role: an input counts rows in its batch_dim; parameters,
+        buffers and constants are the same in each part (samba__leaf_spread).
+     2. An op's spread follows from those of its inputs. Its row of the op table names the rule,
+        SAMBA__SPREAD_RULES finds the function of the rule: samba__<function>_spread below.
+     3. Nodes are visited as they were traced, so inputs are known before what reads them.
+
+   An example, 8 rows in 2 parts, with w a parameter:
+
+       x                      (4,3)  rows, row_dim 0
+       y = x * w              (4,3)  rows, row_dim 0     rows times same
+       t = transpose of y     (3,4)  rows, row_dim 1
+       each = sum of y, axis 1  (4)  rows, row_dim 0     within each row
+       total = sum of each      ()   sum                 over the rows
+       m = mean of t, axis 1    (3)  mean                over the rows
+       m * w                    (3)  mean                linear in m
+       m * m                    (3)  mixed: the mean of the parts' squares is not the square of
+                                     the batch's mean
+
+   Three rules cover elementwise ops, and serve the others:
+
+       a + b   same   rows   sum    mean      a * b   same   rows   sum    mean      f(a)
+       same    same   rows   mixed  mean      same    same   rows   sum    mean      same
+       rows    rows   rows   mixed  mixed     rows    rows   rows   mixed  mixed     rows
+       sum     mixed  mixed  sum    mixed     sum     sum    mixed  mixed  mixed     mixed
+       mean    mean   mixed  mixed  mean      mean    mean   mixed  mixed  mixed     mixed
+
+   What is mixed makes all else mixed. A value that does not depend on the batch is its own mean;
+   beside a sum it would be added once for each part. A product is linear in one sum or mean. f is
+   any function. Division is a * f(b), and where(a, b, c) is f(a) * (b + c).
+
+   Rows that meet must also be the same rows: be counted by one dimension, and follow each other in
+   one order. Rows are in the batch's order (NULL) until cat puts those of several tensors one after
+   another, or slice takes some of each part. Then the node of that cat or slice stands for the
+   order; a slice that undoes a cat, and a cat that undoes slices, give the order from before. */
 typedef enum samba__spread_kind {
-    SAMBA__SAME = 0,
-    SAMBA__ROWS,
-    SAMBA__SUMS,
-    SAMBA__MEANS,
-    SAMBA__OTHER
+    SAMBA__KIND_SAME = 0, /* does not depend on the batch: the same in each part */
+    SAMBA__KIND_ROWS, /* a dimension counts rows: the batch's are the parts', one after another */
+    SAMBA__KIND_SUM,  /* over rows: the batch's is the sum of the parts' */
+    SAMBA__KIND_MEAN, /* over rows, of parts of one size: the batch's is the mean of the parts' */
+    SAMBA__KIND_MIXED /* cannot be made of the parts', such as a maximum over rows */
 } samba__spread_kind;
 
 typedef struct samba__spread {
     samba__spread_kind kind;
-    int32_t dim;               /* the dimension that counts rows; -1: none, or not known */
-    bool given;                /* computed from inputs alone, by ops that have no state */
-    const samba__node *joined; /* the cat or slice behind which rows in dim are those of
-                                  several tensors, one after another, or some of each part;
-                                  NULL: all rows, in the batch's order */
+    int32_t row_dim;          /* counts the rows; of mixed, too, if each row is still in its place;
+                                 -1: none does, or it is not known which */
+    const samba__node *order; /* the cat or slice that gave rows their order; NULL: the batch's */
 } samba__spread;
+
+/* What a node was traced with; [microbatches] may give it other inputs. */
+typedef struct samba__traced_inputs {
+    samba_tensor **in;
+    int32_t n_in;
+} samba__traced_inputs;
+
+typedef struct samba__parts {
+    samba__compilation *c;
+    int32_t n_tensors, n_nodes; /* as traced: what the compiler adds comes after them */
+    bool *needed;               /* by tensor id: does it, or its node, lead to an output? */
+    samba__spread *spread;      /* by tensor id */
+
+    /* of [microbatches] */
+    bool *from_inputs;            /* by tensor id: could COUNT compute it before the first part? */
+    samba__traced_inputs *traced; /* by node id */
+    samba_tensor **in_count;      /* by tensor id: the same value, in a section of COUNT */
+    samba_tensor **batch_value;   /* by tensor id: the leaf that has the value of the whole batch */
+    samba_tensor **mean_part;     /* by tensor id: the leaf that has the mean of the parts' */
+} samba__parts;
+
+/* Of an optional input that is absent, and of what is younger than the trace: the same. */
+SAMBA__FN samba__spread samba__spread_of(const samba__parts *p, const samba_tensor *t)
+{
+    samba__spread same = { SAMBA__KIND_SAME, -1, NULL };
+    return t && t->id < p->n_tensors ? p->spread[t->id] : same;
+}
+
+SAMBA__FN samba__spread samba__without_rows(samba__spread_kind kind)
+{
+    samba__spread y = { kind, -1, NULL };
+    return y;
+}
+
+SAMBA__FN samba__spread samba__leaf_spread(const samba_tensor *t)
+{
+    samba__spread y = samba__without_rows(SAMBA__KIND_SAME);
+    if (t->role == SAMBA__INPUT && t->batch_dim >= 0) {
+        y.kind = SAMBA__KIND_ROWS;
+        y.row_dim = t->batch_dim;
+    }
+    return y;
+}
+
+/* May values of this kind have a dimension that counts rows? */
+SAMBA__FN bool samba__may_have_rows(samba__spread_kind kind)
+{
+    return kind == SAMBA__KIND_ROWS || kind == SAMBA__KIND_MIXED;
+}
+
+/* ---- The algebra of kinds ---- */
+SAMBA__FN samba__spread_kind samba__kind_added(samba__spread_kind a, samba__spread_kind b)
+{
+    if (a == b) return a;
+    if (a != SAMBA__KIND_SAME && b != SAMBA__KIND_SAME) return SAMBA__KIND_MIXED;
+
+    samba__spread_kind other = a == SAMBA__KIND_SAME ? b : a;
+    return other == SAMBA__KIND_SUM ? SAMBA__KIND_MIXED : other;
+}
+
+SAMBA__FN samba__spread_kind samba__kind_multiplied(samba__spread_kind a, samba__spread_kind b)
+{
+    if (a == SAMBA__KIND_SAME) return b;
+    if (b == SAMBA__KIND_SAME) return a;
+    return a == SAMBA__KIND_ROWS && b == SAMBA__KIND_ROWS ? a : SAMBA__KIND_MIXED;
+}
+
+SAMBA__FN samba__spread_kind samba__kind_of_function(samba__spread_kind x)
+{
+    bool kept = x == SAMBA__KIND_SAME || x == SAMBA__KIND_ROWS;
+    return kept ? x : SAMBA__KIND_MIXED;
+}
+
+SAMBA__FN samba__spread_kind samba__kind_of_input(const samba__parts *p, const samba__node *n,
+                                                  int32_t k)
+{
+    return k < n->n_in ? samba__spread_of(p, n->in[k]).kind : SAMBA__KIND_SAME;
+}
+
+/* Of a function of the inputs from `first` to before `end`, all of them together. */
+SAMBA__FN samba__spread_kind samba__kind_of_inputs(const samba__parts *p, const samba__node *n,
+                                                   int32_t first, int32_t end)
+{
+    samba__spread_kind kind = SAMBA__KIND_SAME;
+    for (int32_t k = first; k < end && k < n->n_in; k++) {
+        samba__spread_kind x = samba__kind_of_function(samba__kind_of_input(p, n, k));
+        kind = samba__kind_multiplied(kind, x);
+    }
+    return kind;
+}
+
+/* ---- Which rows, and in which order ---- */
+
+/* Begin, stop and step of slice n in dimension dim. */
+SAMBA__FN const int32_t *samba__slice_words(const samba__node *n, int32_t dim)
+{
+    SAMBA_ASSERT(samba__is(n->op, SAMBA__OP_slice) && dim >= 0 && dim < n->in[0]->shape.ndim);
+    return n->attr + SAMBA__SLICE_WORDS * dim;
+}
+
+SAMBA__FN bool samba__is_order_of_slice(const samba__node *order)
+{
+    SAMBA_ASSERT(!order || samba__is(order->op, SAMBA__OP_slice)
+                 || samba__is(order->op, SAMBA__OP_cat));
+    return order && samba__is(order->op, SAMBA__OP_slice);
+}
+
+/* Do slices a and b take as much of the rows of their inputs? */
+SAMBA__FN bool samba__same_share(const samba__parts *p, const samba__node *a, const samba__node *b)
+{
+    int32_t dim_a = samba__spread_of(p, a->in[0]).row_dim;
+    int32_t dim_b = samba__spread_of(p, b->in[0]).row_dim;
+    const int32_t *x = samba__slice_words(a, dim_a), *y = samba__slice_words(b, dim_b);
+    int64_t rows_a = a->in[0]->shape.dim[dim_a], rows_b = b->in[0]->shape.dim[dim_b];
+
+    return x[SAMBA__SLICE_BEGIN] * rows_b == y[SAMBA__SLICE_BEGIN] * rows_a
+        && x[SAMBA__SLICE_STOP] * rows_b == y[SAMBA__SLICE_STOP] * rows_a;
+}
+
+/* Do cats a and b join as many rows of the same orders? */
+SAMBA__FN bool samba__same_joins(const samba__parts *p, const samba__node *a, const samba__node *b)
+{
+    if (a->n_in != b->n_in) return false;
+    for (int32_t k = 0; k < a->n_in; k++) {
+        samba__spread x = samba__spread_of(p, a->in[k]), y = samba__spread_of(p, b->in[k]);
+        bool rows = x.kind == SAMBA__KIND_ROWS && y.kind == SAMBA__KIND_ROWS;
+        if (!rows || x.order != y.order) return false;
+        SAMBA_ASSERT(x.row_dim >= 0
+                     && y.row_dim >= 0); /* the axis, which cats with an order join */
+        if (a->in[k]->shape.dim[x.row_dim] != b->in[k]->shape.dim[y.row_dim]) return false;
+    }
+    return true;
+}
+
+/* Do rows of orders a and b follow each other in the same way? */
+SAMBA__FN bool samba__same_order(const samba__parts *p, const samba__node *a, const samba__node *b)
+{
+    while (a != b && samba__is_order_of_slice(a) && samba__is_order_of_slice(b)) {
+        if (!samba__same_share(p, a, b)) return false;
+        a = samba__spread_of(p, a->in[0]).order;
+        b = samba__spread_of(p, b->in[0]).order;
+    }
+
+    if (!a || !b || a == b) return a == b;
+    return a->op == b->op && samba__same_joins(p, a, b);
+}
+
+/* Dimension dim of x in y, to which x is broadcast; -1: it is stretched there, or not known. */
+SAMBA__FN int32_t samba__broadcast_dim(const samba_shape *x, int32_t dim, const samba_shape *y)
+{
+    int32_t at = dim + y->ndim - x->ndim;
+    if (dim < 0 || at < 0 || x->dim[dim] != y->dim[at]) return -1;
+    return at;
+}
+
+/* Of an elementwise op, the rows that its inputs from `first` to before `end` have in common: of
+   kind rows, or mixed if they are not the same rows, or the same if no input has any. */
+SAMBA__FN samba__spread samba__common_rows(const samba__parts *p, const samba__node *n,
+                                           int32_t first, int32_t end)
+{
+    samba__spread y = samba__without_rows(SAMBA__KIND_SAME);
+    bool clash = false;
+    for (int32_t k = first; k < end && k < n->n_in; k++) {
+        samba__spread x = samba__spread_of(p, n->in[k]);
+        if (!samba__may_have_rows(x.kind)) continue;
+
+        bool rows = x.kind == SAMBA__KIND_ROWS, others = y.kind != SAMBA__KIND_SAME;
+        int32_t dim = samba__broadcast_dim(&n->in[k]->shape, x.row_dim, &n->out[0]->shape);
+        if (rows && x.row_dim >= 0 && dim < 0) clash = true; /* its only row is used for all */
+        if (others) {
+            bool known = dim >= 0 && y.row_dim >= 0;
+            if (known && dim != y.row_dim) clash = true;
+            if (rows && (dim < 0) != (y.row_dim < 0)) clash = true;
+            if (!samba__same_order(p, x.order, y.order)) clash = true;
+        }
+
+        if (!others || dim < 0) y.row_dim = dim;
+        if (!others) y.order = x.order;
+        y.kind = SAMBA__KIND_ROWS;
+    }
+
+    if (clash) {
+        y.kind = SAMBA__KIND_MIXED;
+        y.row_dim = -1;
+    }
+    return y;
+}
+
+/* ---- Elementwise ops and reductions ---- */
+SAMBA__FN samba__spread_kind samba__elementwise_kind(const samba__parts *p, const samba__node *n)
+{
+    samba__spread_kind a = samba__kind_of_input(p, n, 0), b = samba__kind_of_input(p, n, 1),
+                       c = samba__kind_of_input(p, n, 2);
+
+    switch (samba__spread_rule_of(n->op)) {
+    case SAMBA__SPREAD_ADDS:
+        return samba__kind_added(a, b);
+    case SAMBA__SPREAD_SHIFTS: /* a number is the same in each part */
+        return samba__kind_added(a, SAMBA__KIND_SAME);
+
+    case SAMBA__SPREAD_MULTIPLIES:
+        return samba__kind_multiplied(a, b);
+    case SAMBA__SPREAD_DIVIDES: /* linear in what is divided */
+        return samba__kind_multiplied(a, samba__kind_of_function(b));
+    case SAMBA__SPREAD_CHOOSES: /* a says which of b and c: of a sum, say, for all or for none */
+        return samba__kind_multiplied(samba__kind_of_function(a), samba__kind_added(b, c));
+
+    case SAMBA__SPREAD_CASTS:
+        return samba__is_float(n->out[0]->dtype) ? a : samba__kind_of_function(a);
+    case SAMBA__SPREAD_DROPS: /* rate, seed and counter are no operands */
+        return samba__kind_of_function(a);
+    default:
+        return samba__kind_of_inputs(p, n, 0, SAMBA_MAX_IN);
+    }
+}
+
+SAMBA__FN samba__spread samba__elementwise_spread(const samba__parts *p, const samba__node *n)
+{
+    bool drops = samba__spread_rule_of(n->op) == SAMBA__SPREAD_DROPS;
+    samba__spread y = samba__common_rows(p, n, 0, drops ? 1 : SAMBA_MAX_IN);
+    if (y.kind != SAMBA__KIND_MIXED) y.kind = samba__elementwise_kind(p, n);
+    return y;
+}
+
+/* What a reduction over all rows makes of them. */
+SAMBA__FN samba__spread_kind samba__kind_over_rows(samba__spread_rule rule)
+{
+    if (rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_SQUARES) return SAMBA__KIND_SUM;
+    return rule == SAMBA__SPREAD_MEAN ? SAMBA__KIND_MEAN : SAMBA__KIND_MIXED;
+}
+
+/* sum, mean, max, square_sum, argmax: over rows, or within them. */
+SAMBA__FN samba__spread samba__reduced_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    samba__spread_rule rule = samba__spread_rule_of(n->op);
+    int32_t axes = n->attr[SAMBA__REDUCE_AXES], keeps_dims = n->attr[SAMBA__REDUCE_KEEPDIM];
+
+    if (rule == SAMBA__SPREAD_ARGMAX) {
+        axes = 1 << n->attr[SAMBA__ARGMAX_AXIS];
+        keeps_dims = n->attr[SAMBA__ARGMAX_KEEPDIM];
+    }
+
+    if (!samba__may_have_rows(x.kind)) {
+        bool linear = rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_MEAN;
+        return samba__without_rows(linear ? x.kind : samba__kind_of_function(x.kind));
+    }
+
+    int32_t all = (1 << n->in[0]->shape.ndim) - 1;
+    bool over_rows = x.row_dim < 0 ? axes == all : axes >> x.row_dim & 1;
+    if (over_rows && x.kind == SAMBA__KIND_ROWS)
+        return samba__without_rows(samba__kind_over_rows(rule));
+    if (over_rows || x.row_dim < 0) return samba__without_rows(SAMBA__KIND_MIXED);
+
+    for (int32_t i = 0; i < x.row_dim && !keeps_dims; i++)
+        y.row_dim -= axes >> i & 1;
+    return y;
+}
+
+/* ---- Ops that move values ---- */
+
+/* Where reshape leaves the dimension of rows: where as many elements stand before it, and its rows
+   are whole ones, or pieces of one; -1: nowhere. */
+SAMBA__FN int32_t samba__reshaped_dim(const samba_shape *x, int32_t dim, const samba_shape *y)
+{
+    if (dim < 0) return -1;
+    int32_t rows = x->dim[dim];
+    for (int32_t i = 0; i < y->ndim; i++) {
+        int32_t d = y->dim[i];
+        bool divides = d % rows == 0 || rows % d == 0;
+        bool alone = d == 1 && rows != 1; /* a dimension that reshape put in front */
+        if (samba__outer(y, i) == samba__outer(x, dim) && divides && !alone) return i;
+    }
+    return -1;
+}
+
+/* Rows that several tensors had, one after another, are in no order once their dimension is
+   split. */
+SAMBA__FN samba__spread samba__reshaped_spread(const samba__parts *p, const samba__node *n)
+{
+    const samba_shape *from = &n->in[0]->shape, *to = &n->out[0]->shape;
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+
+    y.row_dim = samba__reshaped_dim(from, x.row_dim, to);
+    bool splits = y.row_dim >= 0 && to->dim[y.row_dim] < from->dim[x.row_dim];
+    bool several = x.order && !samba__is_order_of_slice(x.order);
+    if (several && splits) y.kind = SAMBA__KIND_MIXED;
+    return y;
+}
+
+SAMBA__FN samba__spread samba__permuted_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    for (int32_t i = 0; i < n->n_attr; i++)
+        if (x.row_dim >= 0 && n->attr[i] == x.row_dim) y.row_dim = i;
+    return y;
+}
+
+SAMBA__FN samba__spread samba__expanded_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    bool known = x.kind == SAMBA__KIND_ROWS && x.row_dim >= 0;
+    y.row_dim = samba__broadcast_dim(&n->in[0]->shape, x.row_dim, &n->out[0]->shape);
+    if (known && y.row_dim < 0) y.kind = SAMBA__KIND_MIXED;
+    return y;
+}
+
+/* Each part has what is added: it does not add up, and rows are no longer one after another. */
+SAMBA__FN samba__spread samba__padded_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    const samba_shape *from = &n->in[0]->shape, *to = &n->out[0]->shape;
+    bool zeros = n->attr[n->n_attr - 1] == 0;
+
+    if (x.kind == SAMBA__KIND_SUM && !zeros) y.kind = SAMBA__KIND_MIXED;
+    bool known = x.kind == SAMBA__KIND_ROWS && x.row_dim >= 0;
+    if (known && from->dim[x.row_dim] != to->dim[x.row_dim]) y.kind = SAMBA__KIND_MIXED;
+    return y;
+}
+
+/* Among the slices that are used of what n slices, one that begins at row `begin`: n, if it does.
+   Slices that no output needs do not count, however the program splits. */
+SAMBA__FN const samba__node *samba__slice_from(const samba__parts *p, const samba__node *n,
+                                               int32_t dim, int32_t begin)
+{
+    const samba__node *found = NULL;
+    for (int32_t i = 0; i < p->n_nodes; i++) {
+        const samba__node *other = p->c->session->nodes[i];
+        bool sibling = samba__is(other->op, SAMBA__OP_slice) && other->in[0] == n->in[0];
+        if (!sibling || !p->needed[other->out[0]->id]) continue;
+
+        const int32_t *words = samba__slice_words(other, dim);
+        bool fits = words[SAMBA__SLICE_BEGIN] == begin && words[SAMBA__SLICE_STEP] == 1;
+        if (fits && (!found || other == n)) found = other;
+    }
+    return found;
+}
+
+/* Do slices of one tensor, n among them, together take each of its rows once? */
+SAMBA__FN bool samba__takes_its_share(const samba__parts *p, const samba__node *n, int32_t dim)
+{
+    int32_t begin = 0, rows = n->in[0]->shape.dim[dim];
+    bool met = false;
+    while (begin < rows) {
+        const samba__node *next = samba__slice_from(p, n, dim, begin);
+        if (!next) return false;
+        if (next == n) met = true;
+
+        int32_t stop = samba__slice_words(next, dim)[SAMBA__SLICE_STOP];
+        SAMBA_ASSERT(stop > begin);
+        begin = stop;
+    }
+    return met;
+}
+
+/* A slice of rows x that cat put one after another may take just those of one tensor: they have the
+   order they had before. */
+SAMBA__FN samba__spread samba__slice_of_cat_spread(const samba__parts *p, const samba__node *n,
+                                                   samba__spread x)
+{
+    const samba__node *cat = x.order;
+    const int32_t *words = samba__slice_words(n, x.row_dim);
+    int32_t axis = cat->attr[SAMBA__AXIS_NUMBER];
+    int64_t total = cat->out[0]->shape.dim[axis], size = n->in[0]->shape.dim[x.row_dim], from = 0;
+    samba__spread y = x;
+    y.kind = SAMBA__KIND_MIXED;
+    if (words[SAMBA__SLICE_STEP] != 1) return y;
+
+    for (int32_t k = 0; k < cat->n_in; k++) {
+        int64_t to = from + cat->in[k]->shape.dim[axis];
+        /* in parts of all rows, as they may have been reshaped since */
+        bool these = words[SAMBA__SLICE_BEGIN] * total == from * size
+            && words[SAMBA__SLICE_STOP] * total == to * size;
+        if (these) {
+            y.kind = x.kind;
+            y.order = samba__spread_of(p, cat->in[k]).order;
+        }
+        from = to;
+    }
+    return y;
+}
+
+/* Of the rows slice may take all, every k-th of the batch, what one tensor gave to a cat, or, with
+   other slices, each of them once: so each part is worked on in pieces. Which the first ten are,
+   say, differs from part to part. */
+SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    if (!samba__may_have_rows(x.kind)) return x;
+    if (x.row_dim < 0) {
+        if (!samba__same_shape(&n->in[0]->shape, &n->out[0]->shape)) y.kind = SAMBA__KIND_MIXED;
+        return y;
+    }
+
+    const int32_t *words = samba__slice_words(n, x.row_dim);
+    int32_t begin = words[SAMBA__SLICE_BEGIN], stop = words[SAMBA__SLICE_STOP],
+            step = words[SAMBA__SLICE_STEP], size = n->in[0]->shape.dim[x.row_dim];
+    if (begin == 0 && stop == size && step == 1) return x;
+    if (x.order && !samba__is_order_of_slice(x.order)) return samba__slice_of_cat_spread(p, n, x);
+
+    bool every = size % step == 0 && begin < step && n->out[0]->shape.dim[x.row_dim] == size / step;
+    if (every) return x;
+
+    y.order = n;
+    if (step != 1 || !samba__takes_its_share(p, n, x.row_dim)) y.kind = SAMBA__KIND_MIXED;
+    return y;
+}
+
+/* Does cat n put together again what slices took apart? Then *order is that from before. */
+SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
+                                    const samba__node **order)
+{
+    const samba__node *before = NULL;
+    int64_t stop = 0, size = 1; /* of the rows, stop / size are there */
+    for (int32_t k = 0; k < n->n_in; k++) {
+        const samba__node *slice = samba__spread_of(p, n->in[k]).order;
+        if (!samba__is_order_of_slice(slice)) return false;
+
+        samba__spread x = samba__spread_of(p, slice->in[0]);
+        const int32_t *words = samba__slice_words(slice, x.row_dim);
+        int64_t rows = slice->in[0]->shape.dim[x.row_dim];
+        if (words[SAMBA__SLICE_BEGIN] * size != stop * rows) return false;
+        if (k > 0 && !samba__same_order(p, x.order, before)) return false;
+
+        before = x.order;
+        stop = words[SAMBA__SLICE_STOP];
+        size = rows;
+    }
+
+    if (stop != size) return false;
+    *order = before;
+    return true;
+}
+
+/* cat: in another dimension than that of the rows, or of rows, which then have an order of their
+   own. */
+SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread y = samba__spread_of(p, n->in[0]);
+    int32_t axis = n->attr[SAMBA__AXIS_NUMBER];
+    bool any_rows = samba__may_have_rows(y.kind), any_same = y.kind == SAMBA__KIND_SAME;
+    bool clash = false;
+
+    for (int32_t k = 1; k < n->n_in; k++) {
+        samba__spread x = samba__spread_of(p, n->in[k]);
+        y.kind = samba__kind_added(y.kind, x.kind);
+        if (x.kind == SAMBA__KIND_SAME) any_same = true;
+        if (!samba__may_have_rows(x.kind)) continue;
+
+        if (any_rows && x.row_dim != y.row_dim) clash = true;
+        if (any_rows && x.row_dim != axis && !samba__same_order(p, x.order, y.order)) clash = true;
+        y.row_dim = x.row_dim;
+        y.order = x.order;
+        any_rows = true;
+    }
+    if (clash) return samba__without_rows(SAMBA__KIND_MIXED);
+
+    bool joins = y.row_dim >= 0 && y.row_dim == axis && n->n_in > 1;
+    if (!joins || samba__puts_together(p, n, &y.order)) return y;
+    y.order = n;
+    if (any_same) y.kind = SAMBA__KIND_MIXED; /* each part has them once */
+    return y;
+}
+
+/* ---- Products ---- */
+
+/* Does x have rows in a dimension that is known, or none? */
+SAMBA__FN bool samba__has_known_rows(const samba__spread *x)
+{
+    return x->kind == SAMBA__KIND_SAME || (x->kind == SAMBA__KIND_ROWS && x->row_dim >= 0);
+}
+
+/* matmul: over the rows, where its inner dimension counts them, gives a sum; else it works on each
+   row, as long as not both inputs bring rows of their own. */
+SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread a = samba__spread_of(p, n->in[0]), b = samba__spread_of(p, n->in[1]);
+    samba__spread y = samba__without_rows(SAMBA__KIND_MIXED);
+    int32_t dims_a = n->in[0]->shape.ndim, dims_b = n->in[1]->shape.ndim;
+    int32_t dims = n->out[0]->shape.ndim;
+    bool rows_a = a.kind == SAMBA__KIND_ROWS, rows_b = b.kind == SAMBA__KIND_ROWS;
+
+    if (!rows_a && !rows_b) return samba__without_rows(samba__kind_multiplied(a.kind, b.kind));
+    if (!samba__has_known_rows(&a) || !samba__has_known_rows(&b)) return y;
+    if (dims_a < 2 || dims_b < 2) return y;
+    if (rows_a && rows_b && !samba__same_order(p, a.order, b.order)) return y;
+
+    int32_t inner_a = dims_a - (n->attr[SAMBA__MATMUL_TRANSPOSE_A] ? 2 : 1),
+            inner_b = dims_b - (n->attr[SAMBA__MATMUL_TRANSPOSE_B] ? 1 : 2);
+    bool over_a = rows_a && a.row_dim == inner_a, over_b = rows_b && b.row_dim == inner_b;
+    if (over_a || over_b) {
+        bool all = over_a == rows_a && over_b == rows_b;
+        return samba__without_rows(all ? SAMBA__KIND_SUM : SAMBA__KIND_MIXED);
+    }
+
+    int32_t at_a = -1, at_b = -1; /* where the result has the rows of each */
+    if (rows_a) at_a = a.row_dim < dims_a - 2 ? a.row_dim + dims - dims_a : dims - 2;
+    if (rows_b) at_b = b.row_dim < dims_b - 2 ? b.row_dim + dims - dims_b : dims - 1;
+    y.kind = rows_a && rows_b && at_a != at_b ? SAMBA__KIND_MIXED : SAMBA__KIND_ROWS;
+    y.row_dim = rows_a ? at_a : at_b;
+    y.order = rows_a ? a.order : b.order;
+    return y;
+}
+
+/* Ops that work within rows, which their first input has: any of its first `n_dims` dimensions may
+   count them. Other inputs must be the same for all rows. */
+SAMBA__FN samba__spread samba__within_spread(const samba__parts *p, const samba__node *n,
+                                             int32_t n_dims)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = samba__without_rows(SAMBA__KIND_MIXED);
+    bool alone = samba__kind_of_inputs(p, n, 1, SAMBA_MAX_IN) == SAMBA__KIND_SAME;
+    bool within = x.row_dim >= 0 && x.row_dim < n_dims;
+
+    if (x.kind == SAMBA__KIND_SAME && alone) y.kind = SAMBA__KIND_SAME;
+    if (x.kind == SAMBA__KIND_ROWS && within && alone) y = x;
+    if (x.kind == SAMBA__KIND_MIXED && within) y.row_dim = x.row_dim;
+    return y;
+}
+
+/* Ops that work on whole images, (N,...). */
+SAMBA__FN samba__spread samba__images_spread(const samba__parts *p, const samba__node *n)
+{
+    return samba__within_spread(p, n, 1);
+}
+
+SAMBA__FN samba__spread samba__planes_spread(const samba__parts *p, const samba__node *n)
+{
+    return samba__within_spread(p, n, n->in[0]->shape.ndim - 2);
+}
+
+SAMBA__FN samba__spread samba__vectors_spread(const samba__parts *p, const samba__node *n)
+{
+    return samba__within_spread(p, n, n->in[0]->shape.ndim - 1);
+}
+
+/* x w^T + b works on vectors, and is linear in x if that has no rows. */
+SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread_kind x = samba__kind_of_input(p, n, SAMBA__AFFINE_X);
+    samba__spread_kind w = samba__kind_of_input(p, n, SAMBA__AFFINE_WEIGHT);
+    samba__spread_kind b = samba__kind_of_input(p, n, SAMBA__AFFINE_BIAS);
+    bool has_b = n->n_in > SAMBA__AFFINE_BIAS && n->in[SAMBA__AFFINE_BIAS];
+
+    if (samba__may_have_rows(x)) return samba__vectors_spread(p, n);
+    if (w == SAMBA__KIND_ROWS || b == SAMBA__KIND_ROWS)
+        return samba__without_rows(SAMBA__KIND_MIXED);
+
+    samba__spread_kind kind = samba__kind_multiplied(x, w);
+    return samba__without_rows(has_b ? samba__kind_added(kind, b) : kind);
+}
+
+/* Rows of a table by ids, which may be rows of the part: then they count from its first one. */
+SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread ids = samba__spread_of(p, n->in[SAMBA__LOOKUP_IDS]);
+    samba__spread table = samba__spread_of(p, n->in[SAMBA__LOOKUP_WEIGHT]);
+    bool each = table.kind == SAMBA__KIND_ROWS || table.kind == SAMBA__KIND_SAME;
+
+    if (ids.kind == SAMBA__KIND_ROWS && each) return ids;
+    if (ids.kind == SAMBA__KIND_SAME && table.kind != SAMBA__KIND_ROWS) return table;
+    return samba__without_rows(SAMBA__KIND_MIXED);
+}
+
+/* Queries, keys and values of the same rows; the mask may be the same for all. */
+SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread y = samba__without_rows(SAMBA__KIND_SAME);
+    bool clash = false, any_rows = false;
+
+    for (int32_t k = 0; k <= SAMBA__ATTENTION_MASK && k < n->n_in; k++) {
+        samba__spread x = samba__spread_of(p, n->in[k]);
+        if (x.kind != SAMBA__KIND_ROWS) continue;
+
+        int32_t dims = n->in[k]->shape.ndim, dim = x.row_dim + n->out[0]->shape.ndim - dims;
+        if (x.row_dim < 0 || x.row_dim >= dims - 2) clash = true;
+        if (any_rows && (dim != y.row_dim || !samba__same_order(p, x.order, y.order))) clash = true;
+        y.row_dim = dim;
+        y.order = x.order;
+        any_rows = true;
+    }
+
+    y.kind = samba__kind_of_inputs(p, n, 0, SAMBA__ATTENTION_MASK + 1);
+    if (clash) {
+        y.kind = SAMBA__KIND_MIXED;
+        y.row_dim = -1;
+    }
+    return y;
+}
+
+/* cross_entropy and nll of x and its targets. */
+SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), target = samba__spread_of(p, n->in[1]);
+    samba__spread mixed = samba__without_rows(SAMBA__KIND_MIXED);
+    samba__spread_kind kind = samba__kind_of_inputs(p, n, 0, 2);
+    if (kind != SAMBA__KIND_ROWS) return samba__without_rows(kind);
+
+    if (x.kind == SAMBA__KIND_ROWS && x.row_dim == n->in[0]->shape.ndim - 1) return mixed;
+    if (x.kind == target.kind) {
+        bool one_known = (x.row_dim < 0) != (target.row_dim < 0);
+        if (one_known || !samba__same_order(p, x.order, target.order)) return mixed;
+    }
+
+    int32_t reduction = n->attr[SAMBA__LOSS_REDUCTION];
+    if (reduction == SAMBA_REDUCE_MEAN) return samba__without_rows(SAMBA__KIND_MEAN);
+    if (reduction == SAMBA_REDUCE_SUM) return samba__without_rows(SAMBA__KIND_SUM);
+
+    samba__spread y = x.kind == SAMBA__KIND_ROWS ? x : target;
+    if (x.row_dim < 0) y.row_dim = target.row_dim;
+    return y;
+}
+
+/* Ops of the program's own, and those of which nothing is known: they keep the rows of the first
+   dimension if they have as many. */
+SAMBA__FN samba__spread samba__spread_of_unknown(const samba__parts *p, const samba__node *n,
+                                                 const samba_shape *shape)
+{
+    samba__spread y = samba__without_rows(SAMBA__KIND_SAME);
+    for (int32_t k = 0; k < n->n_in; k++) {
+        samba__spread x = samba__spread_of(p, n->in[k]);
+        if (x.kind == SAMBA__KIND_SAME) continue;
+
+        bool keeps = x.kind == SAMBA__KIND_ROWS && x.row_dim == 0 && shape->ndim > 0
+            && shape->dim[0] == n->in[k]->shape.dim[0];
+        if (y.kind == SAMBA__KIND_SAME && keeps) y = x;
+        if (!keeps || !samba__same_order(p, x.order, y.order)) y.kind = SAMBA__KIND_MIXED;
+    }
+
+    if (y.kind == SAMBA__KIND_MIXED) y.row_dim = -1;
+    return y;
+}
+
+SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba__node *n)
+{
+    return samba__spread_of_unknown(p, n, &n->out[0]->shape);
+}
+
+SAMBA__FN samba__spread samba__same_spread(const samba__parts *p, const samba__node *n)
+{
+    (void)p;
+    (void)n;
+    return samba__without_rows(SAMBA__KIND_SAME);
+}
+
+/* ---- Any node ---- */
+SAMBA__FN samba__spread samba__first_output_spread(const samba__parts *p, const samba__node *n)
+{
+    typedef samba__spread (*function)(const samba__parts *p, const samba__node *n);
+    static const function by_rule[SAMBA__N_SPREAD_RULES] = {
+#define X(rule, function) samba__##function##_spread,
+        SAMBA__SPREAD_RULES(X)
+#undef X
+    };
+
+    return by_rule[samba__spread_rule_of(n->op)](p, n);
+}
+
+/* Of output number `out`. A second output is mostly of the rows of the first, such as the sums of
+   exponentials that attention keeps; those of batch_norm and fake_quantize are state. */
+SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__node *n, int32_t out)
+{
+    samba__spread_rule rule = samba__spread_rule_of(n->op);
+    bool of_gradient = n->gradient && samba__is_builtin(n->op); /* made by samba_grad */
+    samba__spread y = samba__without_rows(SAMBA__KIND_SAME);
+
+    if (of_gradient || rule == SAMBA__SPREAD_UNKNOWN)
+        y = samba__spread_of_unknown(p, n, &n->out[out]->shape);
+    else if (out == 0 || rule != SAMBA__SPREAD_IMAGES)
+        y = samba__first_output_spread(p, n);
+
+    /* how the loss weighs rows is not known: a gradient of rows is that of the part's loss */
+    if (of_gradient && y.kind == SAMBA__KIND_ROWS) y.kind = SAMBA__KIND_MIXED;
+    SAMBA_ASSERT(y.kind != SAMBA__KIND_ROWS || y.row_dim < n->out[out]->shape.ndim);
+    SAMBA_ASSERT(samba__may_have_rows(y.kind) || (y.row_dim < 0 && !y.order));
+    return y;
+}
+
+/* ==== [microbatches] ========================================================================== */
+/* What the parts of a batch need of the whole: samba__find_parts, between tracing and the backward
+   pass.
+
+     1. Inputs must begin with their rows: then a part of the batch is one piece of memory.
+     2. Each node gets its spread. Where that is mixed only because the op is not linear in a sum or
+        a mean, the op reads that of the whole batch instead, if inputs alone make it: sections of
+        type COUNT compute it before the first part (samba__use_batch_values).
+     3. A loss that is a mean over the targets that count divides by their number in the whole
+        batch, which COUNT finds, too (samba__count_targets).
+     4. What an op does anew in each part is told, if no kind shows it: masks, numbers of rows.
+     5. An output that is mixed is told. If parts cannot make it, it is refused.
+     6. Slices that take the rows apart are told, unless the same is done with each of them.
+
+   An example for 2, a mean under a mask, of 8 rows in 2 parts:
+
+       mask                      (4)  rows
+       above = sum of x * mask    ()  sum
+       below = sum of mask        ()  sum, made of inputs alone
+       loss = above / below       ()  mixed: parts with a short mask would count as much as others
+
+   COUNT has a copy of the nodes that make below, and adds half of it for each part to the leaf
+   below__mean_part. In FWD the division reads that leaf: the mean of the parts' losses is then the
+   sum of above over that of below, the loss of the batch, so it is called a mean. The user's node
+   has its own input again when the PEF is written (samba__take_back).
+
+   [compile] asks samba__output_kind how it keeps an output, and where the gradient of a loss
+   begins. */
+
+/* ---- Values of the whole batch, known before its first part ---- */
 
 /* Inputs of a node that stand in for others while gradients are recorded and nodes copied. */
 typedef struct samba__substitute {
@@ -25135,670 +25870,28 @@ typedef struct samba__substitute {
     struct samba__substitute *next;
 } samba__substitute;
 
-typedef struct samba__parts {
-    samba__compilation *c;
-    samba__spread *of;      /* by tensor id */
-    samba_tensor **copy;    /* by tensor id: the same value, in a section of COUNT */
-    samba_tensor **whole;   /* by tensor id: the value of the whole batch */
-    samba_tensor ***traced; /* by node: the inputs that it was traced with */
-    bool *needed;           /* by tensor id: does it, or its node, lead to an output? */
-    int32_t n_tensors, n_nodes;
-} samba__parts;
-
-SAMBA__FN samba__spread samba__spread_of(const samba__parts *p, const samba_tensor *t)
+SAMBA__FN bool samba__is_leaf_from_inputs(const samba_tensor *t)
 {
-    samba__spread none = { SAMBA__SAME, -1, true, NULL };
-    return t && t->id < p->n_tensors ? p->of[t->id] : none;
-}
-
-SAMBA__FN samba__spread samba__leaf_spread(const samba_tensor *t)
-{
-    samba__spread s = { SAMBA__SAME, -1, true, NULL };
-    bool input = t->role == SAMBA__INPUT;
-    if (input && t->batch_dim >= 0) {
-        s.kind = SAMBA__ROWS;
-        s.dim = t->batch_dim;
-    }
-    s.given = input || t->role == SAMBA__CONSTANT || t->role == SAMBA__ARGIN
+    return t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT || t->role == SAMBA__ARGIN
         || (t->role == SAMBA__WEIGHT && t->frozen);
-    return s;
 }
 
-/* A dimension of an operand, counted as the result of a broadcast counts it; -1: it is lost. */
-SAMBA__FN int32_t samba__aligned(const samba_shape *x, int32_t dim, const samba_shape *y)
-{
-    int32_t at = dim + y->ndim - x->ndim;
-    if (dim < 0 || at < 0 || x->dim[dim] != y->dim[at]) return -1;
-    return at;
-}
-
-/* Do rows follow each other in the same order? They do behind two cats of equally many rows, and
-   behind two slices that take as much from tensors of one order. */
-SAMBA__FN bool samba__same_order(const samba__parts *p, const samba__node *a, const samba__node *b)
-{
-    if (!a || !b || a == b) return a == b;
-    if (a->op != b->op || a->n_in != b->n_in) return false;
-
-    if (samba__is(a->op, SAMBA__OP_slice)) {
-        samba__spread x = samba__spread_of(p, a->in[0]), y = samba__spread_of(p, b->in[0]);
-        const int32_t *c = a->attr + SAMBA__SLICE_WORDS * x.dim,
-                      *d = b->attr + SAMBA__SLICE_WORDS * y.dim;
-        int64_t n = a->in[0]->shape.dim[x.dim], m = b->in[0]->shape.dim[y.dim];
-        return samba__same_order(p, x.joined, y.joined) && c[0] * m == d[0] * n
-            && c[1] * m == d[1] * n;
-    }
-
-    for (int32_t k = 0; k < a->n_in; k++) {
-        samba__spread x = samba__spread_of(p, a->in[k]), y = samba__spread_of(p, b->in[k]);
-        if (x.kind != SAMBA__ROWS || y.kind != SAMBA__ROWS || x.joined != y.joined) return false;
-        if (a->in[k]->shape.dim[x.dim] != b->in[k]->shape.dim[y.dim]) return false;
-    }
-    return true;
-}
-
-/* What elementwise ops read of all operands together: how many of each kind, and where rows are. */
-typedef struct samba__operands {
-    int32_t n[SAMBA__OTHER + 1];
-    int32_t dim;               /* of rows; -1: not known, or operands differ */
-    bool clash;                /* operands have rows in different dimensions, or orders */
-    const samba__node *joined; /* of the rows */
-} samba__operands;
-
-SAMBA__FN samba__operands samba__look_at_operands(const samba__parts *p, const samba__node *n,
-                                                  int32_t from, int32_t to)
-{
-    samba__operands o;
-    memset(&o, 0, sizeof o);
-    o.dim = -1;
-
-    for (int32_t k = from; k < to && k < n->n_in; k++) {
-        if (!n->in[k]) continue;
-        samba__spread s = samba__spread_of(p, n->in[k]);
-        bool first = o.n[SAMBA__ROWS] + o.n[SAMBA__OTHER] == 0;
-        o.n[s.kind]++;
-        if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
-
-        int32_t dim = samba__aligned(&n->in[k]->shape, s.dim, &n->out[0]->shape);
-        o.clash = o.clash || (!first && o.dim >= 0 && dim >= 0 && dim != o.dim)
-            || (s.kind == SAMBA__ROWS && s.dim >= 0 && dim < 0)
-            || (!first && s.kind == SAMBA__ROWS && (dim < 0) != (o.dim < 0))
-            || (!first && !samba__same_order(p, s.joined, o.joined));
-        if (first || dim < 0) o.dim = dim;
-        if (first) o.joined = s.joined;
-    }
-
-    if (o.clash) o.dim = -1;
-    return o;
-}
-
-/* Values of rows beside values of the part: what a row makes depends on other rows. */
-SAMBA__FN samba__spread_kind samba__kind_of_rows(const samba__operands *o)
-{
-    bool reduced = o->n[SAMBA__SUMS] || o->n[SAMBA__MEANS];
-    if (o->n[SAMBA__OTHER] || o->clash || reduced) return SAMBA__OTHER;
-    return SAMBA__ROWS;
-}
-
-/* Of a + b, a - b, the branches of where, the parts of cat: sums add to sums; what does not depend
-   on the batch is its own mean. */
-SAMBA__FN samba__spread_kind samba__kind_of_sum(const samba__operands *o)
-{
-    if (o->n[SAMBA__OTHER]) return SAMBA__OTHER;
-    if (o->n[SAMBA__SUMS] && (o->n[SAMBA__MEANS] || o->n[SAMBA__SAME])) return SAMBA__OTHER;
-    if (o->n[SAMBA__SUMS]) return SAMBA__SUMS;
-    return o->n[SAMBA__MEANS] ? SAMBA__MEANS : SAMBA__SAME;
-}
-
-/* Of products: linear in one operand that is a sum or a mean. */
-SAMBA__FN samba__spread_kind samba__kind_of_product(const samba__operands *o)
-{
-    if (o->n[SAMBA__OTHER] || o->n[SAMBA__SUMS] + o->n[SAMBA__MEANS] > 1) return SAMBA__OTHER;
-    if (o->n[SAMBA__SUMS]) return SAMBA__SUMS;
-    return o->n[SAMBA__MEANS] ? SAMBA__MEANS : SAMBA__SAME;
-}
-
-/* Of any function of values none of which is of rows. */
-SAMBA__FN samba__spread_kind samba__kind_of_function(const samba__operands *o)
-{
-    return o->n[SAMBA__OTHER] || o->n[SAMBA__SUMS] || o->n[SAMBA__MEANS] ? SAMBA__OTHER
-                                                                         : SAMBA__SAME;
-}
-
-/* Of elementwise ops, if no operand has rows. */
-SAMBA__FN samba__spread_kind samba__kind_without_rows(const samba__parts *p, const samba__node *n,
-                                                      const samba__operands *o)
-{
-    samba__operands first = samba__look_at_operands(p, n, 0, 1);
-    samba__operands second = samba__look_at_operands(p, n, 1, 2);
-    samba__operands others = samba__look_at_operands(p, n, 1, 3);
-
-    switch (samba__spread_rule_of(n->op)) {
-    case SAMBA__SPREAD_ADDS:
-        return samba__kind_of_sum(o);
-    case SAMBA__SPREAD_MULTIPLIES:
-        return samba__kind_of_product(o);
-    case SAMBA__SPREAD_CASTS:
-        if (samba__is_float(n->out[0]->dtype)) return samba__kind_of_product(o);
-        return samba__kind_of_function(o);
-
-    case SAMBA__SPREAD_DIVIDES: /* linear in what is divided */
-        return second.n[SAMBA__SAME] ? samba__kind_of_product(o) : SAMBA__OTHER;
-    case SAMBA__SPREAD_CHOOSES:
-        return first.n[SAMBA__SAME] ? samba__kind_of_sum(&others) : SAMBA__OTHER;
-    case SAMBA__SPREAD_SHIFTS:
-        return o->n[SAMBA__MEANS] ? SAMBA__MEANS : samba__kind_of_function(o);
-    default:
-        return samba__kind_of_function(o);
-    }
-}
-
-SAMBA__FN samba__spread samba__elementwise_spread(const samba__parts *p, const samba__node *n,
-                                                  int32_t out)
-{
-    /* rate, seed and counter of dropout are no operands */
-    bool first_only = samba__spread_rule_of(n->op) == SAMBA__SPREAD_DROPS;
-    samba__operands o = samba__look_at_operands(p, n, 0, first_only ? 1 : SAMBA_MAX_IN);
-    samba__spread s = { SAMBA__OTHER, o.dim, false, o.joined };
-    (void)out;
-    if (o.n[SAMBA__ROWS] || (o.n[SAMBA__OTHER] && o.dim >= 0))
-        s.kind = samba__kind_of_rows(&o);
-    else
-        s.kind = samba__kind_without_rows(p, n, &o);
-    return s;
-}
-
-/* Of a reduction over rows. */
-SAMBA__FN samba__spread_kind samba__kind_over_rows(samba__spread_rule rule)
-{
-    if (rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_SQUARES) return SAMBA__SUMS;
-    return rule == SAMBA__SPREAD_MEAN ? SAMBA__MEANS : SAMBA__OTHER;
-}
-
-/* sum, mean, max, square_sum, argmax: over rows, or within them. */
-SAMBA__FN samba__spread samba__reduced_spread(const samba__parts *p, const samba__node *n,
-                                              int32_t out)
-{
-    samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
-    samba__spread_rule rule = samba__spread_rule_of(n->op);
-    int32_t mask = n->attr[SAMBA__REDUCE_AXES];
-    bool kept = n->attr[SAMBA__REDUCE_KEEPDIM] != 0;
-    (void)out;
-
-    if (rule == SAMBA__SPREAD_ARGMAX) {
-        mask = 1 << n->attr[SAMBA__ARGMAX_AXIS];
-        kept = n->attr[SAMBA__ARGMAX_KEEPDIM] != 0;
-    }
-
-    if (x.kind == SAMBA__SAME) {
-        y.kind = SAMBA__SAME;
-        return y;
-    }
-    if (x.kind == SAMBA__SUMS || x.kind == SAMBA__MEANS) {
-        if (rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_MEAN) y.kind = x.kind;
-        return y;
-    }
-
-    int32_t all = (1 << n->in[0]->shape.ndim) - 1;
-    bool over_rows = x.dim < 0 ? mask == all : mask >> x.dim & 1;
-    if (over_rows) {
-        if (x.kind == SAMBA__ROWS) y.kind = samba__kind_over_rows(rule);
-        return y;
-    }
-
-    if (x.dim < 0) return y;
-    y.kind = x.kind;
-    y.dim = x.dim;
-    y.joined = x.joined;
-    if (kept) return y;
-    for (int32_t i = 0; i < x.dim; i++)
-        y.dim -= mask >> i & 1;
-    return y;
-}
-
-/* Where reshape leaves the dimension of rows: where as many elements stand before it. */
-SAMBA__FN int32_t samba__reshaped_dim(const samba_shape *x, int32_t dim, const samba_shape *y)
-{
-    int64_t before = 1, outer = 1;
-    if (dim < 0) return -1;
-    for (int32_t i = 0; i < dim; i++)
-        before *= x->dim[i];
-    for (int32_t i = 0; i < y->ndim; outer *= y->dim[i], i++) {
-        bool fits = y->dim[i] % x->dim[dim] == 0 || x->dim[dim] % y->dim[i] == 0;
-        if (outer == before && fits && (y->dim[i] > 1 || x->dim[dim] == 1)) return i;
-    }
-    return -1;
-}
-
-/* Does cat n put together again what slices took apart? Then rows have the order from before. */
-SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
-                                    const samba__node **order)
-{
-    int64_t at = 0, at_of = 1; /* where the next slice begins: at / at_of of the rows */
-    for (int32_t k = 0; k < n->n_in; k++) {
-        const samba__node *slice = samba__spread_of(p, n->in[k]).joined;
-        if (!slice || !samba__is(slice->op, SAMBA__OP_slice)) return false;
-
-        samba__spread x = samba__spread_of(p, slice->in[0]);
-        int64_t size = slice->in[0]->shape.dim[x.dim];
-        const int32_t *attr = slice->attr + SAMBA__SLICE_WORDS * x.dim;
-        if (attr[SAMBA__SLICE_BEGIN] * at_of != at * size) return false;
-        if (k > 0 && !samba__same_order(p, x.joined, *order)) return false;
-
-        *order = x.joined;
-        at = attr[SAMBA__SLICE_STOP];
-        at_of = size;
-    }
-    return at == at_of;
-}
-
-/* Do slices of one tensor that are used, n among them, together take each of its rows once? */
-SAMBA__FN bool samba__one_of_all(const samba__parts *p, const samba__node *n, int32_t dim)
-{
-    int32_t size = n->in[0]->shape.dim[dim], at = 0;
-    bool met = false;
-    while (at < size) {
-        const samba__node *next = NULL;
-        for (int32_t i = 0; i < p->n_nodes; i++) {
-            const samba__node *m = p->c->session->nodes[i];
-            bool sibling = samba__is(m->op, SAMBA__OP_slice) && m->in[0] == n->in[0]
-                && p->needed[m->out[0]->id];
-            if (!sibling || m->attr[SAMBA__SLICE_WORDS * dim + SAMBA__SLICE_BEGIN] != at
-                || m->attr[SAMBA__SLICE_WORDS * dim + SAMBA__SLICE_STEP] != 1)
-                continue;
-            if (!next || m == n) next = m;
-        }
-
-        if (!next) return false;
-        met = met || next == n;
-        at = next->attr[SAMBA__SLICE_WORDS * dim + SAMBA__SLICE_STOP];
-    }
-    return met;
-}
-
-/* cat: in another dimension than that of the rows, or of rows, which then have an order of their
-   own. */
-SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__node *n, int32_t out)
-{
-    (void)out;
-    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
-    bool rows = false;
-    samba__operands o;
-    memset(&o, 0, sizeof o);
-
-    for (int32_t k = 0; k < n->n_in; k++) {
-        samba__spread s = samba__spread_of(p, n->in[k]);
-        o.n[s.kind]++;
-        if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
-        bool joins = s.dim == n->attr[SAMBA__AXIS_NUMBER];
-        o.clash = o.clash || (rows && s.dim != y.dim)
-            || (rows && !joins && !samba__same_order(p, s.joined, y.joined));
-        y.dim = s.dim;
-        y.joined = s.joined;
-        rows = true;
-    }
-
-    if (o.clash) {
-        y.dim = -1;
-        y.joined = NULL;
-    }
-    y.kind = rows ? samba__kind_of_rows(&o) : samba__kind_of_sum(&o);
-
-    bool joined = y.dim >= 0 && y.dim == n->attr[SAMBA__AXIS_NUMBER] && n->n_in > 1;
-    if (!joined) return y;
-    y.joined = n;
-    if (samba__puts_together(p, n, &y.joined)) return y;
-    if (o.n[SAMBA__SAME]) y.kind = SAMBA__OTHER; /* each part has them once */
-    return y;
-}
-
-/* Of the rows in dimension x.dim, slice may take all, every k-th of the batch, what one tensor gave
-   to a cat, or, with other slices, each of them once: so each part is worked on in pieces. Which
-   the first ten are, say, differs from part to part. */
-SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__node *n, int32_t o)
-{
-    const samba_shape *shape = &n->in[0]->shape, *out = &n->out[0]->shape;
-    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
-    (void)o;
-    y.given = false;
-    if (x.kind != SAMBA__ROWS && x.kind != SAMBA__OTHER) return y;
-
-    if (x.dim < 0) {
-        if (!samba__same_shape(shape, out)) y.kind = SAMBA__OTHER;
-        return y;
-    }
-
-    const int32_t *attr = n->attr + SAMBA__SLICE_WORDS * x.dim;
-    int32_t begin = attr[SAMBA__SLICE_BEGIN], end = attr[SAMBA__SLICE_STOP],
-            step = attr[SAMBA__SLICE_STEP], size = shape->dim[x.dim];
-    if (begin == 0 && end == size && step == 1) return y;
-
-    if (!x.joined || samba__is(x.joined->op, SAMBA__OP_slice)) {
-        bool every = size % step == 0 && begin < step && out->dim[x.dim] == size / step;
-        if (every) return y;
-        y.joined = n;
-        if (step != 1 || !samba__one_of_all(p, n, x.dim)) y.kind = SAMBA__OTHER;
-        return y;
-    }
-
-    const samba__node *cat = x.joined;
-    int32_t axis = cat->attr[SAMBA__AXIS_NUMBER];
-    int64_t total = cat->out[0]->shape.dim[axis], from = 0;
-    y.kind = SAMBA__OTHER;
-    if (step != 1) return y;
-    for (int32_t k = 0; k < cat->n_in; k++) {
-        int64_t to = from + cat->in[k]->shape.dim[axis];
-        if (begin * total == from * size && end * total == to * size) {
-            y.kind = x.kind;
-            y.joined = samba__spread_of(p, cat->in[k]).joined;
-        }
-        from = to;
-    }
-    return y;
-}
-
-/* Rows that several tensors had, one after another, are in no order once a dimension of them is
-   split. */
-SAMBA__FN samba__spread samba__reshaped_spread(const samba__parts *p, const samba__node *n,
-                                               int32_t out)
-{
-    const samba_shape *from = &n->in[0]->shape, *to = &n->out[0]->shape;
-    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
-    (void)out;
-    y.given = false;
-    y.dim = samba__reshaped_dim(from, x.dim, to);
-    bool split = y.dim >= 0 && to->dim[y.dim] < from->dim[x.dim];
-    bool several = x.joined && samba__is(x.joined->op, SAMBA__OP_cat);
-    if (several && split) y.kind = SAMBA__OTHER;
-    return y;
-}
-
-SAMBA__FN samba__spread samba__permuted_spread(const samba__parts *p, const samba__node *n,
-                                               int32_t out)
-{
-    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
-    (void)out;
-    y.given = false;
-    if (x.dim < 0) return y;
-    for (int32_t i = 0; i < n->n_attr; i++)
-        if (n->attr[i] == x.dim) y.dim = i;
-    return y;
-}
-
-SAMBA__FN samba__spread samba__expanded_spread(const samba__parts *p, const samba__node *n,
-                                               int32_t out)
-{
-    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
-    bool rows = x.kind == SAMBA__ROWS && x.dim >= 0;
-    (void)out;
-    y.given = false;
-    y.dim = samba__aligned(&n->in[0]->shape, x.dim, &n->out[0]->shape);
-    if (rows && y.dim < 0) y.kind = SAMBA__OTHER;
-    return y;
-}
-
-/* Each part has what is added: it does not add up, and rows are no longer one after another. */
-SAMBA__FN samba__spread samba__padded_spread(const samba__parts *p, const samba__node *n,
-                                             int32_t out)
-{
-    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
-    bool rows = x.kind == SAMBA__ROWS && x.dim >= 0;
-    bool zeros = n->attr[n->n_attr - 1] == 0;
-    (void)out;
-    y.given = false;
-
-    if (x.kind == SAMBA__SUMS && !zeros) y.kind = SAMBA__OTHER;
-    if (rows && n->in[0]->shape.dim[x.dim] != n->out[0]->shape.dim[x.dim]) y.kind = SAMBA__OTHER;
-    return y;
-}
-
-/* Does x have rows in a dimension that is known, or none? */
-SAMBA__FN bool samba__has_known_rows(const samba__spread *x)
-{
-    return x->kind == SAMBA__SAME || (x->kind == SAMBA__ROWS && x->dim >= 0);
-}
-
-SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba__node *n,
-                                              int32_t out)
-{
-    (void)out;
-    samba__spread a = samba__spread_of(p, n->in[0]), b = samba__spread_of(p, n->in[1]);
-    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
-    int32_t i = n->in[0]->shape.ndim, j = n->in[1]->shape.ndim, dims = n->out[0]->shape.ndim;
-
-    if (a.kind != SAMBA__ROWS && b.kind != SAMBA__ROWS) {
-        samba__operands o;
-        memset(&o, 0, sizeof o);
-        o.n[a.kind]++;
-        o.n[b.kind]++;
-        y.kind = samba__kind_of_product(&o);
-        return y;
-    }
-
-    if (!samba__has_known_rows(&a) || !samba__has_known_rows(&b) || i < 2 || j < 2) return y;
-    if (a.kind == b.kind && !samba__same_order(p, a.joined, b.joined)) return y;
-
-    int32_t sum_a = i - (n->attr[SAMBA__MATMUL_TRANSPOSE_A] ? 2 : 1),
-            sum_b = j - (n->attr[SAMBA__MATMUL_TRANSPOSE_B] ? 1 : 2);
-    bool adds_a = a.kind == SAMBA__ROWS && a.dim == sum_a;
-    bool adds_b = b.kind == SAMBA__ROWS && b.dim == sum_b;
-    if (adds_a || adds_b) { /* over rows, unless the other one has rows elsewhere */
-        if ((adds_a || a.kind != SAMBA__ROWS) && (adds_b || b.kind != SAMBA__ROWS))
-            y.kind = SAMBA__SUMS;
-        return y;
-    }
-
-    int32_t at_a = -1, at_b = -1; /* where the result has the rows of each */
-    if (a.kind == SAMBA__ROWS) at_a = a.dim < i - 2 ? a.dim + dims - i : dims - 2;
-    if (b.kind == SAMBA__ROWS) at_b = b.dim < j - 2 ? b.dim + dims - j : dims - 1;
-    y.dim = at_a >= 0 ? at_a : at_b;
-    y.joined = at_a >= 0 ? a.joined : b.joined;
-    y.kind = at_a >= 0 && at_b >= 0 && at_a != at_b ? SAMBA__OTHER : SAMBA__ROWS;
-    return y;
-}
-
-/* Ops that work within rows, which their first input has: all dimensions before `last` may count
-   them. Other operands are the same for all rows. */
-SAMBA__FN samba__spread samba__within_spread(const samba__parts *p, const samba__node *n,
-                                             int32_t last)
-{
-    samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
-    samba__operands rest = samba__look_at_operands(p, n, 1, SAMBA_MAX_IN);
-    bool alone = !rest.n[SAMBA__ROWS] && !rest.n[SAMBA__SUMS] && !rest.n[SAMBA__MEANS]
-        && !rest.n[SAMBA__OTHER];
-
-    if (x.kind == SAMBA__ROWS && x.dim >= 0 && x.dim < last && alone) {
-        y.kind = SAMBA__ROWS;
-        y.dim = x.dim;
-        y.joined = x.joined;
-    }
-    if (x.kind == SAMBA__OTHER && x.dim >= 0 && x.dim < last) y.dim = x.dim;
-    if (x.kind == SAMBA__SAME && alone) y.kind = SAMBA__SAME;
-    return y;
-}
-
-/* Ops that work on whole images, (N,...); batch_norm has statistics as further outputs. */
-SAMBA__FN samba__spread samba__images_spread(const samba__parts *p, const samba__node *n,
-                                             int32_t out)
-{
-    samba__spread none = { SAMBA__SAME, -1, false, NULL };
-    return out ? none : samba__within_spread(p, n, 1);
-}
-
-SAMBA__FN samba__spread samba__planes_spread(const samba__parts *p, const samba__node *n,
-                                             int32_t out)
-{
-    (void)out;
-    return samba__within_spread(p, n, n->in[0]->shape.ndim - 2);
-}
-
-SAMBA__FN samba__spread samba__vectors_spread(const samba__parts *p, const samba__node *n,
-                                              int32_t out)
-{
-    (void)out;
-    return samba__within_spread(p, n, n->in[0]->shape.ndim - 1);
-}
-
-/* x w^T + b works on vectors, and is linear in x if that has no rows. */
-SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba__node *n,
-                                             int32_t out)
-{
-    samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
-    if (x.kind == SAMBA__ROWS || x.kind == SAMBA__OTHER) return samba__vectors_spread(p, n, out);
-
-    samba__operands product = samba__look_at_operands(p, n, SAMBA__AFFINE_X, SAMBA__AFFINE_BIAS);
-    samba__operands sum = samba__look_at_operands(p, n, SAMBA__AFFINE_BIAS, SAMBA__AFFINE_INPUTS);
-    if (product.n[SAMBA__ROWS]) return y;
-    sum.n[samba__kind_of_product(&product)]++;
-    y.kind = sum.n[SAMBA__ROWS] ? SAMBA__OTHER : samba__kind_of_sum(&sum);
-    return y;
-}
-
-/* Rows of a table by ids, which may be rows of the part: then they count from its first one. */
-SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba__node *n,
-                                             int32_t out)
-{
-    (void)out;
-    samba__spread ids = samba__spread_of(p, n->in[0]), w = samba__spread_of(p, n->in[1]);
-    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
-
-    if (ids.kind == SAMBA__ROWS && (w.kind == SAMBA__ROWS || w.kind == SAMBA__SAME))
-        y = ids;
-    else if (ids.kind == SAMBA__SAME && w.kind != SAMBA__ROWS)
-        y = w;
-    y.given = false;
-    return y;
-}
-
-/* Queries, keys and values of the same rows; the mask may be the same for all. */
-SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const samba__node *n,
-                                                int32_t out)
-{
-    (void)out;
-    samba__operands o;
-    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
-    memset(&o, 0, sizeof o);
-
-    for (int32_t k = 0; k < 4 && k < n->n_in; k++) {
-        samba__spread x = samba__spread_of(p, n->in[k]);
-        if (!n->in[k]) continue;
-        o.n[x.kind]++;
-        if (x.kind != SAMBA__ROWS) continue;
-
-        int32_t dims = n->in[k]->shape.ndim;
-        int32_t dim = x.dim < 0 ? -1 : x.dim + n->out[0]->shape.ndim - dims;
-        o.clash = o.clash || x.dim < 0 || x.dim >= dims - 2
-            || (o.n[SAMBA__ROWS] > 1 && dim != y.dim)
-            || (o.n[SAMBA__ROWS] > 1 && !samba__same_order(p, x.joined, y.joined));
-        y.dim = dim;
-        y.joined = x.joined;
-    }
-
-    if (o.n[SAMBA__ROWS])
-        y.kind = samba__kind_of_rows(&o);
-    else
-        y.kind = samba__kind_of_function(&o);
-    if (y.kind != SAMBA__ROWS && o.clash) y.dim = -1;
-    return y;
-}
-
-/* cross_entropy and nll. */
-SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__node *n, int32_t out)
-{
-    (void)out;
-    samba__spread x = samba__spread_of(p, n->in[0]), t = samba__spread_of(p, n->in[1]);
-    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
-
-    bool rows = (x.kind == SAMBA__ROWS || t.kind == SAMBA__ROWS)
-        && (x.kind == SAMBA__ROWS || x.kind == SAMBA__SAME)
-        && (t.kind == SAMBA__ROWS || t.kind == SAMBA__SAME)
-        && (x.kind != SAMBA__ROWS || x.dim < n->in[0]->shape.ndim - 1)
-        && (x.kind != t.kind
-            || ((x.dim < 0) == (t.dim < 0) && samba__same_order(p, x.joined, t.joined)));
-
-    int32_t reduction = n->attr[SAMBA__LOSS_REDUCTION];
-    if (x.kind == SAMBA__SAME && t.kind == SAMBA__SAME)
-        y.kind = SAMBA__SAME;
-    else if (rows && reduction == SAMBA_REDUCE_MEAN)
-        y.kind = SAMBA__MEANS;
-    else if (rows && reduction == SAMBA_REDUCE_SUM)
-        y.kind = SAMBA__SUMS;
-    else if (rows) {
-        y.kind = SAMBA__ROWS;
-        y.dim = x.dim >= 0 ? x.dim : t.dim;
-    }
-
-    if (y.kind == SAMBA__ROWS) y.joined = x.kind == SAMBA__ROWS ? x.joined : t.joined;
-    return y;
-}
-
-/* Ops of the program's own, and those of which nothing is known: they keep the rows of the first
-   dimension if they have as many. */
-SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba__node *n,
-                                              int32_t out)
-{
-    samba__spread y = { SAMBA__SAME, -1, false, NULL };
-    const samba_shape *shape = &n->out[out]->shape;
-    for (int32_t k = 0; k < n->n_in; k++) {
-        samba__spread x = samba__spread_of(p, n->in[k]);
-        if (!n->in[k] || x.kind == SAMBA__SAME) continue;
-
-        bool keeps = x.kind == SAMBA__ROWS && x.dim == 0 && shape->ndim > 0
-            && shape->dim[0] == n->in[k]->shape.dim[0];
-        if (y.kind == SAMBA__SAME && keeps) {
-            y.kind = SAMBA__ROWS;
-            y.dim = 0;
-            y.joined = x.joined;
-        }
-        if (!keeps || !samba__same_order(p, x.joined, y.joined)) y.kind = SAMBA__OTHER;
-    }
-
-    if (y.kind == SAMBA__OTHER) y.dim = -1;
-    return y;
-}
-
-SAMBA__FN samba__spread samba__same_spread(const samba__parts *p, const samba__node *n, int32_t out)
-{
-    samba__spread same = { SAMBA__SAME, -1, false, NULL };
-    (void)p;
-    (void)n;
-    (void)out;
-    return same;
-}
-
-typedef samba__spread (*samba__spread_fn)(const samba__parts *p, const samba__node *n, int32_t out);
-
-SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__node *n, int32_t out)
-{
-    static const samba__spread_fn by_rule[SAMBA__N_SPREAD_RULES] = {
-#define X(rule, function) samba__##function##_spread,
-        SAMBA__SPREAD_RULES(X)
-#undef X
-    };
-
-    bool unknown_loss = n->gradient && samba__is_builtin(n->op); /* of samba_grad */
-    if (!unknown_loss) return by_rule[samba__spread_rule_of(n->op)](p, n, out);
-    samba__spread s = samba__unknown_spread(p, n, out);
-    if (s.kind == SAMBA__ROWS) s.kind = SAMBA__OTHER;
-    return s;
-}
-
-/* ==== [microbatches] ========================================================================== */
-/* What the parts of a batch need of the whole. Means whose divisor is not the number of rows
-   (targets that count; the sum of a mask) take the divisor of the whole batch, which sections of
-   type COUNT compute before the first part. What cannot be put together is told, or refused. */
 /* Could node n be computed before the first part, from inputs alone? Not what reads a value of the
    whole batch, a leaf that is younger than what was traced: COUNT adds that up part by part, and
    has all of it only after the last one. */
-SAMBA__FN bool samba__is_given(const samba__parts *p, const samba__node *n)
+SAMBA__FN bool samba__is_from_inputs(const samba__parts *p, const samba__node *n)
 {
-    bool known = samba__is_builtin(n->op);
     bool draws = samba__is(n->op, SAMBA__OP_dropout)
         || (samba__is(n->op, SAMBA__OP_scaled_dot_product_attention)
             && n->n_in > SAMBA__ATTENTION_RATE);
-    bool given = known && !draws && !samba__updates(n->op) && !(n->op->flags & SAMBA_OP_HOST);
-    for (int32_t k = 0; given && k < n->n_in; k++)
-        given = !n->in[k] || (n->in[k]->id < p->n_tensors && samba__spread_of(p, n->in[k]).given);
-    return given;
+    bool has_state = samba__updates(n->op) || (n->op->flags & SAMBA_OP_HOST);
+    if (!samba__is_builtin(n->op) || draws || has_state) return false;
+
+    for (int32_t k = 0; k < n->n_in; k++) {
+        const samba_tensor *x = n->in[k];
+        if (x && (x->id >= p->n_tensors || !p->from_inputs[x->id])) return false;
+    }
+    return true;
 }
 
 /* Gives node n other inputs, until samba__take_back. */
@@ -25834,159 +25927,68 @@ SAMBA__FN void samba__take_back(samba__compilation *c)
     c->substitutes = NULL;
 }
 
+/* Marks, by tensor id, what leads to tensors that are marked, and the first output of each node
+   that does. */
+SAMBA__FN void samba__mark_what_leads(const samba__parts *p, bool *marked)
+{
+    for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
+        const samba__node *n = p->c->session->nodes[i];
+        bool leads = false;
+        for (int32_t o = 0; o < n->n_out; o++)
+            if (marked[n->out[o]->id]) leads = true;
+        if (!leads) continue;
+
+        marked[n->out[0]->id] = true;
+        for (int32_t k = 0; k < n->n_in && !n->eager; k++)
+            if (n->in[k]) marked[n->in[k]->id] = true;
+    }
+}
+
 /* The value of t once more, in a section of COUNT: all that leads to it is computed there, too. */
-SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
+SAMBA__FN samba_tensor *samba__copy_to_count(samba__parts *p, samba_tensor *t)
 {
     samba_session *s = p->c->session;
     SAMBA_ASSERT(t->id < p->n_tensors);
-
     bool *wanted = (bool *)samba__temp(s, p->n_tensors, sizeof *wanted);
     if (!wanted) return NULL;
     wanted[t->id] = true;
-    for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
-        const samba__node *n = s->nodes[i];
-        bool leads = false;
-        for (int32_t o = 0; o < n->n_out; o++)
-            leads = leads || wanted[n->out[o]->id];
-        if (leads && !n->eager) {
-            for (int32_t k = 0; k < n->n_in; k++)
-                if (n->in[k]) wanted[n->in[k]->id] = true;
-        }
-    }
+    samba__mark_what_leads(p, wanted);
 
     s->section = SAMBA_COUNT;
     for (int32_t i = 0; i < p->n_nodes && samba_ok(s); i++) {
         const samba__node *n = s->nodes[i];
         samba_tensor *in[SAMBA_MAX_IN], *out[SAMBA_MAX_OUT];
-        if (n->eager || !wanted[n->out[0]->id] || p->copy[n->out[0]->id]) continue;
-        for (int32_t k = 0; k < n->n_in; k++)
-            in[k] = n->in[k] && p->copy[n->in[k]->id] ? p->copy[n->in[k]->id] : n->in[k];
+        if (n->eager || !wanted[n->out[0]->id] || p->in_count[n->out[0]->id]) continue;
+
+        for (int32_t k = 0; k < n->n_in; k++) {
+            samba_tensor *copy = n->in[k] ? p->in_count[n->in[k]->id] : NULL;
+            in[k] = copy ? copy : n->in[k];
+        }
         if (!samba__emit_op(s, n->op, in, n->n_in, n->attr, n->n_attr, out)) break;
         for (int32_t o = 0; o < n->n_out; o++)
-            p->copy[n->out[o]->id] = out[o];
+            p->in_count[n->out[o]->id] = out[o];
     }
 
     s->section = SAMBA_FWD;
     if (!samba_ok(s)) return NULL;
-    return p->copy[t->id] ? p->copy[t->id] : t;
+    return p->in_count[t->id] ? p->in_count[t->id] : t;
 }
 
-/* The leaf owner__part, to which COUNT adds `times` value for each part of the batch. Data parallel
-   training makes it the mean of all replicas. */
-SAMBA__FN samba_tensor *samba__counted_leaf(samba__parts *p, const char *owner, const char *part,
-                                            samba_tensor *value, float times)
+/* The leaf owner__ending, to which COUNT adds `times` value for each part of the batch. Data
+   parallel training makes it the mean of all replicas. */
+SAMBA__FN samba_tensor *samba__add_up_in_count(samba__parts *p, const char *owner,
+                                               const char *ending, samba_tensor *value, float times)
 {
     samba_session *s = p->c->session;
     const int32_t anew = 1;
     if (!value) return NULL;
+
     s->section = SAMBA_COUNT;
     samba_tensor *leaf
-        = samba__layer_param(s, owner, part, &value->shape, SAMBA__OUTPUT, samba__all(0.0f));
+        = samba__layer_param(s, owner, ending, &value->shape, SAMBA__OUTPUT, samba__all(0.0f));
     if (leaf) samba__emit2(SAMBA__OP_accumulate, leaf, samba_scale(value, times), &anew, 1);
     s->section = SAMBA_FWD;
     return samba_ok(s) ? leaf : NULL;
-}
-
-/* A loss that is a mean over targets that count divides by their number in the whole batch: by the
-   mean of the parts' numbers, so that the mean of the parts is the loss of the batch. */
-SAMBA__FN bool samba__count_targets(samba__parts *p, samba__node *n)
-{
-    samba_session *s = p->c->session;
-    samba__spread target = samba__spread_of(p, n->in[1]);
-    if (!target.given)
-        return samba_fail(
-            s, SAMBA_EARG,
-            "%s is a mean over the targets %s that count. With microbatches or replicas these are counted before the forward pass, so they must be inputs or made of inputs alone: no parameters that are trained, no state, no dropout",
-            n->out[0]->name, n->in[1]->name);
-
-    samba_tensor *ids = samba__counted(p, n->in[1]);
-    if (!ids) return false;
-    s->section = SAMBA_COUNT;
-    samba_tensor *ignored = samba_full(s, samba_scalar_shape(), (float)n->attr[SAMBA__LOSS_IGNORE]);
-    samba_tensor *counts = samba_cast(samba_ne(ids, ignored), SAMBA_F32);
-    counts = samba_sum(counts, SAMBA_ALL_AXES, false);
-    s->section = SAMBA_FWD;
-
-    samba_tensor *leaf = samba__counted_leaf(p, n->out[0]->name, "targets", counts,
-                                             1.0f / (float)p->c->microbatches);
-    return leaf && samba__substitute_input(p, n, 3, 2, leaf);
-}
-
-/* Where node n is not linear in input k, a sum or a mean of given values: it may read that of the
-   whole batch. The quotient of two sums becomes one of their means, which is a mean. */
-SAMBA__FN bool samba__use_whole(samba__parts *p, samba__node *n, int32_t k, bool *is_mean)
-{
-    samba_tensor *x = n->in[k];
-    samba__spread s = samba__spread_of(p, x), first = samba__spread_of(p, n->in[0]);
-    bool reduced = s.kind == SAMBA__SUMS || s.kind == SAMBA__MEANS;
-    if (!reduced || !s.given || x->dtype != SAMBA_F32 || x->id >= p->n_tensors) return true;
-
-    bool quotient = samba__is(n->op, SAMBA__OP_div) && k == 1 && s.kind == SAMBA__SUMS
-        && first.kind == SAMBA__SUMS;
-    float times = 1.0f / (float)p->c->microbatches;
-    if (s.kind == SAMBA__SUMS && !quotient) times = (float)p->c->replicas;
-
-    samba_tensor **whole = &p->whole[2 * x->id + quotient];
-    if (!*whole)
-        *whole = samba__counted_leaf(p, x->name, quotient ? "mean_part" : "whole",
-                                     samba__counted(p, x), times);
-    *is_mean = *is_mean || quotient;
-    return *whole && samba__substitute_input(p, n, n->n_in, k, *whole);
-}
-
-/* What an op does in each part anew, though its result is of a kind that can be put together. */
-SAMBA__FN void samba__tell_of_part(const samba__parts *p, const samba__node *n)
-{
-    samba_session *s = p->c->session;
-    samba__spread x = samba__spread_of(p, n->in[0]);
-    const samba_shape *shape = &n->in[0]->shape;
-    bool drops = samba__is(n->op, SAMBA__OP_dropout);
-
-    int64_t before = 1;
-    for (int32_t i = 0; i < x.dim; i++)
-        before *= shape->dim[i];
-    bool in_order = x.kind == SAMBA__ROWS && x.dim >= 0 && before == 1 && !x.joined;
-    if (drops && !in_order)
-        samba__warn(
-            s,
-            "dropout of %s %S, whose first dimension does not count the rows of the batch in their order: with microbatches or replicas its mask is drawn for each part, and is not that of the whole batch",
-            n->in[0]->name, shape);
-
-    samba__spread table = x, ids = x;
-    if (samba__is(n->op, SAMBA__OP_lookup))
-        table = samba__spread_of(p, n->in[1]);
-    else if (samba__is(n->op, SAMBA__OP_gather) && x.dim == n->attr[SAMBA__GATHER_AXIS])
-        ids = samba__spread_of(p, n->in[1]);
-    else
-        return;
-
-    if (table.kind == SAMBA__ROWS && ids.kind == SAMBA__ROWS)
-        samba__warn(
-            s,
-            "%s takes rows of the batch by their numbers: with microbatches or replicas these count from the first row of the part",
-            n->out[0]->name);
-}
-
-/* Is an input of n neither rows, nor a sum, nor a mean? */
-SAMBA__FN bool samba__reads_mixed(const samba__parts *p, const samba__node *n)
-{
-    for (int32_t k = 0; k < n->n_in; k++)
-        if (samba__spread_of(p, n->in[k]).kind == SAMBA__OTHER) return true;
-    return false;
-}
-
-/* Lets n read values of the whole batch, where these can be known, so that its result is not
-   mixed. */
-SAMBA__FN bool samba__use_wholes(samba__parts *p, samba__node *n, samba__spread *s)
-{
-    bool is_mean = false;
-    /* in a quotient it is the divisor that must be known */
-    int32_t from = samba__is(n->op, SAMBA__OP_div) ? 1 : 0;
-    for (int32_t k = from; k < n->n_in; k++)
-        if (!samba__use_whole(p, n, k, &is_mean)) return false;
-    *s = samba__node_spread(p, n, 0);
-    if (is_mean && s->kind == SAMBA__SUMS) s->kind = SAMBA__MEANS;
-    return true;
 }
 
 /* Does n divide by the number of its targets that count, which the parts have different ones of? */
@@ -25994,261 +25996,335 @@ SAMBA__FN bool samba__divides_by_targets(const samba__parts *p, const samba__nod
 {
     return samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS
         && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN
-        && samba__spread_of(p, n->in[1]).kind != SAMBA__SAME;
+        && samba__spread_of(p, n->in[1]).kind != SAMBA__KIND_SAME;
 }
 
-SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
+/* A loss that is a mean over targets that count divides by their number in the whole batch: by the
+   mean of the parts' numbers, so that the mean of the parts is the loss of the batch. */
+SAMBA__FN bool samba__count_targets(samba__parts *p, samba__node *n)
 {
-    bool given = samba__is_given(p, n), fine = true;
-    samba__spread s = samba__node_spread(p, n, 0);
-    if (s.kind == SAMBA__OTHER && !samba__reads_mixed(p, n) && !n->gradient)
-        fine = samba__use_wholes(p, n, &s);
-    if (fine && samba__divides_by_targets(p, n)) fine = samba__count_targets(p, n);
-    given = given && samba__is_given(p, n); /* it may read the whole batch by now */
+    samba_session *s = p->c->session;
+    SAMBA_ASSERT(n->in[1]->id < p->n_tensors);
+    if (!p->from_inputs[n->in[1]->id])
+        return samba_fail(
+            s, SAMBA_EARG,
+            "%s is a mean over the targets %s that count. With microbatches or replicas these are counted before the forward pass, so they must be inputs or made of inputs alone: no parameters that are trained, no state, no dropout",
+            n->out[0]->name, n->in[1]->name);
 
-    for (int32_t o = 0; o < n->n_out; o++) {
-        if (o > 0) s = samba__node_spread(p, n, o);
-        p->of[n->out[o]->id] = s;
-        p->of[n->out[o]->id].given = given;
-    }
+    samba_tensor *ids = samba__copy_to_count(p, n->in[1]);
+    if (!ids) return false;
+    s->section = SAMBA_COUNT;
+    samba_tensor *ignored = samba_full(s, samba_scalar_shape(), (float)n->attr[SAMBA__LOSS_IGNORE]);
+    samba_tensor *counts = samba_cast(samba_ne(ids, ignored), SAMBA_F32);
+    counts = samba_sum(counts, SAMBA_ALL_AXES, false);
+    s->section = SAMBA_FWD;
 
-    if (n->n_in && n->in[0] && !n->gradient) samba__tell_of_part(p, n);
-    return fine;
+    samba_tensor *leaf = samba__add_up_in_count(p, n->out[0]->name, "targets", counts,
+                                                1.0f / (float)p->c->microbatches);
+    return leaf && samba__substitute_input(p, n, 3, 2, leaf);
 }
 
-/* ---- Slices that together take all rows: each part is cut like the batch, so that they take other
-   rows of it. That changes nothing if the same is done with each of them. Of each tensor two hashes
-   say what is done: how it is computed, and what is computed with it up to the outputs; in both,
-   slices of one tensor look alike whatever rows they take. ---- */
+/* Input k of node n, which is not linear in it, is that of the whole batch from now on, if it is a
+   sum or a mean of inputs alone. The quotient of two sums becomes one of their means, which is a
+   mean: *is_mean. */
+SAMBA__FN bool samba__use_batch_value(samba__parts *p, samba__node *n, int32_t k, bool *is_mean)
+{
+    samba_tensor *x = n->in[k];
+    samba__spread_kind kind = samba__kind_of_input(p, n, k);
+    bool sum = kind == SAMBA__KIND_SUM, mean = kind == SAMBA__KIND_MEAN;
+    if ((!sum && !mean) || !p->from_inputs[x->id] || x->dtype != SAMBA_F32) return true;
+
+    bool divides = samba__is(n->op, SAMBA__OP_div) && k == 1;
+    bool quotient = divides && sum && samba__kind_of_input(p, n, 0) == SAMBA__KIND_SUM;
+    samba_tensor **leaf = quotient ? &p->mean_part[x->id] : &p->batch_value[x->id];
+    if (!*leaf) {
+        float times = 1.0f / (float)p->c->microbatches;
+        if (sum && !quotient) times = (float)p->c->replicas; /* whose mean is taken */
+        *leaf = samba__add_up_in_count(p, x->name, quotient ? "mean_part" : "whole",
+                                       samba__copy_to_count(p, x), times);
+    }
+    if (quotient) *is_mean = true;
+    return *leaf && samba__substitute_input(p, n, n->n_in, k, *leaf);
+}
+
+/* Lets n, whose spread is mixed, read values of the whole batch where these can be known; *y
+   becomes its new spread. */
+SAMBA__FN bool samba__use_batch_values(samba__parts *p, samba__node *n, samba__spread *y)
+{
+    bool is_mean = false;
+    /* in a quotient it is the divisor that must be known */
+    int32_t first = samba__is(n->op, SAMBA__OP_div) ? 1 : 0;
+    for (int32_t k = first; k < n->n_in; k++)
+        if (!samba__use_batch_value(p, n, k, &is_mean)) return false;
+
+    *y = samba__node_spread(p, n, 0);
+    if (is_mean && y->kind == SAMBA__KIND_SUM) y->kind = SAMBA__KIND_MEAN;
+    return true;
+}
+
+/* ---- What the parts do anew: told, as no kind shows it ---- */
+SAMBA__FN void samba__warn_of_masks(const samba__parts *p, const samba__node *n)
+{
+    const samba_tensor *x = n->in[0];
+    samba__spread spread = samba__spread_of(p, x);
+    bool in_order = spread.kind == SAMBA__KIND_ROWS && spread.row_dim >= 0 && !spread.order
+        && samba__outer(&x->shape, spread.row_dim) == 1;
+    if (in_order) return;
+
+    samba__warn(
+        p->c->session,
+        "dropout of %s %S, whose first dimension does not count the rows of the batch in their order: with microbatches or replicas its mask is drawn for each part, and is not that of the whole batch",
+        x->name, &x->shape);
+}
+
+/* lookup (ids, table) and gather (table, ids), along the dimension of rows. */
+SAMBA__FN void samba__warn_of_row_numbers(const samba__parts *p, const samba__node *n)
+{
+    bool looks_up = samba__is(n->op, SAMBA__OP_lookup);
+    samba__spread ids = samba__spread_of(p, n->in[looks_up ? 0 : 1]);
+    samba__spread table = samba__spread_of(p, n->in[looks_up ? 1 : 0]);
+    if (table.kind != SAMBA__KIND_ROWS || ids.kind != SAMBA__KIND_ROWS) return;
+    if (!looks_up && table.row_dim != n->attr[SAMBA__GATHER_AXIS]) return;
+
+    samba__warn(
+        p->c->session,
+        "%s takes rows of the batch by their numbers: with microbatches or replicas these count from the first row of the part",
+        n->out[0]->name);
+}
+
+SAMBA__FN void samba__warn_of_parts(const samba__parts *p, const samba__node *n)
+{
+    if (samba__is(n->op, SAMBA__OP_dropout)) samba__warn_of_masks(p, n);
+    if (samba__is(n->op, SAMBA__OP_lookup) || samba__is(n->op, SAMBA__OP_gather))
+        samba__warn_of_row_numbers(p, n);
+}
+
+/* ---- Slices that together take all rows. Each part is cut like the batch, so that they take other
+   rows of it: the first half of each part, say, is not the first half of the batch. That changes
+   nothing if the program treats all of these pieces alike. It does if two of them can change places
+   and the program computes the same:
+
+       sum(tanh(a)) + sum(tanh(b))     a sum has no order: alike
+       sum(tanh(a)) + sum(b * b)       another sum with a and b exchanged: a warning
+
+   So each tensor gets a recipe, a hash of how it is computed, in which a piece is known by its
+   share of the rows alone. That of the outputs must not change when two pieces exchange shares.
+   This decides on a warning, nothing else; what it cannot see to be the same is told. ---- */
 typedef struct samba__pieces {
-    const samba__parts *parts;
-    uint64_t *made; /* by tensor id: how it is computed */
-    uint64_t *used; /* by tensor id: a sum over its uses */
+    const samba__parts *p;
+    const samba__node *one, *other; /* have changed places; NULL: none have */
+    int32_t *share;                 /* by node id: which rows of its input a piece takes, as a
+                                       number; 0: it is no piece */
+    uint64_t *recipe;               /* by tensor id */
 } samba__pieces;
 
-SAMBA__FN uint64_t samba__mixed(uint64_t h, uint64_t word)
+SAMBA__FN uint64_t samba__recipe_and(uint64_t recipe, uint64_t word)
 {
-    return samba__hash(&word, 8, h);
+    return samba__hash(&word, sizeof word, recipe);
 }
 
-/* Does n take some rows, of which other slices take the rest? */
-SAMBA__FN bool samba__is_piece(const samba__parts *p, const samba__node *n)
+/* The share that n takes, while two pieces and all that take the same rows have changed places. */
+SAMBA__FN int32_t samba__share_of(const samba__pieces *pieces, const samba__node *n)
 {
+    const samba__node *one = pieces->one, *other = pieces->other;
+    int32_t share = pieces->share[n->id];
+    if (!share || !one) return share;
+
+    if (samba__same_order(pieces->p, n, one)) return pieces->share[other->id];
+    return samba__same_order(pieces->p, n, other) ? pieces->share[one->id] : share;
+}
+
+/* Does attribute i of n say how many rows there are, or which? Pieces may have several sizes. */
+SAMBA__FN bool samba__is_about_rows(const samba__pieces *pieces, const samba__node *n, int32_t i)
+{
+    const samba__parts *p = pieces->p;
+    const samba_tensor *y = n->out[0];
+    if (samba__is(n->op, SAMBA__OP_reshape) || samba__is(n->op, SAMBA__OP_expand))
+        return i == samba__spread_of(p, y).row_dim;
+
     if (!samba__is(n->op, SAMBA__OP_slice)) return false;
-    samba__spread y = samba__spread_of(p, n->out[0]);
-    return y.kind == SAMBA__ROWS && y.joined == n;
+    const samba_tensor *x = p->traced[n->id].in[0];
+    int32_t dim = samba__spread_of(p, x).row_dim;
+    if (i / SAMBA__SLICE_WORDS != dim) return false;
+    return pieces->share[n->id] || x->shape.dim[dim] == y->shape.dim[dim];
 }
 
-/* The attributes of a slice of first, whose rows are dimension dim: begin, end and step of each
-   dimension, without those of rows that it takes whole, or as a piece. */
-SAMBA__FN uint64_t samba__hash_of_slice(const samba__parts *p, const samba__node *n,
-                                        const samba_tensor *first, int32_t dim, uint64_t h)
+/* The op, its attributes, and the rows of a piece. A mean gives the rows of a larger piece less
+   weight, so there it counts how many they are. */
+SAMBA__FN uint64_t samba__recipe_of_call(const samba__pieces *pieces, const samba__node *n)
 {
+    uint64_t recipe = samba__recipe_and(n->op->wire, (uint64_t)n->n_out);
+    recipe = samba__recipe_and(recipe, (uint64_t)samba__share_of(pieces, n));
     for (int32_t i = 0; i < n->n_attr; i++) {
-        int32_t axis = i / 3;
-        bool whole = n->out[0]->shape.dim[axis] == first->shape.dim[axis];
-        bool hidden = axis == dim && (whole || samba__is_piece(p, n));
-        h = samba__mixed(h, hidden ? 0 : (uint64_t)n->attr[i]);
+        bool hidden = samba__is_about_rows(pieces, n, i);
+        recipe = samba__recipe_and(recipe, hidden ? 0 : (uint64_t)n->attr[i]);
     }
-    return h;
-}
 
-/* The op and its attributes, without the number of rows and which of them a slice takes: pieces may
-   have different sizes. A mean gives the rows of a larger piece less weight, so there it counts. */
-SAMBA__FN uint64_t samba__hash_of_call(const samba__pieces *q, const samba__node *n)
-{
-    const samba__parts *p = q->parts;
-    const samba_tensor *first = n->n_in ? p->traced[n->id][0] : NULL;
-    samba__spread x = samba__spread_of(p, first), y = samba__spread_of(p, n->out[0]);
-    uint64_t h = samba__mixed((uint64_t)n->op->wire, (uint64_t)n->n_in);
-
-    if (samba__is(n->op, SAMBA__OP_reshape) || samba__is(n->op, SAMBA__OP_expand)) {
-        const samba_shape *shape = &n->out[0]->shape;
-        for (int32_t i = 0; i < shape->ndim; i++)
-            h = samba__mixed(h, i == y.dim ? 0 : (uint64_t)shape->dim[i]);
-        return h;
-    }
-    if (samba__is(n->op, SAMBA__OP_slice)) return samba__hash_of_slice(p, n, first, x.dim, h);
-
-    bool loss = samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS;
     bool mean = samba__is(n->op, SAMBA__OP_mean)
-        || (loss && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN);
-    if (mean && x.dim >= 0) h = samba__mixed(h, (uint64_t)first->shape.dim[x.dim]);
-    return samba__hash(n->attr, (size_t)n->n_attr * sizeof *n->attr, h);
+        || (samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS
+            && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN);
+    const samba_tensor *x = mean ? pieces->p->traced[n->id].in[0] : NULL;
+    int32_t dim = samba__spread_of(pieces->p, x).row_dim;
+    return dim < 0 ? recipe : samba__recipe_and(recipe, (uint64_t)x->shape.dim[dim]);
 }
 
-SAMBA__FN void samba__hash_how_made(const samba__pieces *q, const samba__node *n)
+/* The cat whose inputs may change places in what n computes: n itself, if it puts pieces together
+   again, or the one of which n takes the sum or the mean; NULL: none. */
+SAMBA__FN const samba__node *samba__unordered_cat(const samba__parts *p, const samba__node *n)
 {
-    samba_tensor **in = q->parts->traced[n->id];
-    uint64_t h = samba__hash_of_call(q, n);
-    for (int32_t k = 0; k < n->n_in; k++)
-        h = samba__mixed(h, in[k] ? q->made[in[k]->id] : 0);
-    for (int32_t o = 0; o < n->n_out; o++)
-        q->made[n->out[o]->id] = samba__mixed(h, (uint64_t)o);
+    const samba__node *cat = samba__is(n->op, SAMBA__OP_cat) ? n : NULL;
+    if (cat) {
+        samba__spread y = samba__spread_of(p, n->out[0]);
+        bool rows = y.kind == SAMBA__KIND_ROWS && y.row_dim == n->attr[SAMBA__AXIS_NUMBER];
+        return rows && y.order != n ? n : NULL;
+    }
+
+    if (!samba__is(n->op, SAMBA__OP_sum) && !samba__is(n->op, SAMBA__OP_mean)) return NULL;
+    const samba_tensor *x = p->traced[n->id].in[0];
+    cat = x->node;
+    if (!cat || cat->eager || !samba__is(cat->op, SAMBA__OP_cat)) return NULL;
+    bool rows = samba__spread_of(p, x).kind == SAMBA__KIND_ROWS;
+    bool over = n->attr[SAMBA__REDUCE_AXES] >> cat->attr[SAMBA__AXIS_NUMBER] & 1;
+    return over && !rows ? cat : NULL;
 }
 
-/* Does only a sum or a mean over its axis read what cat makes? Then the order does not matter. */
-SAMBA__FN bool samba__is_summed(const samba__parts *p, const samba__node *cat)
+/* Sums of pieces may be added in any order, so their recipes are. */
+SAMBA__FN uint64_t samba__recipe_of_node(const samba__pieces *pieces, const samba__node *n)
 {
-    bool any = false;
+    const samba__parts *p = pieces->p;
+    uint64_t recipe = samba__recipe_of_call(pieces, n), sum = 0;
+    bool sums = samba__spread_of(p, n->out[0]).kind != SAMBA__KIND_ROWS;
+    bool add = samba__is(n->op, SAMBA__OP_add), sub = samba__is(n->op, SAMBA__OP_sub);
+    const samba__node *cat = samba__unordered_cat(p, n);
+    const samba__traced_inputs *from = &p->traced[cat ? cat->id : n->id];
+
+    for (int32_t k = 0; k < from->n_in; k++) {
+        const samba_tensor *x = from->in[k];
+        uint64_t of_x = x ? pieces->recipe[x->id] : 0;
+        bool any_order = cat || (sums && (add || (sub && k == 0)));
+        if (any_order)
+            sum += of_x;
+        else
+            recipe = samba__recipe_and(recipe, of_x);
+    }
+
+    if (sums && add) return sum;
+    if (sums && sub) return sum + recipe;
+    return samba__recipe_and(recipe, sum);
+}
+
+/* Of all outputs together, but for some rows of each part: samba__check_batch_output tells them. */
+SAMBA__FN uint64_t samba__recipe_of_outputs(const samba__pieces *pieces)
+{
+    const samba__parts *p = pieces->p;
+    uint64_t recipe = 0;
+    for (int32_t i = 0; i < p->n_tensors; i++)
+        pieces->recipe[i] = samba__recipe_and(1, (uint64_t)i);
+
     for (int32_t i = 0; i < p->n_nodes; i++) {
         const samba__node *n = p->c->session->nodes[i];
-        for (int32_t k = 0; k < n->n_in; k++) {
-            if (p->traced[i][k] != cat->out[0]) continue;
-            bool sums = samba__is(n->op, SAMBA__OP_sum) || samba__is(n->op, SAMBA__OP_mean);
-            if (!sums || !(n->attr[SAMBA__REDUCE_AXES] >> cat->attr[SAMBA__AXIS_NUMBER] & 1))
-                return false;
-            any = true;
-        }
+        if (n->eager || !p->needed[n->out[0]->id]) continue;
+        uint64_t of_n = samba__recipe_of_node(pieces, n);
+        for (int32_t o = 0; o < n->n_out; o++)
+            pieces->recipe[n->out[o]->id] = o ? samba__recipe_and(of_n, (uint64_t)o) : of_n;
+    }
+
+    for (int32_t i = 0; i < p->c->n_outputs; i++) {
+        const samba_tensor *t = p->c->outputs[i];
+        bool told = samba__is_order_of_slice(samba__spread_of(p, t).order);
+        recipe = samba__recipe_and(recipe, told ? 0 : pieces->recipe[t->id]);
+    }
+    return recipe;
+}
+
+/* Numbers the shares of the pieces: slices that take some rows, of which others take the rest. */
+SAMBA__FN bool samba__find_pieces(const samba__pieces *pieces)
+{
+    const samba__parts *p = pieces->p;
+    samba__node *const *nodes = p->c->session->nodes;
+    bool any = false;
+    for (int32_t i = 0; i < p->n_nodes; i++) {
+        const samba__node *n = nodes[i];
+        samba__spread y = samba__spread_of(p, n->out[0]);
+        bool piece = y.kind == SAMBA__KIND_ROWS && y.order == n && samba__is_order_of_slice(n);
+        if (!piece || !p->needed[n->out[0]->id]) continue;
+
+        int32_t k = 0; /* the first that takes as much */
+        while (k < i && (!pieces->share[k] || !samba__same_share(p, nodes[k], n)))
+            k++;
+        pieces->share[i] = k + 1;
+        any = true;
     }
     return any;
 }
 
-/* What node n does with its inputs is added to what is known of their uses. */
-SAMBA__FN void samba__hash_uses(const samba__pieces *q, const samba__node *n)
-{
-    const samba__parts *p = q->parts;
-    samba_tensor **in = p->traced[n->id];
-    samba__spread y = samba__spread_of(p, n->out[0]);
-    bool cats = samba__is(n->op, SAMBA__OP_cat);
-    bool unordered = cats
-        && (y.kind == SAMBA__ROWS ? y.dim == n->attr[SAMBA__AXIS_NUMBER] && y.joined != n
-                                  : samba__is_summed(p, n));
-
-    uint64_t call = samba__hash_of_call(q, n), then = 0;
-    for (int32_t o = 0; o < n->n_out; o++)
-        then = samba__mixed(then, q->used[n->out[o]->id]);
-
-    for (int32_t k = 0; k < n->n_in; k++) {
-        bool adds = samba__is(n->op, SAMBA__OP_add) || (samba__is(n->op, SAMBA__OP_sub) && k == 0);
-        uint64_t h = samba__mixed(call, then);
-        if (!in[k]) continue;
-        if (adds && y.kind != SAMBA__ROWS) { /* sums of pieces may be added in any order */
-            q->used[in[k]->id] += q->used[n->out[0]->id];
-            continue;
-        }
-
-        if (!unordered) h = samba__mixed(h, (uint64_t)k);
-        for (int32_t j = 0; j < n->n_in && !unordered; j++)
-            h = samba__mixed(h, j != k && in[j] ? q->made[in[j]->id] : 0);
-        q->used[in[k]->id] += h;
-    }
-}
-
-/* What is done with the rows that piece n takes, by whatever slices. */
-SAMBA__FN uint64_t samba__use_of_piece(const samba__pieces *q, samba__node *const *piece, int32_t n,
-                                       const samba__node *of)
-{
-    uint64_t used = 0;
-    for (int32_t i = 0; i < n; i++) {
-        bool same = piece[i]->in[0] == of->in[0]
-            && !memcmp(piece[i]->attr, of->attr, (size_t)of->n_attr * sizeof *of->attr);
-        if (same) used += q->used[piece[i]->out[0]->id];
-    }
-    return used;
-}
-
-SAMBA__FN void samba__compare_pieces(const samba__pieces *q, samba__node *const *piece, int32_t n)
-{
-    for (int32_t i = 1; i < n; i++) {
-        int32_t k = i - 1;
-        while (k >= 0 && piece[k]->in[0] != piece[i]->in[0])
-            k--;
-        if (k < 0) continue;
-
-        uint64_t one = samba__use_of_piece(q, piece, n, piece[k]);
-        uint64_t other = samba__use_of_piece(q, piece, n, piece[i]);
-        if (one == other) continue;
-
-        samba__warn(
-            q->parts->c->session,
-            "%s and %s take rows of %s apart, which are then not treated alike: with microbatches or replicas they take such rows of each part, which are others than those of the whole batch",
-            piece[k]->out[0]->name, piece[i]->out[0]->name, piece[i]->in[0]->name);
-        return;
-    }
-}
-
-/* Tells of pieces of the rows with which different things are done. */
-SAMBA__FN bool samba__judge_pieces(const samba__parts *p)
+/* Tells of the first two pieces of one tensor that cannot change places. */
+SAMBA__FN bool samba__check_pieces(const samba__parts *p)
 {
     samba_session *s = p->c->session;
-    const bool *needed = p->needed;
-    samba__pieces q = { p, NULL, NULL };
-    samba__node **piece = (samba__node **)samba__temp(s, p->n_nodes, sizeof *piece);
-    int32_t n = 0;
-    if (!piece) return false;
+    samba__pieces pieces = { p, NULL, NULL, NULL, NULL };
+    pieces.share = (int32_t *)samba__temp(s, p->n_nodes, sizeof *pieces.share);
+    pieces.recipe = (uint64_t *)samba__temp(s, p->n_tensors, sizeof *pieces.recipe);
+    if (!pieces.share || !pieces.recipe) return false;
+    if (!samba__find_pieces(&pieces)) return true;
 
-    for (int32_t i = 0; i < p->n_nodes; i++)
-        if (needed[s->nodes[i]->out[0]->id] && samba__is_piece(p, s->nodes[i]))
-            piece[n++] = s->nodes[i];
-    if (n == 0) return true;
-
-    q.made = (uint64_t *)samba__temp(s, 2 * p->n_tensors, sizeof *q.made);
-    if (!q.made) return false;
-    q.used = q.made + p->n_tensors;
-    for (int32_t i = 0; i < p->n_tensors; i++)
-        q.made[i] = samba__mixed(1, (uint64_t)i);
-
-    for (int32_t i = 0; i < p->c->n_outputs; i++) {
-        const samba_tensor *t = p->c->outputs[i];
-        const samba__node *joined = samba__spread_of(p, t).joined;
-        bool told = joined && samba__is(joined->op, SAMBA__OP_slice); /* samba__judge_output */
-        if (!told) q.used[t->id] += samba__mixed(2, (uint64_t)i);
-    }
-
+    uint64_t recipe = samba__recipe_of_outputs(&pieces);
     for (int32_t i = 0; i < p->n_nodes; i++) {
-        const samba__node *node = s->nodes[i];
-        if (needed[node->out[0]->id] && !node->eager) samba__hash_how_made(&q, node);
-    }
-    for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
-        const samba__node *node = s->nodes[i];
-        if (needed[node->out[0]->id] && !node->eager) samba__hash_uses(&q, node);
-    }
+        const samba__node *one = NULL, *other = s->nodes[i];
+        if (!pieces.share[i]) continue;
+        for (int32_t k = 0; k < i; k++)
+            if (pieces.share[k] && s->nodes[k]->in[0] == other->in[0]) one = s->nodes[k];
 
-    samba__compare_pieces(&q, piece, n);
+        pieces.one = one;
+        pieces.other = other;
+        if (!one || samba__recipe_of_outputs(&pieces) == recipe) continue;
+        samba__warn(
+            s,
+            "%s and %s take rows of %s apart, which are then not treated alike: with microbatches or replicas they take such rows of each part, which are others than those of the whole batch",
+            one->out[0]->name, other->out[0]->name, other->in[0]->name);
+        return true;
+    }
     return true;
 }
 
-/* An output, or a loss, of a kind that parts cannot make is told of, or refused. */
-SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
+/* ---- What parts cannot make is told of, or refused ---- */
+SAMBA__FN bool samba__check_batch_output(const samba__parts *p, const samba_tensor *t)
 {
     samba_session *s = p->c->session;
     samba__spread y = samba__spread_of(p, t);
-    int64_t before = 1;
-    if (y.kind == SAMBA__ROWS && y.joined && samba__is(y.joined->op, SAMBA__OP_slice))
-        y.kind = SAMBA__OTHER; /* some rows of each part */
-    for (int32_t i = 0; i < y.dim; i++)
-        before *= t->shape.dim[i];
-    bool rows = y.kind == SAMBA__ROWS || (y.kind == SAMBA__OTHER && t->shape.ndim > 0);
+    bool scalar = t->shape.ndim == 0;
+    if (y.kind == SAMBA__KIND_ROWS && samba__is_order_of_slice(y.order))
+        y.kind = SAMBA__KIND_MIXED; /* some rows of each part */
 
-    if (y.kind == SAMBA__OTHER)
+    if (y.kind == SAMBA__KIND_MIXED)
         samba__warn(
             s,
             "%s %S is neither of rows nor a sum or a mean over rows: %s, which is not that of the whole batch",
             t->name, &t->shape,
-            t->shape.ndim == 0 ? "with microbatches or replicas it is the mean of the parts'"
-                               : "each microbatch or replica has its own");
+            scalar ? "with microbatches or replicas it is the mean of the parts'"
+                   : "each microbatch or replica has its own");
 
     if (p->c->microbatches == 1) return true;
-    if (t->shape.ndim == 0 && t->dtype != SAMBA_F32)
+    if (scalar && t->dtype != SAMBA_F32)
         return samba_fail(
             s, SAMBA_EDTYPE,
             "output %s is %T: with microbatches a scalar is made of those of the parts, as f32; use samba_cast",
             t->name, (int)t->dtype);
 
-    if (rows && (y.dim < 0 || before > 1))
+    bool rows = y.kind == SAMBA__KIND_ROWS || (y.kind == SAMBA__KIND_MIXED && !scalar);
+    if (rows && (y.row_dim < 0 || samba__outer(&t->shape, y.row_dim) > 1))
         return samba_fail(
             s, SAMBA_EARG,
             "output %s %S: with microbatches the first dimension of an output must count the rows of the batch, or it must be a sum or a mean over all of them",
             t->name, &t->shape);
 
-    if (y.kind == SAMBA__ROWS && y.joined)
+    if (y.kind == SAMBA__KIND_ROWS && y.order)
         return samba_fail(
             s, SAMBA_EARG,
             "output %s %S: %s joins rows, which so lie one tensor after another in each part; with microbatches a slice of one of them is an output, or cat in another dimension",
-            t->name, &t->shape, y.joined->out[0]->name);
+            t->name, &t->shape, y.order->out[0]->name);
 
-    if (!rows && y.kind != SAMBA__SAME && t->dtype != SAMBA_F32)
+    if (!rows && y.kind != SAMBA__KIND_SAME && t->dtype != SAMBA_F32)
         return samba_fail(
             s, SAMBA_EDTYPE,
             "output %s is %T: with microbatches a sum or a mean over rows must be f32; use samba_cast",
@@ -26256,21 +26332,19 @@ SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
     return true;
 }
 
-/* Rows of an input must follow each other in memory, so that a part of the batch is one piece. */
-SAMBA__FN bool samba__judge_input(const samba__parts *p, const samba_tensor *t)
+SAMBA__FN bool samba__check_batch_input(const samba__parts *p, const samba_tensor *t)
 {
-    int64_t before = 1;
-    for (int32_t i = 0; i < t->batch_dim; i++)
-        before *= t->shape.dim[i];
-    if (p->c->microbatches != 1 && before != 1)
-        return samba_fail(
-            p->c->session, SAMBA_EARG,
-            "input %s %S has its rows in dimension %d: with microbatches that must be the first one; permute it in the program",
-            t->name, &t->shape, t->batch_dim);
-    return true;
+    if (p->c->microbatches == 1 || samba__outer(&t->shape, t->batch_dim) == 1) return true;
+    return samba_fail(
+        p->c->session, SAMBA_EARG,
+        "input %s %S has its rows in dimension %d: with microbatches that must be the first one; permute it in the program",
+        t->name, &t->shape, t->batch_dim);
 }
 
-/* Room for what is known of each tensor, with the leaves filled in; NULL after a failure. */
+/* ---- All of it ---- */
+
+/* Room for what is known of each tensor, with what is known of leaves, and what leads to an output;
+   NULL after a failure. */
 SAMBA__FN samba__parts *samba__open_parts(samba__compilation *c)
 {
     samba_session *s = c->session;
@@ -26281,109 +26355,126 @@ SAMBA__FN samba__parts *samba__open_parts(samba__compilation *c)
     p->c = c;
     p->n_tensors = n;
     p->n_nodes = samba__n_nodes(s);
-    p->of = (samba__spread *)samba__temp(s, n, sizeof *p->of);
-    p->copy = (samba_tensor **)samba__temp(s, 3 * n, sizeof *p->copy);
-    p->needed = (bool *)samba__temp(s, n, sizeof *p->needed);
-    p->traced = (samba_tensor ***)samba__temp(s, p->n_nodes, sizeof *p->traced);
-    if (!p->of || !p->copy || !p->needed || !p->traced) return NULL;
-    p->whole = p->copy + n;
+    p->spread = (samba__spread *)samba__temp(s, n, sizeof *p->spread);
+    p->needed = (bool *)samba__temp(s, 2 * n, sizeof *p->needed);
+    p->in_count = (samba_tensor **)samba__temp(s, 3 * n, sizeof *p->in_count);
+    p->traced = (samba__traced_inputs *)samba__temp(s, p->n_nodes, sizeof *p->traced);
+    if (!p->spread || !p->needed || !p->in_count || !p->traced) return NULL;
+    p->from_inputs = p->needed + n;
+    p->batch_value = p->in_count + n;
+    p->mean_part = p->batch_value + n;
 
-    for (int32_t i = 0; i < p->n_nodes; i++)
-        p->traced[i] = s->nodes[i]->in;
-    for (int32_t i = 0; i < n; i++)
-        p->of[i] = samba__leaf_spread(s->tensors[i]);
+    for (int32_t i = 0; i < p->n_nodes; i++) {
+        SAMBA_ASSERT(s->nodes[i]->id == i);
+        p->traced[i].in = s->nodes[i]->in;
+        p->traced[i].n_in = s->nodes[i]->n_in;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        p->spread[i] = samba__leaf_spread(s->tensors[i]);
+        p->from_inputs[i] = samba__is_leaf_from_inputs(s->tensors[i]);
+    }
+
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        p->needed[c->outputs[i]->id] = true;
+    samba__mark_what_leads(p, p->needed);
     return p;
 }
 
-/* Marks what leads to an output, and the first output of each node that does. */
-SAMBA__FN void samba__mark_needed(samba__parts *p)
+/* Is n a node of this program, traced by the user, that leads to an output? */
+SAMBA__FN bool samba__is_in_parts(const samba__parts *p, const samba__node *n)
 {
-    for (int32_t i = 0; i < p->c->n_outputs; i++)
-        p->needed[p->c->outputs[i]->id] = true;
-
-    for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
-        const samba__node *n = p->c->session->nodes[i];
-        bool leads = false;
-        for (int32_t o = 0; o < n->n_out; o++)
-            leads = leads || p->needed[n->out[o]->id];
-        if (!leads) continue;
-        for (int32_t k = 0; k < n->n_in && !n->eager; k++)
-            if (n->in[k]) p->needed[n->in[k]->id] = true;
-        p->needed[n->out[0]->id] = true;
-    }
+    bool traced = !n->eager && !n->generated && n->graph == p->c->graph;
+    return traced && p->needed[n->out[0]->id];
 }
 
 /* The batch runs as one; but whoever gives a loss its gradient asks which dimension of it counts
    the rows of the batch: its batch_dim, -1 if none does. Nothing is warned of or refused here. */
 SAMBA__FN bool samba__find_rows_of_losses(samba__compilation *c)
 {
-    samba_session *s = c->session;
     bool any = false;
     for (int32_t i = 0; i < c->n_losses; i++)
-        any = any || c->losses[i]->shape.ndim > 0;
+        if (c->losses[i]->shape.ndim > 0) any = true;
     if (!any) return true;
 
     samba__parts *p = samba__open_parts(c);
     if (!p) return false;
-    samba__mark_needed(p);
-
     for (int32_t i = 0; i < p->n_nodes; i++) {
-        const samba__node *n = s->nodes[i];
-        bool mine = !n->eager && !n->generated && n->graph == c->graph;
-        for (int32_t o = 0; mine && p->needed[n->out[0]->id] && o < n->n_out; o++)
-            p->of[n->out[o]->id] = samba__node_spread(p, n, o);
+        const samba__node *n = c->session->nodes[i];
+        for (int32_t o = 0; o < n->n_out && samba__is_in_parts(p, n); o++)
+            p->spread[n->out[o]->id] = samba__node_spread(p, n, o);
     }
 
     for (int32_t i = 0; i < c->n_losses; i++) {
         samba__spread y = samba__spread_of(p, c->losses[i]);
-        bool rows = y.kind == SAMBA__ROWS && !y.joined;
-        if (c->losses[i]->node) c->losses[i]->batch_dim = rows ? y.dim : -1;
+        bool rows = y.kind == SAMBA__KIND_ROWS && !y.order;
+        if (c->losses[i]->node) c->losses[i]->batch_dim = rows ? y.row_dim : -1;
     }
     return true;
 }
 
-/* Finds out how parts make the whole. */
+/* Is an input of n neither rows, nor a sum, nor a mean? */
+SAMBA__FN bool samba__reads_mixed(const samba__parts *p, const samba__node *n)
+{
+    for (int32_t k = 0; k < n->n_in; k++)
+        if (samba__kind_of_input(p, n, k) == SAMBA__KIND_MIXED) return true;
+    return false;
+}
+
+/* Finds the spreads of n's outputs, having let n read the whole batch where it must. */
+SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
+{
+    bool from_inputs = samba__is_from_inputs(p, n), fine = true;
+    samba__spread y = samba__node_spread(p, n, 0);
+    if (y.kind == SAMBA__KIND_MIXED && !samba__reads_mixed(p, n) && !n->gradient)
+        fine = samba__use_batch_values(p, n, &y);
+    if (fine && samba__divides_by_targets(p, n)) fine = samba__count_targets(p, n);
+    from_inputs = from_inputs && samba__is_from_inputs(p, n); /* it may read the batch by now */
+
+    for (int32_t o = 0; o < n->n_out; o++) {
+        if (o > 0) y = samba__node_spread(p, n, o);
+        p->spread[n->out[o]->id] = y;
+        p->from_inputs[n->out[o]->id] = from_inputs;
+    }
+
+    if (n->n_in && n->in[0] && !n->gradient) samba__warn_of_parts(p, n);
+    return fine;
+}
+
+/* Finds out how parts make the whole: the steps at the top. */
 SAMBA__FN bool samba__find_parts(samba__compilation *c)
 {
     samba_session *s = c->session;
     if (c->microbatches == 1 && c->replicas == 1) return samba__find_rows_of_losses(c);
-
     samba__parts *p = samba__open_parts(c);
     if (!p) return false;
-    samba__mark_needed(p);
 
     for (int32_t i = 0; i < p->n_tensors; i++) {
         bool input = p->needed[i] && s->tensors[i]->role == SAMBA__INPUT;
-        if (input && !samba__judge_input(p, s->tensors[i])) return false;
+        if (input && !samba__check_batch_input(p, s->tensors[i])) return false;
     }
-
-    for (int32_t i = 0; i < p->n_nodes; i++) {
-        samba__node *node = s->nodes[i];
-        bool mine = !node->eager && !node->generated && node->graph == c->graph;
-        if (!mine || !p->needed[node->out[0]->id]) continue;
-        if (!samba__spread_node(p, node)) return false;
-    }
-
+    for (int32_t i = 0; i < p->n_nodes; i++)
+        if (samba__is_in_parts(p, s->nodes[i]) && !samba__spread_node(p, s->nodes[i])) return false;
     for (int32_t i = 0; i < c->n_outputs; i++)
-        if (!samba__judge_output(p, c->outputs[i])) return false;
-    if (!samba__judge_pieces(p)) return false;
+        if (!samba__check_batch_output(p, c->outputs[i])) return false;
+
+    if (!samba__check_pieces(p)) return false;
     c->parts = p;
     return true;
 }
 
-/* How the parts of t make the whole; of one part, as rows. */
-SAMBA__FN samba__spread_kind samba__kind_of(const samba__compilation *c, const samba_tensor *t)
+/* How the parts of t make the whole; of one part, as rows. What is mixed is kept like them, and a
+   scalar as a mean. */
+SAMBA__FN samba__spread_kind samba__output_kind(const samba__compilation *c, const samba_tensor *t)
 {
-    if (!c->parts) return t->shape.ndim ? SAMBA__ROWS : SAMBA__MEANS;
-    samba__spread_kind kind = samba__spread_of(c->parts, t).kind;
-    if (kind == SAMBA__OTHER) kind = t->shape.ndim ? SAMBA__ROWS : SAMBA__MEANS;
-    return kind;
+    samba__spread_kind kind = c->parts ? samba__spread_of(c->parts, t).kind : SAMBA__KIND_MIXED;
+    if (kind != SAMBA__KIND_MIXED) return kind;
+    return t->shape.ndim ? SAMBA__KIND_ROWS : SAMBA__KIND_MEAN;
 }
 
 /* The dimension that counts the rows of an output that has rows. */
-SAMBA__FN int32_t samba__row_dim(const samba__compilation *c, const samba_tensor *t)
+SAMBA__FN int32_t samba__output_row_dim(const samba__compilation *c, const samba_tensor *t)
 {
-    int32_t dim = c->parts ? samba__spread_of(c->parts, t).dim : t->batch_dim;
+    int32_t dim = c->parts ? samba__spread_of(c->parts, t).row_dim : t->batch_dim;
     return dim < 0 ? 0 : dim;
 }
 
@@ -27561,7 +27652,7 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
                                             samba__all(0.0f));
     if (mean) mean->mem_type = loss->mem_type;
 
-    bool sums = samba__kind_of(c, loss) == SAMBA__SUMS;
+    bool sums = samba__output_kind(c, loss) == SAMBA__KIND_SUM;
     samba_tensor *share = sums ? loss : samba_scale(loss, 1.0f / (float)c->microbatches);
     samba__emit2(SAMBA__OP_accumulate, mean, share, &anew, 1);
     if (mean) mean->grad = loss->grad;
@@ -27571,11 +27662,11 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
 /* An output: of rows, a sum or mean, or the same for all parts. */
 SAMBA__FN bool samba__keep_output(samba__compilation *c, samba_tensor *t)
 {
-    samba__spread_kind kind = samba__kind_of(c, t);
+    samba__spread_kind kind = samba__output_kind(c, t);
     bool input = t->role == SAMBA__INPUT;
-    if (c->microbatches == 1 || kind == SAMBA__ROWS || kind == SAMBA__SAME) {
+    if (c->microbatches == 1 || kind == SAMBA__KIND_ROWS || kind == SAMBA__KIND_SAME) {
         if (c->microbatches > 1 && !input)
-            t->batch_dim = kind == SAMBA__ROWS ? samba__row_dim(c, t) : -1;
+            t->batch_dim = kind == SAMBA__KIND_ROWS ? samba__output_row_dim(c, t) : -1;
         return samba__add_pair(c, t, t);
     }
     return samba__accumulate_loss(c, t);
@@ -27588,7 +27679,7 @@ SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *lo
 {
     char buffer[256];
     samba_session *s = c->session;
-    samba__spread_kind kind = samba__kind_of(c, loss);
+    samba__spread_kind kind = samba__output_kind(c, loss);
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__grad", loss->name);
     if (!name) return NULL;
 
@@ -27605,13 +27696,13 @@ SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *lo
     if (loss->shape.ndim) {
         loss->grad = samba__layer_param(s, loss->name, "grad", &loss->shape, SAMBA__INPUT,
                                         samba__all(1.0f));
-        int32_t dim = c->parts ? samba__row_dim(c, loss) : loss->batch_dim;
-        if (loss->grad) loss->grad->batch_dim = kind == SAMBA__ROWS ? dim : -1;
+        int32_t dim = c->parts ? samba__output_row_dim(c, loss) : loss->batch_dim;
+        if (loss->grad) loss->grad->batch_dim = kind == SAMBA__KIND_ROWS ? dim : -1;
     } else {
         loss->grad = samba__scalar(s, name, SAMBA_F32, SAMBA__ARGIN, 1.0f);
     }
 
-    bool adds = kind == SAMBA__ROWS || kind == SAMBA__SUMS;
+    bool adds = kind == SAMBA__KIND_ROWS || kind == SAMBA__KIND_SUM;
     float times = adds ? (float)c->replicas : 1.0f / (float)c->microbatches;
     samba_tensor *grad = times == 1.0f ? loss->grad : samba_scale(loss->grad, times);
     return loss->dtype == SAMBA_F32 ? grad : samba_cast(grad, loss->dtype);

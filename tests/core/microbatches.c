@@ -544,7 +544,7 @@ static void test_told(void)
 // Rows in another order than the batch's, and some rows of each part.
 static void test_order_of_rows(void)
 {
-    for (int k = 0; k < 18; k++) {
+    for (int k = 0; k < 20; k++) {
         samba_session *s = session();
         samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
         samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(4, 1));
@@ -626,11 +626,26 @@ static void test_order_of_rows(void)
             loss = all_of(samba_add(y, samba_dropout(w, "drop", 0.5f)), true);
             told = "dropout of w";
         }
+        if (k == 18) { // a piece beside other rows
+            samba_tensor *other = samba_slice(y, 0, 2, 4, 1);
+            two[0] = samba_slice(y, 0, 0, 2, 1);
+            two[1] = x;
+            out = samba_cat(two, 2, 0);
+            loss = all_of(other, true);
+            refused = out->name;
+        }
+        if (k == 19) { // both pieces
+            two[0] = samba_slice(y, 0, 0, 2, 1);
+            two[1] = samba_slice(y, 0, 2, 4, 1);
+            out = samba_cat(two, 2, 0);
+            loss = all_of(out, true);
+        }
         samba_program p
             = { .loss = loss, .outputs = { out }, .microbatches = 2, .optim.kind = SAMBA_SGD };
         CHECK(samba_compile(s, &p) == !*refused);
+        bool joins = k == 4 || k == 18;
         if (*refused)
-            CHECK(said(s, k == 4 ? SAMBA_EARG : SAMBA_EDTYPE, k == 4 ? "joins rows" : out->name));
+            CHECK(said(s, joins ? SAMBA_EARG : SAMBA_EDTYPE, joins ? "joins rows" : out->name));
         CHECK(*told ? strstr(warned, told) != NULL : !warned[0]);
         samba_clear_error(s);
         close_clean(s);
@@ -639,7 +654,7 @@ static void test_order_of_rows(void)
 
 // Slices that take the rows apart: the same with each piece gives what the batch gives; if they are
 // treated differently, parts give something else, and it is said.
-enum { PIECE_CASES = 18, FIRST_TOLD = 9 };
+enum { PIECE_CASES = 19, FIRST_TOLD = 9 };
 
 static samba_tensor *pieces_loss(samba_session *s, int k, int32_t rows, samba_tensor **out)
 {
@@ -710,6 +725,11 @@ static samba_tensor *pieces_loss(samba_session *s, int k, int32_t rows, samba_te
     case 16:
         return samba_add(all_of(samba_mul(av, c), false),
                          all_of(samba_mul(d, samba_tanh(bv)), false));
+    case 17: // their mean has no order, but the output has
+        two[0] = all_of(av, true);
+        two[1] = all_of(bv, true);
+        *out = samba_stack(two, 2, 0);
+        return all_of(*out, true);
     default: // one of them, once more
         a = samba_add(all_of(av, false), all_of(bv, false));
         return samba_add(a, all_of(squares(samba_slice(x, 0, cut, rows, 1)), false));
@@ -737,7 +757,7 @@ static void test_pieces(void)
                 CHECK(samba_write(samba_tensor_by_name(s, "y"), y));
             CHECK(samba_run(s, SAMBA_FWD));
             got[parts - 1] = samba_read(loss)[0];
-            piece[parts - 1] = k == 13 ? samba_read(out)[0] : 0;
+            piece[parts - 1] = k == 13 || k == 17 ? samba_read(out)[0] : 0;
             bool told = strstr(warned, "not treated alike") != NULL;
             CHECK(told == (parts == 2 && k >= FIRST_TOLD) && (told || !warned[0]));
             if (parts == 2)
@@ -753,16 +773,23 @@ static void test_pieces(void)
 // Rows that no op reads are not taken, whatever slices were traced: what reads the others is told.
 static void test_unused_piece(void)
 {
-    for (int used = 0; used < 3; used++) {
+    for (int used = 0; used < 4; used++) {
         samba_session *s = session();
         samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3)), *half[2];
         samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 });
         CHECK(samba_split(x, 2, 0, half, 2) == 2);
         samba_tensor *loss = all_of(samba_mul(half[used % 2], w), true);
         if (used == 2) loss = samba_add(loss, all_of(samba_mul(half[1], w), true));
+        if (used == 3) { // nor does it matter what else reads them, to no output
+            for (int i = 0; i < 2; i++)
+                half[i] = all_of(samba_mul(half[i], w), true);
+            samba_tensor *both = samba_stack(half, 2, 0);
+            loss = all_of(both, true);
+            CHECK(samba_tanh(both) != NULL);
+        }
         CHECK(samba_compile(
             s, &(samba_program){ .loss = loss, .microbatches = 2, .optim.kind = SAMBA_SGD }));
-        CHECK(used == 2 ? !warned[0] : strstr(warned, "neither of rows nor a sum") != NULL);
+        CHECK(used >= 2 ? !warned[0] : strstr(warned, "neither of rows nor a sum") != NULL);
         close_clean(s);
     }
 }
