@@ -24,14 +24,18 @@ def read(path):
 def public_chapters():
     """Of samba.h: (title, sections) for each chapter that has public names."""
     source = read('samba.h').split('\n')
-    titles = (('api', 'samba.h'), ('pef-api', 'Reading a PEF'), ('device-api', 'On a device'))
-    return [(title, header.sections(header.chapter(source, tag))) for tag, title in titles]
+    titles = (('api', 'samba.h'), ('pef-api', 'Reading a PEF'), ('device-api', 'On a device'),
+              ('config', 'Version and limits'))
+    chapters = [(title, header.sections(header.chapter(source, tag))) for tag, title in titles]
+    for group in (g for _, sections in chapters for s in sections for g in s.groups):
+        group.items = [i for i in group.items if i.name not in ('SAMBA_API', 'SAMBA_H')]
+    return chapters
 
 
 def manual():
     source = read('samba.h').split('\n')
     text = '\n'.join(header.chapter(source, 'manual'))
-    return text[text.index('/*') + 2:text.rindex('*/')]
+    return header.comment_text(text[text.index('/*'):text.rindex('*/') + 2])
 
 
 def companions():
@@ -48,7 +52,7 @@ def companions():
         for section in sections:
             for group in section.groups:
                 group.items = [i for i in group.items if not re.search(r'_(API|H)$', i.name)]
-        about = text[text.index('/*') + 2:text.index('*/')]
+        about = header.comment_text(text[text.index('/*'):text.index('*/') + 2])
         found.append((os.path.basename(path), about, sections))
     return found
 
@@ -74,13 +78,13 @@ def examples():
 
 
 def formulas():
-    """function -> (result, gradients), as MathML made by pandoc."""
+    """function -> (result, gradients), as MathML made by pandoc, an element for each equation."""
     rows = []
     for line in read(os.path.join(HERE, 'formulas.txt')).split('\n'):
         if line and not line.startswith('#'):
             name, result, gradients = (part.strip() for part in (line + ' ').split(' | '))
             rows.append((name, result, gradients))
-    texts = [text for row in rows for text in row[1:] if text]
+    texts = [text for row in rows for part in row[1:] for text in equations(part)]
     markdown = '\n\n'.join('$%s$' % text for text in texts)
     html = subprocess.run(['pandoc', '--from=markdown', '--to=html5', '--mathml'], input=markdown,
                           stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
@@ -88,7 +92,13 @@ def formulas():
     if len(rendered) != len(texts):
         sys.exit('pandoc made %d formulas of %d' % (len(rendered), len(texts)))
     rendered = iter(rendered)
-    return {name: tuple(next(rendered) if text else '' for text in row) for name, *row in rows}
+    return {name: tuple(''.join(next(rendered) for _ in equations(part)) for part in parts)
+            for name, *parts in rows}
+
+
+def equations(text):
+    """What a comma and space divide may stand in lines of its own."""
+    return text.split(r',\quad ') if text else []
 
 
 def ops(path):

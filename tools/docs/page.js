@@ -1,27 +1,85 @@
 'use strict';
-// Search: every article and section by its name and its words. Names that begin with what is typed
-// come first, then names that contain it, then texts that contain all of its words.
+// Search: every article and section by its name and its words. Words of other libraries are answered
+// first; then come names that begin with what is typed, names that contain it, and texts that
+// contain all of its words.
 (function () {
     const query = document.getElementById('query');
     const found = document.getElementById('found');
     const count = document.getElementById('count');
-    const most = 40;
-    let index = null;
+    const most = 40, mostAnswers = 3;
+    let index = null, answers = null;
 
-    function entry(element, name, kind, text) {
-        return { id: element.id, name, kind, low: name.toLowerCase(), text: text.toLowerCase() };
+    // zero_grad, zero-grad, optimizer.zero_grad() and nn.ZeroGrads are not to be told apart.
+    function plain(text) {
+        const last = /^[\w.]+(\(.*\))?$/.test(text) ? text.replace(/\(.*/, '').split('.').pop() : text;
+        return last.toLowerCase().split(/[^\p{L}\p{N}+#]+/u).filter(Boolean)
+            .map((word) => word.length > 3 ? word.replace(/s$/, '') : word).join(' ');
+    }
+
+    function entry(id, name, kind, text) {
+        return { id, name, kind, low: name.toLowerCase(), text: text.toLowerCase() };
     }
 
     function build() {
         index = [];
         for (const article of document.querySelectorAll('article')) {
-            const group = article.parentElement.querySelector('p');
-            const text = article.textContent + ' ' + (group ? group.textContent : '');
-            index.push(entry(article, article.id, article.dataset.kind, text));
+            const group = Array.from(article.parentElement.children, (one) =>
+                one.tagName === 'ARTICLE' ? '' : one.textContent).join(' ');
+            index.push(entry(article.dataset.name, article.dataset.name, article.dataset.kind,
+                             article.textContent + ' ' + group));
         }
+        for (const option of document.querySelectorAll('[data-option]'))
+            index.push(entry(option.id, option.id, 'option', option.closest('div').textContent));
+        for (const title of document.querySelectorAll('h2'))
+            index.push(entry(title.id, title.textContent, 'chapter',
+                             title.nextElementSibling.matches('p')
+                                 ? title.nextElementSibling.textContent : ''));
         for (const section of document.querySelectorAll('section'))
-            index.push(entry(section, section.querySelector('h3').textContent, 'section',
+            index.push(entry(section.id, section.querySelector('h3').textContent, 'section',
                              section.id.startsWith('manual') ? section.textContent : ''));
+        answers = Array.from(document.querySelectorAll('main .answer'), (row) =>
+            ({ row, words: row.dataset.words.split('|').map(plain) }));
+    }
+
+    // How well a word says what was typed: it is the same, begins so, or is a part of it.
+    function fit(word, typed) {
+        const close = (text) => text.replaceAll(' ', '');
+        if (close(word) === close(typed)) return 0;
+        if (typed.length > 2 && word.startsWith(typed)) return 1;
+        return (' ' + typed + ' ').includes(' ' + word + ' ') ? 2 : 9;
+    }
+
+    function answersTo(typed) {
+        return answers
+            .map(({ row, words }) => ({ row, fit: Math.min(...words.map((w) => fit(w, typed))) }))
+            .filter((answer) => answer.fit < 9)
+            .sort((a, b) => a.fit - b.fit)
+            .slice(0, mostAnswers)
+            .map(({ row }) => row);
+    }
+
+    function answerLine(row) {
+        const line = document.createElement('li'), link = document.createElement('a');
+        const text = document.createElement('p');
+        line.className = 'answer';
+        link.href = '#' + row.id;
+        link.textContent = row.querySelector('dt').textContent;
+        text.append(...row.querySelector('dd').cloneNode(true).childNodes);
+        line.append(link, text);
+        return line;
+    }
+
+    function hitLine(item) {
+        const line = document.createElement('li'), link = document.createElement('a');
+        link.href = '#' + item.id;
+        link.textContent = item.name;
+        if (item.kind !== 'function') {
+            const kind = document.createElement('small');
+            kind.textContent = item.kind;
+            link.append(kind);
+        }
+        line.append(link);
+        return line;
     }
 
     function rank(item, whole, words) {
@@ -39,22 +97,13 @@
             .map((item) => ({ item, rank: rank(item, whole, words) }))
             .filter((hit) => hit.rank < 9)
             .sort((a, b) => a.rank - b.rank || a.item.low.length - b.item.low.length);
-        found.replaceChildren(...hits.slice(0, most).map(({ item }) => {
-            const line = document.createElement('li');
-            const link = document.createElement('a');
-            link.href = '#' + item.id;
-            link.textContent = item.name;
-            if (item.kind !== 'function') {
-                const kind = document.createElement('small');
-                kind.textContent = item.kind;
-                link.append(kind);
-            }
-            line.append(link);
-            return line;
-        }));
-        found.hidden = hits.length === 0;
-        count.textContent = whole === '' ? '' : hits.length === 0 ? 'Nothing found'
-            : hits.length + ' found' + (hits.length > most ? ', the first ' + most + ' shown' : '');
+        const rows = whole === '' ? [] : answersTo(plain(whole));
+        const number = rows.length + hits.length;
+        found.replaceChildren(...rows.map(answerLine),
+                              ...hits.slice(0, most).map(({ item }) => hitLine(item)));
+        found.hidden = number === 0;
+        count.textContent = whole === '' ? '' : number === 0 ? 'Nothing found'
+            : number + ' found' + (hits.length > most ? ', the first ' + most + ' shown' : '');
     }
 
     function step(by) {
@@ -66,8 +115,9 @@
     // What the address names is unfolded: the example of a function that was searched.
     function open() {
         const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-        const example = target && target.querySelector('details');
-        if (example && target.tagName === 'ARTICLE') example.open = true;
+        const example = target && target.matches('article, .group')
+            && target.querySelector('.group > article:first-of-type details, article:target details');
+        if (example) example.open = true;
     }
 
     query.addEventListener('input', search);
