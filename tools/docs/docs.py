@@ -2,7 +2,8 @@
 
 tools/docs/docs.py OPS PAGE    OPS is what tools/docs/ops.c prints; run from the root.
 Each public function of samba.h has an example in examples/reference, or this fails and names it;
-likewise each op that computes something has its formula in tools/docs/formulas.txt.
+likewise each op that computes something has its formula in tools/docs/formulas.txt, and all that
+tools/docs/synonyms.txt names is there.
 """
 import glob
 import os
@@ -12,6 +13,7 @@ import sys
 
 import header
 import page
+import synonyms
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -132,12 +134,16 @@ def main():
     bad |= complain('formulas of what is not public', [n for n in book.formulas if n not in public])
     bad |= complain('no formula in tools/docs/formulas.txt',
                     [n for n in computing if n not in book.formulas])
+    book.synonyms, wrong = synonyms.synonyms(book, 'tools/docs/synonyms.txt')
+    for line in wrong:
+        print(line, file=sys.stderr)
+    bad |= bool(wrong)
     os.makedirs(os.path.dirname(out) or '.', exist_ok=True)
     with open(out, 'w', encoding='utf-8') as file:
         file.write(page.html(book))
-    print('%s: %d functions, %d examples, %d formulas'
+    print('%s: %d functions, %d examples, %d formulas, %d words'
           % (out, len(public), len(set(e.place for e in book.examples.values())),
-             len(book.formulas)))
+             len(book.formulas), sum(len(words) for words, _ in book.synonyms)))
     return 1 if bad else 0
 
 

@@ -51,19 +51,21 @@
 
     function answersTo(typed) {
         return answers
-            .map(({ row, words }) => ({ row, fit: Math.min(...words.map((w) => fit(w, typed))) }))
+            .map(({ row, words }) => {
+                const fits = words.map((word) => fit(word, typed)), best = Math.min(...fits);
+                return { row, fit: best, word: row.dataset.words.split('|')[fits.indexOf(best)] };
+            })
             .filter((answer) => answer.fit < 9)
             .sort((a, b) => a.fit - b.fit)
-            .slice(0, mostAnswers)
-            .map(({ row }) => row);
+            .filter((answer, i, all) => i < mostAnswers && (all[0].fit > 0 || answer.fit === 0));
     }
 
-    function answerLine(row) {
+    function answerLine({ row, word }) {
         const line = document.createElement('li'), link = document.createElement('a');
         const text = document.createElement('p');
         line.className = 'answer';
         link.href = '#' + row.id;
-        link.textContent = row.querySelector('dt').textContent;
+        link.textContent = word;
         text.append(...row.querySelector('dd').cloneNode(true).childNodes);
         line.append(link, text);
         return line;
@@ -119,6 +121,15 @@
             && target.querySelector('.group > article:first-of-type details, article:target details');
         if (example) example.open = true;
     }
+
+    // Where the contents stand above the text, they are folded, and a button leads back to them.
+    const contents = document.querySelector('nav details');
+    contents.open = !matchMedia('(max-width: 60rem)').matches;
+    document.querySelector('.back').addEventListener('click', (event) => {
+        event.preventDefault();
+        scrollTo(0, 0);
+        query.focus();
+    });
 
     query.addEventListener('input', search);
     query.addEventListener('focus', () => index || build());

@@ -78,16 +78,23 @@ TAGS = {'manual': 'manual', 'api': 'samba-h', 'pef-api': 'reading-a-pef',
         'device-api': 'on-a-device', 'config': 'version-and-limits'}
 
 
+def has_field(book, name, field):
+    return name in book.items and re.search(
+        r'\b%s\b' % field, header.without_comments(book.items[name].code)) is not None
+
+
 def inline(book, text):
     """A text with its names and its chapters as links."""
     def mark(match):
-        code, name, tag = match.groups()
+        code, name, field, tag = match.groups()
         if code:
             return '<code>%s</code>' % inline(book, code)
+        if name and field and has_field(book, name, field):
+            return '<a href="#%s">%s<wbr>.%s</a>' % (name, name, field)
         if name:
-            return link(book, name)
+            return link(book, name) + ('.' + field if field else '')
         return '[<a href="#%s">%s</a>]' % (TAGS[tag], tag) if tag in TAGS else match.group()
-    pattern = r'`([^`]+)`|\b((?:samba|SAMBA|gpt2|onnx)_\w+)\b|\[([\w-]+)\]'
+    pattern = r'`([^`]+)`|\b((?:samba|SAMBA|gpt2|onnx)_\w+)\b(?:\.(\w+))?|\[([\w-]+)\]'
     parts, end = [], 0
     for match in re.finditer(pattern, text):
         parts += [escape(text[end:match.start()]), mark(match)]
@@ -229,12 +236,13 @@ def manual_parts(book):
 
 
 def manual_html(book):
-    out = ['<h2 id="manual">Manual</h2>']
-    for title, text in manual_parts(book):
+    (_, contents), *parts = manual_parts(book)
+    out = ['<h2 id="manual">Manual</h2>',
+           '<details><summary>Chapters of samba.h</summary>%s</details>' % prose_html(book, contents)]
+    for title, text in parts:
         place = anchor('manual ' + title)
         out.append('<section id="%s">%s%s</section>' % (
-            place, heading(3, place, title), prose_html(book, text)) if title
-            else prose_html(book, text))
+            place, heading(3, place, title), prose_html(book, text)))
     return '\n'.join(out)
 
 
