@@ -29,9 +29,23 @@ def public_chapters():
     titles = (('api', 'samba.h'), ('pef-api', 'Reading a PEF'), ('device-api', 'On a device'),
               ('config', 'Version and limits'))
     chapters = [(title, header.sections(header.chapter(source, tag))) for tag, title in titles]
+    private = ('SAMBA_API', 'SAMBA_H', 'SAMBA_ASSERT')
     for group in (g for _, sections in chapters for s in sections for g in s.groups):
-        group.items = [i for i in group.items if i.name not in ('SAMBA_API', 'SAMBA_H')]
+        group.items = [i for i in group.items if i.name not in private]
+        for item in group.items:
+            if item.name == 'samba_code':       # a list of its own makes it
+                item.code = error_codes('\n'.join(source))
+    for _, sections in chapters:
+        for section in sections:
+            section.groups = [g for g in section.groups if g.items]
     return chapters
+
+
+def error_codes(source):
+    codes = re.findall(r'^    X\((\w+), +"(.*?)"\)', source[source.index('SAMBA__CODES(X)'):
+                                                        source.index('SAMBA_N_CODES')], re.M)
+    return 'typedef enum samba_code {\n%s    SAMBA_N_CODES\n} samba_code;' % ''.join(
+        '    %-14s /* %s */\n' % ('SAMBA_%s,' % name, text) for name, text in codes)
 
 
 def manual():

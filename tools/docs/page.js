@@ -125,7 +125,11 @@
     // Where the contents stand above the text, they are folded, and a button leads back to them.
     const contents = document.querySelector('nav details');
     contents.open = !matchMedia('(max-width: 60rem)').matches;
-    document.querySelector('.back').addEventListener('click', (event) => {
+    const back = document.querySelector('.back');
+    const hide = () => { back.hidden = scrollY < innerHeight / 2; };
+    hide();
+    window.addEventListener('scroll', hide, { passive: true });
+    back.addEventListener('click', (event) => {
         event.preventDefault();
         scrollTo(0, 0);
         query.focus();

@@ -86,15 +86,20 @@ def has_field(book, name, field):
 def inline(book, text):
     """A text with its names and its chapters as links."""
     def mark(match):
-        code, name, field, tag = match.groups()
+        code, companion, name, field, tag = match.groups()
         if code:
             return '<code>%s</code>' % inline(book, code)
+        if companion:
+            known = companion in (name for name, _, _ in book.companions)
+            title = 'samba/' + companion
+            return '<a href="#%s">%s</a>' % (anchor(title), title) if known else title
         if name and field and has_field(book, name, field):
             return '<a href="#%s">%s<wbr>.%s</a>' % (name, name, field)
         if name:
             return link(book, name) + ('.' + field if field else '')
         return '[<a href="#%s">%s</a>]' % (TAGS[tag], tag) if tag in TAGS else match.group()
-    pattern = r'`([^`]+)`|\b((?:samba|SAMBA|gpt2|onnx)_\w+)\b(?:\.(\w+))?|\[([\w-]+)\]'
+    pattern = (r'`([^`]+)`|\bsamba/(\w+\.h)\b|\b((?:samba|SAMBA|gpt2|onnx)_\w+)\b(?:\.(\w+))?'
+               r'|\[([\w-]+)\]')
     parts, end = [], 0
     for match in re.finditer(pattern, text):
         parts += [escape(text[end:match.start()]), mark(match)]
@@ -218,7 +223,7 @@ def section_html(book, section, title, prefix):
 
 def chapter_html(book, title, sections):
     parts = ['<h2 id="%s">%s</h2>' % (anchor(title), escape(title))]
-    parts += [section_html(book, s, s.title or title, title) for s in sections]
+    parts += [section_html(book, s, s.title or 'Functions and types', title) for s in sections]
     return '\n'.join(parts)
 
 

@@ -60,8 +60,8 @@ def check(book, path):
 def html(book, text):
     """A text with links: names, headers, sections of the manual."""
     out = page.inline(book, text)
-    out = FILE.sub(lambda m: '<a href="#%s">%s</a>' % (page.anchor(m.group()), m.group())
-                   if m.group().startswith('samba/') else m.group().replace('/', '/<wbr>'), out)
+    out = re.sub(r'\b(?:examples|tests|tools)/[\w/.-]+',
+                 lambda m: m.group().replace('/', '/<wbr>'), out)
     return re.sub(r'"([^"<>]+)" in the manual', lambda m: '<a href="#%s">%s</a> in the manual' % (
         page.anchor('manual ' + m.group(1)), m.group(1)), out)
 
