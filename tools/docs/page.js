@@ -1,7 +1,7 @@
 'use strict';
-// Search: every article and section by its name and its words. Words of other libraries are answered
-// first; then come names that begin with what is typed, names that contain it, and texts that
-// contain all of its words.
+// Search: every article and section by its name and its words. Words of other libraries are
+// answered first; then come names that begin with what is typed, names that contain it, and texts
+// that contain all of its words.
 (function () {
     const query = document.getElementById('query');
     const found = document.getElementById('found');
@@ -11,7 +11,8 @@
 
     // zero_grad, zero-grad, optimizer.zero_grad() and nn.ZeroGrads are not to be told apart.
     function plain(text) {
-        const last = /^[\w.]+(\(.*\))?$/.test(text) ? text.replace(/\(.*/, '').split('.').pop() : text;
+        const path = /^[\w.]+(\(.*\))?$/.test(text);
+        const last = path ? text.replace(/\(.*/, '').split('.').pop() : text;
         return last.toLowerCase().split(/[^\p{L}\p{N}+#]+/u).filter(Boolean)
             .map((word) => word.length > 3 ? word.replace(/s$/, '') : word).join(' ');
     }
@@ -109,7 +110,7 @@
     }
 
     function step(by) {
-        const links = [...found.querySelectorAll('a')];
+        const links = [...found.querySelectorAll('li > a')];
         const at = links.indexOf(document.activeElement) + by;
         (at < 0 ? query : links[Math.min(at, links.length - 1)] || query).focus();
     }
@@ -117,8 +118,9 @@
     // What the address names is unfolded: the example of a function that was searched.
     function open() {
         const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-        const example = target && target.matches('article, .group')
-            && target.querySelector('.group > article:first-of-type details, article:target details');
+        const article = target && (target.matches('.group') ? target.querySelector('article')
+                                                            : target.matches('article') && target);
+        const example = article && article.querySelector('details');
         if (example) example.open = true;
     }
 

@@ -242,8 +242,8 @@ def manual_parts(book):
 
 def manual_html(book):
     (_, contents), *parts = manual_parts(book)
-    out = ['<h2 id="manual">Manual</h2>',
-           '<details><summary>Chapters of samba.h</summary>%s</details>' % prose_html(book, contents)]
+    out = ['<h2 id="manual">Manual</h2>', '<details><summary>Chapters of samba.h</summary>',
+           prose_html(book, contents), '</details>']
     for title, text in parts:
         place = anchor('manual ' + title)
         out.append('<section id="%s">%s%s</section>' % (
