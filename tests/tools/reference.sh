@@ -1,6 +1,7 @@
 #!/bin/sh
 # tests/tools/reference.sh: the examples of the reference say what is so; with python3 and pandoc,
-# make docs finds one for each public function of samba.h, and a formula for each op.
+# make docs finds one for each public function of samba.h, and a formula for each op; what its
+# search answers is there; with a browser, the page is looked at.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
 out=build/reference log=$PWD/build/reference/log
@@ -25,6 +26,13 @@ refuses_missing_example() {         # a public function that no example shows is
         python3 tools/docs/docs.py ../ops.txt ../broken.html)
 }
 
+refuses_unknown_name() {            # a synonym that names what is not there
+    sed 's|samba_set_sharing|samba_set_sharings|' tools/docs/synonyms.txt \
+        >$out/tree/tools/docs/synonyms.txt
+    (cd $out/tree && fails_with 1 'there is no samba_set_sharings' \
+        python3 tools/docs/docs.py ../ops.txt ../broken.html)
+}
+
 check 'samba.h compiles' compile -DSAMBA_NO_SIMD -DSAMBA_DEFAULT_SESSION \
     -c tests/header/impl.c -o $out/samba.o
 for file in examples/reference/*.c; do
@@ -42,9 +50,20 @@ if have python3 && have pandoc; then
         python3 tools/docs/docs.py $out/ops.txt $out/index.html
     check 'the page has formulas' page_has '<math'
     check 'and asks for nothing from elsewhere' page_has_no 'src="' 'href="http' 'url('
+    check 'its lists are lists, its search has answers' \
+        python3 tests/tools/reference_page.py $out/index.html
+    for browser in chromium chromium-browser google-chrome; do have $browser && break; done
+    if have $browser; then
+        check 'and in a browser: found, seen, nothing cut off' \
+            python3 tests/tools/reference_page.py $out/index.html $browser
+    else
+        skip 'the page in a browser' "chromium: tools/dev/install.sh view"
+    fi
     mkdir -p $out/tree
-    cp -r samba.h examples tools $out/tree
+    cp -r samba.h Makefile examples tests tools $out/tree
     check 'a function without an example is found' refuses_missing_example
+    cp examples/reference/ops.c $out/tree/examples/reference/ops.c
+    check 'a synonym that names nothing is found' refuses_unknown_name
 else
     skip 'make docs' 'python3 and pandoc: tools/dev/install.sh docs'
 fi

@@ -2,7 +2,8 @@
 
 tools/docs/docs.py OPS PAGE    OPS is what tools/docs/ops.c prints; run from the root.
 Each public function of samba.h has an example in examples/reference, or this fails and names it;
-likewise each op that computes something has its formula in tools/docs/formulas.txt.
+likewise each op that computes something has its formula in tools/docs/formulas.txt, and all that
+tools/docs/synonyms.txt names is there.
 """
 import glob
 import os
@@ -12,6 +13,7 @@ import sys
 
 import header
 import page
+import synonyms
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -24,14 +26,32 @@ def read(path):
 def public_chapters():
     """Of samba.h: (title, sections) for each chapter that has public names."""
     source = read('samba.h').split('\n')
-    titles = (('api', 'samba.h'), ('pef-api', 'Reading a PEF'), ('device-api', 'On a device'))
-    return [(title, header.sections(header.chapter(source, tag))) for tag, title in titles]
+    titles = (('api', 'samba.h'), ('pef-api', 'Reading a PEF'), ('device-api', 'On a device'),
+              ('config', 'Version and limits'))
+    chapters = [(title, header.sections(header.chapter(source, tag))) for tag, title in titles]
+    private = ('SAMBA_API', 'SAMBA_H', 'SAMBA_ASSERT')
+    for group in (g for _, sections in chapters for s in sections for g in s.groups):
+        group.items = [i for i in group.items if i.name not in private]
+        for item in group.items:
+            if item.name == 'samba_code':       # a list of its own makes it
+                item.code = error_codes('\n'.join(source))
+    for _, sections in chapters:
+        for section in sections:
+            section.groups = [g for g in section.groups if g.items]
+    return chapters
+
+
+def error_codes(source):
+    codes = re.findall(r'^    X\((\w+), +"(.*?)"\)', source[source.index('SAMBA__CODES(X)'):
+                                                        source.index('SAMBA_N_CODES')], re.M)
+    return 'typedef enum samba_code {\n%s    SAMBA_N_CODES\n} samba_code;' % ''.join(
+        '    %-14s /* %s */\n' % ('SAMBA_%s,' % name, text) for name, text in codes)
 
 
 def manual():
     source = read('samba.h').split('\n')
     text = '\n'.join(header.chapter(source, 'manual'))
-    return text[text.index('/*') + 2:text.rindex('*/')]
+    return header.comment_text(text[text.index('/*'):text.rindex('*/') + 2])
 
 
 def companions():
@@ -48,7 +68,7 @@ def companions():
         for section in sections:
             for group in section.groups:
                 group.items = [i for i in group.items if not re.search(r'_(API|H)$', i.name)]
-        about = text[text.index('/*') + 2:text.index('*/')]
+        about = header.comment_text(text[text.index('/*'):text.index('*/') + 2])
         found.append((os.path.basename(path), about, sections))
     return found
 
@@ -74,13 +94,13 @@ def examples():
 
 
 def formulas():
-    """function -> (result, gradients), as MathML made by pandoc."""
+    """function -> (result, gradients), as MathML made by pandoc, an element for each equation."""
     rows = []
     for line in read(os.path.join(HERE, 'formulas.txt')).split('\n'):
         if line and not line.startswith('#'):
             name, result, gradients = (part.strip() for part in (line + ' ').split(' | '))
             rows.append((name, result, gradients))
-    texts = [text for row in rows for text in row[1:] if text]
+    texts = [text for row in rows for part in row[1:] for text in equations(part)]
     markdown = '\n\n'.join('$%s$' % text for text in texts)
     html = subprocess.run(['pandoc', '--from=markdown', '--to=html5', '--mathml'], input=markdown,
                           stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
@@ -88,7 +108,13 @@ def formulas():
     if len(rendered) != len(texts):
         sys.exit('pandoc made %d formulas of %d' % (len(rendered), len(texts)))
     rendered = iter(rendered)
-    return {name: tuple(next(rendered) if text else '' for text in row) for name, *row in rows}
+    return {name: tuple(''.join(next(rendered) for _ in equations(part)) for part in parts)
+            for name, *parts in rows}
+
+
+def equations(text):
+    """What a comma and space divide may stand in lines of its own."""
+    return text.split(r',\quad ') if text else []
 
 
 def ops(path):
@@ -122,12 +148,16 @@ def main():
     bad |= complain('formulas of what is not public', [n for n in book.formulas if n not in public])
     bad |= complain('no formula in tools/docs/formulas.txt',
                     [n for n in computing if n not in book.formulas])
+    book.synonyms, wrong = synonyms.synonyms(book, 'tools/docs/synonyms.txt')
+    for line in wrong:
+        print(line, file=sys.stderr)
+    bad |= bool(wrong)
     os.makedirs(os.path.dirname(out) or '.', exist_ok=True)
     with open(out, 'w', encoding='utf-8') as file:
         file.write(page.html(book))
-    print('%s: %d functions, %d examples, %d formulas'
+    print('%s: %d functions, %d examples, %d formulas, %d words'
           % (out, len(public), len(set(e.place for e in book.examples.values())),
-             len(book.formulas)))
+             len(book.formulas), sum(len(words) for words, _ in book.synonyms)))
     return 1 if bad else 0
 
 

@@ -34,9 +34,8 @@ def without_comments(code):
 
 
 def comment_text(comment):
-    """The words of a comment, a paragraph a line; lines that are indented stay as they are."""
-    body = comment.strip()[2:-2]
-    return re.sub(r'\n {1,3}(?! )', '\n', body).strip()
+    """The words of a comment, without its marks and the indent that all of its lines have."""
+    return re.sub(r'\n(?: \*(?: |$)| {1,3})', '\n', comment.strip()[2:-2], flags=re.M).strip()
 
 
 def name_of(code):

@@ -3,6 +3,9 @@ import html as escaping
 import os
 import re
 
+import header
+import prose
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 KEYWORDS = set('''bool break case char const continue default do double else enum extern false float
 for if int int8_t int16_t int32_t int64_t long return short size_t sizeof static struct switch true
@@ -24,14 +27,25 @@ class Book:
 
     def __init__(self, chapters, companions, manual):
         self.chapters, self.companions, self.manual = chapters, companions, manual
-        self.examples, self.formulas, self.ops = {}, {}, {}
+        self.examples, self.formulas, self.ops, self.synonyms = {}, {}, {}, []
         parts = [sections for _, sections in chapters] + [part[2] for part in companions]
-        self.known = set()
+        self.anchors, self.items = {}, {}       # name -> where it is, name -> its declaration
+        self.shown_options = set()
         for group in (g for sections in parts for section in sections for g in section.groups):
             # What is declared twice, for C and for C++, say, is shown once.
-            first = {i.name: i for i in reversed(group.items) if i.name not in self.known}
+            first = {i.name: i for i in reversed(group.items) if i.name not in self.anchors}
             group.items = [i for i in group.items if first.get(i.name) is i]
-            self.known |= set(first)
+            self.items.update(first)
+            self.anchors.update((name, name) for name in first)
+        for item in list(self.items.values()):
+            bare = header.without_comments(item.code)
+            if re.match(r'(typedef )?enum', bare):
+                for name in re.findall(r'\bSAMBA_[A-Z]\w+', bare):
+                    self.anchors.setdefault(name, item.name)
+        for block in prose.blocks(manual):
+            for term, _ in block.items if block.kind == 'definitions' else ():
+                for name in re.findall(r'^SAMBA_\w+|(?<=, )SAMBA_\w+', term):
+                    self.anchors.setdefault(name, name)
 
 
 def escape(text):
@@ -39,7 +53,8 @@ def escape(text):
 
 
 def link(book, name):
-    return '<a href="#%s">%s</a>' % (name, name) if name in book.known else name
+    where = book.anchors.get(name)
+    return '<a href="#%s">%s</a>' % (where, name) if where else name
 
 
 def code_html(book, code, own=''):
@@ -49,7 +64,8 @@ def code_html(book, code, own=''):
         if kind == 'word':
             if text in KEYWORDS:
                 return '<b>%s</b>' % text
-            return '<i>%s</i>' % text if text == own else link(book, text)
+            return '<i>%s</i>' % text if text == own else (
+                text if own and book.anchors.get(text) == own else link(book, text))
         return '<span class="%s">%s</span>' % (kind, text)
     parts, end = [], 0
     for match in TOKEN.finditer(code):
@@ -58,18 +74,74 @@ def code_html(book, code, own=''):
     return ''.join(parts) + escape(code[end:])
 
 
-def prose(book, text):
-    """A comment: paragraphs; what is indented deeper stays as it is written."""
-    out = []
-    for block in re.split(r'\n\s*\n', text):
-        lines = block.strip('\n').split('\n')
-        if all(line.startswith('    ') or not line for line in lines) and block.strip():
-            out.append('<pre tabindex="0">%s</pre>' % code_html(book, block.strip('\n')))
-        elif block.strip():
-            words = escape(re.sub(r'\s+', ' ', block).strip())
-            out.append('<p>%s</p>' % re.sub(r'\b(samba_\w+|SAMBA_\w+)\b',
-                                            lambda m: link(book, m.group()), words))
-    return '\n'.join(out)
+TAGS = {'manual': 'manual', 'api': 'samba-h', 'pef-api': 'reading-a-pef',
+        'device-api': 'on-a-device', 'config': 'version-and-limits'}
+
+
+def has_field(book, name, field):
+    return name in book.items and re.search(
+        r'\b%s\b' % field, header.without_comments(book.items[name].code)) is not None
+
+
+def inline(book, text):
+    """A text with its names and its chapters as links."""
+    def mark(match):
+        code, companion, name, field, tag = match.groups()
+        if code:
+            return '<code>%s</code>' % inline(book, code)
+        if companion:
+            known = companion in (name for name, _, _ in book.companions)
+            title = 'samba/' + companion
+            return '<a href="#%s">%s</a>' % (anchor(title), title) if known else title
+        if name and field and has_field(book, name, field):
+            return '<a href="#%s">%s<wbr>.%s</a>' % (name, name, field)
+        if name:
+            return link(book, name) + ('.' + field if field else '')
+        return '[<a href="#%s">%s</a>]' % (TAGS[tag], tag) if tag in TAGS else match.group()
+    pattern = (r'`([^`]+)`|\bsamba/(\w+\.h)\b|\b((?:samba|SAMBA|gpt2|onnx)_\w+)\b(?:\.(\w+))?'
+               r'|\[([\w-]+)\]')
+    parts, end = [], 0
+    for match in re.finditer(pattern, text):
+        parts += [escape(text[end:match.start()]), mark(match)]
+        end = match.end()
+    return ''.join(parts) + escape(text[end:])
+
+
+def term_html(book, term):
+    """A term; an option of the manual is what links to it find."""
+    def mark(match):
+        name = match.group()
+        if book.anchors.get(name) != name or name in book.items or name in book.shown_options:
+            return link(book, name)
+        book.shown_options.add(name)
+        return '<span id="%s" data-option>%s</span>' % (name, name)
+    if term.startswith('['):
+        return '<dt>%s</dt>' % inline(book, term)
+    return '<dt>%s</dt>' % re.sub(r'\bSAMBA_\w+', mark, escape(term))
+
+
+def block_html(book, block):
+    if block.kind == 'code':
+        return '<pre tabindex="0">%s</pre>' % code_html(book, block.items[0])
+    if block.kind == 'list':
+        return '<ul>%s</ul>' % ''.join('<li>%s</li>' % inline(book, i) for i in block.items)
+    if block.kind == 'table':
+        rows = ['<th scope="row">%s</th><td>%s</td><td>%s</td>' % tuple(
+            inline(book, cell) for cell in row) for row in block.items]
+        return '<div class="wide" tabindex="0"><table>%s</table></div>' % ''.join(
+            '<tr>%s</tr>' % row for row in rows)
+    if block.kind == 'definitions':
+        title = '<p class="title">%s</p>' % inline(book, block.title) if block.title else ''
+        return title + '<dl class="terms">%s</dl>' % ''.join(
+            '<div>%s<dd>%s</dd></div>' % (term_html(book, term), inline(book, meaning))
+            for term, meaning in block.items)
+    kind = ' class="inset"' if block.kind == 'inset' else ''
+    return '<p%s>%s</p>' % (kind, inline(book, block.items[0]))
+
+
+def prose_html(book, text):
+    """A comment, with its lists, tables and code as such."""
+    return '\n'.join(block_html(book, block) for block in prose.blocks(text))
 
 
 def op_html(book, name):
@@ -97,13 +169,15 @@ def formula_html(book, name):
     return '<dl class="formula">%s</dl>' % rows if rows else ''
 
 
-def item_html(book, item):
-    note = '<p class="note">%s</p>' % escape(item.note) if item.note else ''
-    return '''<article id="{name}" data-kind="{kind}">
+def item_html(book, item, shared):
+    """shared: what is said of the group; anchored there, the first of a group has None."""
+    note = '<p class="note">%s</p>' % inline(book, item.note) if item.note else ''
+    return '''<article{place} data-name="{name}" data-kind="{kind}">
 <h4><a href="#{name}">{name}</a> <small>{kind}</small></h4>
 <pre class="declaration" tabindex="0">{code}</pre>
-{note}{formula}{op}{example}</article>
-'''.format(name=item.name, kind=item.kind, code=code_html(book, item.code, item.name), note=note,
+{note}{formula}{op}{shared}{example}</article>
+'''.format(place='' if shared is None else ' id="%s"' % item.name, name=item.name, kind=item.kind,
+           code=code_html(book, item.code, item.name), note=note, shared=shared or '',
            formula=formula_html(book, item.name), op=op_html(book, item.name),
            example=example_html(book, item.name))
 
@@ -123,44 +197,76 @@ def anchor(title):
     return re.sub(r'\W+', '-', title.lower()).strip('-')
 
 
+def heading(level, place, title):
+    return '<h{0}><a href="#{1}">{2}</a></h{0}>'.format(level, place, escape(title))
+
+
+def group_html(book, group):
+    """The text that is said of all stands above them, where links to the first one lead; in the
+    others it is shown while a link has led to them."""
+    text = prose_html(book, group.text)
+    first, last = group.items[0].name, group.items[-1].name
+    shared = '<div class="shared"><p class="title">Said of %s ... %s</p>%s</div>' % (
+        first, last, re.sub(r' id="[^"]*"', '', text)) if text else ''
+    parts = ['<div class="group" id="%s">%s' % (first, text), item_html(book, group.items[0], None)]
+    parts += [item_html(book, item, shared if item.kind != 'macro' else '')
+              for item in group.items[1:]]
+    return '\n'.join(parts + ['</div>'])
+
+
 def section_html(book, section, title, prefix):
-    parts = ['<section id="%s">' % anchor(prefix + ' ' + title), '<h3>%s</h3>' % escape(title)]
-    for group in section.groups:
-        if group.items:
-            parts.append('<div class="group">%s' % prose(book, group.text))
-            parts += [item_html(book, item) for item in group.items]
-            parts.append('</div>')
+    place = anchor(prefix + ' ' + title)
+    parts = ['<section id="%s">' % place, heading(3, place, title)]
+    parts += [group_html(book, group) for group in section.groups if group.items]
     return '\n'.join(parts + ['</section>'])
 
 
 def chapter_html(book, title, sections):
     parts = ['<h2 id="%s">%s</h2>' % (anchor(title), escape(title))]
-    parts += [section_html(book, s, s.title or title, title) for s in sections]
+    parts += [section_html(book, s, s.title or 'Functions and types', title) for s in sections]
     return '\n'.join(parts)
 
 
 def companion_html(book, name, about, sections):
     title = 'samba/' + name
-    parts = ['<h2 id="%s">%s</h2>' % (anchor(title), title), prose(book, re.sub(
-        r'\n   ', '\n', about.strip()))]
+    parts = ['<h2 id="%s">%s</h2>' % (anchor(title), title), prose_html(book, about)]
     parts += [section_html(book, s, s.title or 'Functions and types', title) for s in sections]
     return '\n'.join(parts)
 
 
+def manual_parts(book):
+    """(title, text) of each section of the manual: ---- Title ---- begins one."""
+    parts = re.split(r'(?:^|\n)---- (.*?) -+\n', book.manual)
+    return [('', parts[0])] + list(zip(parts[1::2], parts[2::2]))
+
+
 def manual_html(book):
-    """The manual: ---- Title ---- begins a section."""
-    parts = re.split(r'\n   ---- (.*?) -+\n', re.sub(r'\n   (?!----)', '\n', book.manual))
-    out = ['<h2 id="manual">Manual</h2>', prose(book, parts[0])]
-    for title, text in zip(parts[1::2], parts[2::2]):
-        out.append('<section id="%s"><h3>%s</h3>%s</section>' % (
-            anchor('manual ' + title), escape(title), prose(book, text)))
+    (_, contents), *parts = manual_parts(book)
+    out = ['<h2 id="manual">Manual</h2>', '<details><summary>Chapters of samba.h</summary>',
+           prose_html(book, contents), '</details>']
+    for title, text in parts:
+        place = anchor('manual ' + title)
+        out.append('<section id="%s">%s%s</section>' % (
+            place, heading(3, place, title), prose_html(book, text)))
     return '\n'.join(out)
+
+
+def synonyms_html(book):
+    """What to use for a word of other libraries; page.js looks here first."""
+    rows = ['<div class="answer" id="%s" data-words="%s"><dt>%s</dt><dd>%s</dd></div>' % (
+        anchor('word ' + words[0]), escaping.escape('|'.join(words)), escape(', '.join(words)),
+        html) for words, html in book.synonyms]
+    return '''<h2 id="other-words">Other words</h2>
+<p>Words that other libraries have, and what to use here.</p>
+<dl class="terms">%s</dl>''' % '\n'.join(rows)
 
 
 def navigation(book):
     def entry(target, title):
         return '<li><a href="#%s">%s</a>' % (target, escape(title))
-    out = ['<ul>', entry('manual', 'Manual'), '</li>']
+    out = ['<ul>', entry('manual', 'Manual'), '<ul>%s</ul></li>' % ''.join(
+        entry(anchor('manual ' + title), title) + '</li>'
+        for title, _ in manual_parts(book) if title), entry('other-words', 'Other words') + '</li>']
     for title, sections in book.chapters:
         out.append(entry(anchor(title), title))
         titles = [s.title for s in sections if s.title]
@@ -178,7 +284,7 @@ def html(book):
     def part(name):
         with open(os.path.join(HERE, name), encoding='utf-8') as file:
             return file.read()
-    body = [manual_html(book)]
+    body = [manual_html(book), synonyms_html(book)]
     body += [chapter_html(book, title, sections) for title, sections in book.chapters]
     body += [companion_html(book, *companion) for companion in book.companions]
     marks = {'STYLE': part('page.css'), 'SCRIPT': part('page.js'), 'NAVIGATION': navigation(book),
