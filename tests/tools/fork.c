@@ -281,7 +281,7 @@ int main(void)
 {
     RUN(test_sessions);
     RUN(test_close_amid_runs);
-    // A sanitizer's allocator may be locked by another thread when a child begins: it has no fork.
+    // A sanitizer's allocator takes no part in fork: its lock may be held when a child begins.
     if (TEST_SANITIZED)
         printf("skipped: children beside loads; it takes a build without sanitizers\n");
     else
