@@ -60,7 +60,8 @@ int main(void)
     //    the days, from 0, and axis 1 the times. The product of the sizes, 4 * 3, is how many
     //    numbers there are.
     //
-    //    The name is for messages. F32 is the type of the numbers: floats of 4 bytes.
+    //    The name is for messages. F32 is the type of the numbers: floats of 4 bytes. Doubles would
+    //    take twice the memory, and a net errs by far more than a float is rounded by.
     // > celsius: shape (4,3), 12 numbers
     samba_tensor *t = samba_from_data_copy(s, "celsius", SAMBA_F32, SAMBA_SHAPE(4, 3), celsius);
     print_shape("celsius", t);
@@ -109,7 +110,8 @@ int main(void)
     //    exchanged: (1,2) is number 1 * 1 + 2 * 3 = 7 again.
     //
     //    Such a way to read the numbers of another tensor is a view. What is written through one is
-    //    seen through the other.
+    //    seen through the other. (The reshape of step 3 copied, too: here each op has its result
+    //    for itself. In a compiled program, lesson 4, it is a view.)
     // > a view, stride 3: 8 9 10 7
     print_every("a view, stride 3", 3, samba_read(t), 4);
 
@@ -142,7 +144,8 @@ int main(void)
     //   32 pictures, each of 3 colours, 28 rows and 28 columns, are a tensor (32,3,28,28). Along
     //   which axes is the mean that gives one brightness for each picture? What shape has it?
     //
-    // Now you: exercise 01a is step 2, 01b transposes by strides alone, 01c takes slices. `make
-    // learn` begins with the first that is open, `tools/learn/learn.sh watch 01a` with 01a.
+    // Now you: exercise 01a is step 2, 01b transposes by strides alone, 01c takes slices, parts
+    // such as every second row. `make learn` begins with the first that is open,
+    // `tools/learn/learn.sh watch 01a` with 01a.
     return samba_close(s);
 }

@@ -68,9 +68,11 @@ int main(int argc, char **argv)
     add(celsius, table_strides, sun, row_strides, y);
     print("by hand", samba_from_data_copy(s, "by hand", SAMBA_F32, SAMBA_SHAPE(4, 3), y));
 
-    // 3. Neural networks compute for many things at once, and broadcasting makes that easy. The
-    //    days are a batch: things of one kind that go through the same computation together. None
-    //    looks at another, so day 2 alone, a batch of 1, gets the same numbers.
+    // 3. Neural networks, formulas whose many numbers are learned, compute for many things at once,
+    //    and broadcasting makes that easy. The days are a batch: things of one kind that go through
+    //    the same computation together. None looks at another, so day 2 alone, a batch of 1, gets
+    //    the same numbers. But one call for all is faster: what all share is fetched from memory
+    //    once.
     //
     //    A batch is axis 0, the first, as the rule begins at the last: what is the same for all has
     //    no axis for the batch, and fits however many there are.
@@ -112,6 +114,10 @@ int main(int argc, char **argv)
     //    program, and a column (4,1) the numbers that were wanted. They are the same, so the
     //    difference should be 0. But it is a table of all pairs, (4,4). No message says why: print
     //    the shapes.
+    //
+    //    To learn is often to make such a difference small, by its mean square, the mean of all
+    //    squares (lesson 3). A network that makes this one small answers the mean of what is
+    //    wanted, 2.5, to everything, and nobody sees why.
     // > difference (4,4): 0 1 2 3 -1 0 1 2 -2 -1 0 1 -3 -2 -1 0
     // > its mean square (): 2.5
     samba_tensor *wanted = samba_from_data_copy(s, "wanted", SAMBA_F32, SAMBA_SHAPE(4, 1), to4);
@@ -120,9 +126,10 @@ int main(int argc, char **argv)
     print("difference", difference);
     print("its mean square", samba_mean(squares, SAMBA_ALL_AXES, false));
 
-    // 8. To learn, a network goes back from results to inputs, and broadcasting has a way back.
-    //    Each number of (3) was used in 4 places, one for each day. If it grows by d, 4 results do,
-    //    and their sum grows by 4 d. So what was repeated along an axis is summed along that axis.
+    // 8. To learn, one asks of each number: if it grows, by how much does the result (lesson 3)?
+    //    For this a network goes back from results to inputs, and broadcasting has a way back. Each
+    //    number of (3) was used in 4 places, one for each day. If it grows by d, 4 results do, and
+    //    their sum grows by 4 d. So what was repeated along an axis is summed along that axis.
     //
     //    Here the deviation is summed, as an example; from lesson 4 on, samba.h does it by itself.
     // > as (3): -15 17 -2

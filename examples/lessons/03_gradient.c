@@ -23,8 +23,9 @@ static double error(pair p, int i)
 }
 
 // How bad a line is: the mean of the squared errors. A number that says how bad something is, is
-// called a loss. Squares, so that errors above and below do not cancel; the mean, so that it does
-// not matter how many measurements there are.
+// called a loss. Squares, so that errors above and below do not cancel (|error| would do, too, but
+// has a corner at 0; lesson 7 compares them); the mean, so that it does not matter how many
+// measurements there are.
 static double loss(pair p)
 {
     double sum = 0;
@@ -69,9 +70,9 @@ int main(int argc, char **argv)
 {
     const char *path = argc > 1 ? argv[1] : NULL; // of the picture, if one is wanted
 
-    // 1. We want less loss, so we ask which way it grows. A derivative says how fast: a tiny change
-    //    d of one parameter changes the loss by derivative times d. The derivatives for all
-    //    parameters together are the gradient, (dw, db). Here it is at w = 0, b = 0. Both are
+    // 1. We want less loss, so we ask which way it grows. A derivative, or slope, says how fast: a
+    //    tiny change d of one parameter changes the loss by derivative times d. The derivatives for
+    //    all parameters together are the gradient, (dw, db). Here it is at w = 0, b = 0. Both are
     //    negative: more of either, and the loss falls.
     // > loss 33.878, gradient (-28.36, -10.12)
     const pair zero = { 0, 0 };
@@ -80,8 +81,8 @@ int main(int argc, char **argv)
 
     // 2. A formula may be wrong, so check it. Ask the loss itself at two places close by, h above
     //    and h below: (f(z + h) - f(z - h)) / 2h. This is the central difference, and it needs no
-    //    calculus. Neural networks, in short nets, are formulas with many more parameters than w
-    //    and b; they are checked like this, too.
+    //    calculus, the art of finding derivatives as formulas. Neural networks, in short nets, are
+    //    formulas with many more parameters than w and b; they are checked like this, too.
     // > central differences (-28.36, -10.12)
     const double h = 0.001;
     const pair more_w = { h, 0 }, less_w = { -h, 0 };
@@ -94,7 +95,9 @@ int main(int argc, char **argv)
     //    error a hundredth. But a tiny h drowns in rounding: floats near 1 lie about 1.2e-7 apart,
     //    so 1 + 1e-7 becomes 1 + 1.19e-7, and the growth over 1.19e-7 is divided by 1e-7.
     //
-    //    Take doubles, and h = 1e-5, or 1e-5 |z| if that is larger.
+    //    Take doubles, and h = 1e-5, or 1e-5 |z| if that is larger. And take both sides: from one
+    //    alone, (f(z + h) - f(z)) / h is wrong by 0.31 for h = 0.1. Most of that has another sign
+    //    on the other side, and cancels.
     // > h = 0.1: wrong by 0.0100
     // > h = 0.01: wrong by 0.0001
     // > h = 1e-07: wrong by 0.5763
@@ -107,9 +110,16 @@ int main(int argc, char **argv)
         printf("h = %g: wrong by %.4f\n", (double)width, (double)(slope - 3));
     }
 
-    // 4. Now we can walk. The gradient points to where the loss grows fastest, so step the other
-    //    way: w = w - lr dw, b = b - lr db, again and again, until the loss falls no more. That is
-    //    gradient descent, and lr is the learning rate.
+    // 4. Now we can walk. For a line there is a formula for the best w and b, for a net there is
+    //    none; but nearly everywhere there is a way down.
+    //
+    //    A small step (p, q) changes the loss by dw p + db q. That is the length of (p, q) times
+    //    that of (dw, db) times the cosine of the angle between them. So of all steps of one
+    //    length, the one along the gradient, at angle 0, changes it most.
+    //
+    //    The gradient points to where the loss grows fastest, so step the other way: w = w - lr dw,
+    //    b = b - lr db, again and again, until the loss falls no more. That is gradient descent,
+    //    and lr is the learning rate.
     //
     //    At the lowest point the gradient is 0. The loss is not: no line meets all five points.
     // > step 1: loss 3.9692, w 2.836, b 1.012, gradient (9.720, 3.248)

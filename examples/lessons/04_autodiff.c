@@ -9,7 +9,8 @@
 
 // First an engine of our own. To go back later, one must know what was computed; so it is written
 // down in a list of nodes, called the tape. A node is a value that was given ('='), or the sum or
-// product of two earlier nodes a and b. Its grad will say how fast the last value grows with it.
+// product of two earlier nodes a and b. Its grad will say how fast the last value grows with it,
+// the derivative of lesson 3.
 typedef struct node {
     int op, a, b;
     float value, grad;
@@ -37,14 +38,17 @@ static int mul(int a, int b)
 }
 
 // The chain rule makes it possible to go back node by node: if f grows g times as fast as t, and t
-// grows k times as fast as a, then f grows g k times as fast as a. In a sum a + b, k is 1. In a
-// product a b it is b, so all values are kept. That k is all an op has to know.
+// grows k times as fast as a, then f grows g k times as fast as a.
+//
+// In a sum a + b, k is 1. In a product a b it is b, as (a + d) b is a b + d b; so all values are
+// kept. That k is all an op has to know.
 //
 // A value may be used several times. If it grows, f grows through each use; so what arrives is
 // added, by +=. All of it must be there when a node passes it on. That holds if we go from the last
 // node to the first, as each stands after those it is made of (a topological order).
 //
-// One such walk finds the grads of all nodes, and costs two to four times as much as f itself.
+// One such walk finds the grads of all nodes, and costs two to four times as much as f itself:
+// where f adds, it adds twice, and where f multiplies, it multiplies twice and adds twice.
 static void backward(int f)
 {
     for (int i = 0; i <= f; i++) {
@@ -110,8 +114,10 @@ int main(int argc, char **argv)
     // 2. samba.h does the same with whole tensors. From the start a session traces: ops compute
     //    nothing, but are written on a tape, called the graph. Compiling makes a program of the
     //    graph, and a run computes its outputs. Of C's own loops and ifs the graph holds only the
-    //    ops they reached.
+    //    ops they reached. Who knows the whole program before it runs can leave out work, and plan
+    //    its memory (lesson 19).
     //
+    //    X and Y are tensors with the values of x and y above; SAMBA_SCALAR is their shape, ().
     //    samba_grad(F, X) is our backward: it appends ops that compute how F grows with each number
     //    of X. So it has the shape of X. F is a single number; if it is several, their sum is
     //    meant.
@@ -134,15 +140,17 @@ int main(int argc, char **argv)
     printf("of y %g\n", number_at(grad_Y, 0));
 
     // 3. Not every function has a slope everywhere: |x| falls on the left of 0 and rises on the
-    //    right, with a corner between. There an op chooses one, here 0.
+    //    right, with a corner between. There an op chooses one, here 0. Any from -1 to 1 would do,
+    //    as a number is hardly ever exactly 0.
     // > grad of |x| at -2, 0, 2: -1 0 1
     print_numbers("grad of |x| at -2, 0, 2", samba_read(grad_A), 3, 6);
     samba_close(s);
 
     // 4. With this, the line of lesson 3 learns without a formula for its gradient. Its w and b are
     //    params: tensors that learning, called training, changes. The optimizer is the rule of the
-    //    step; SGD is gradient descent. A program with a loss and an optimizer has three sections:
-    //    FWD, forward, computes the loss, BCKWD, backward, the gradients, and OPT takes the step.
+    //    step; SGD is gradient descent (lesson 8 says what the letters mean). A program with a loss
+    //    and an optimizer has three sections: FWD, forward, computes the loss, BCKWD, backward, the
+    //    gradients, and OPT takes the step.
     //
     //    Without loss and optimizer, it has FWD alone. That is called inference.
     float hours[5] = { 0, 1, 2, 3, 4 };

@@ -104,8 +104,10 @@ int main(int argc, char **argv)
     //    sides, so a loss made of it has gradient 0.
     //
     //    Take a smooth step, the sigmoid: far below 0 it is nearly 0, far above nearly 1, and at 0
-    //    it is 0.5. As a formula, y = 1 / (1 + e^-sum). Its slope is y (1 - y), largest in the
-    //    middle, almost 0 far away.
+    //    it is 0.5. As a formula, y = 1 / (1 + e^-sum).
+    //
+    //    Its slope is y (1 - y), largest in the middle, almost 0 far away. (With u = e^-sum, y is
+    //    1 / (1 + u), and its slope is u / (1 + u)^2: that is y times u / (1 + u), which is 1 - y.)
     //
     //    By the chain rule (lesson 4) the squared error has, for weight k and target t, the slope
     //    2 (y - t) y (1 - y) x[k]. In the map, darker is nearer to 1.
@@ -119,15 +121,16 @@ int main(int argc, char **argv)
     text_cells(map[0], 5, 5, -0.2f, 1);
 
     // 3. What has it learned? Yes means y above 0.5, so the sum above 0. The border lies where the
-    //    sum is 0: a straight line, here x[0] + x[1] = 8.32 / 5.48. The vector w points to the side
-    //    of yes, and the bias moves the line.
+    //    sum is 0: a straight line, here x[0] + x[1] = 8.32 / 5.48. Drawn as an arrow (a vector), w
+    //    points to the side of yes, and the bias moves the line.
     //
     //    With w and bias twice as large the line stays, but y is nearer to 0 or 1: the neuron is
     //    surer. It never gets to 1.
 
-    // 4. A straight line cannot do everything. For XOR, none parts the 1s from the 0s, so no neuron
-    //    is an XOR. Descent from small weights ends at w = 0, with all outputs at 0.5, the mean of
-    //    the targets.
+    // 4. A straight line cannot do everything. For XOR, none parts the 1s from the 0s: the middle
+    //    between its two 1s is also the middle between its two 0s, and would lie on both sides of
+    //    the line. So no neuron is an XOR. Descent from small weights ends at w = 0, with all
+    //    outputs at 0.5, the mean of the targets.
     // > XOR: loss 0.250, outputs 0.50 0.50 0.50 0.50, w (0.00, 0.00), bias -0.00
     learn("XOR", xor_target, SIGMOID, 2, map[1]);
 

@@ -24,7 +24,8 @@ static int xor_by_hand(int on)
 }
 
 // XOR with a layer of n neurons, and one neuron that reads them. Weights begin as init says, and if
-// they are random, they depend on the seed. Biases begin at 0.
+// they are random, they depend on the seed, the number from which all random ones are made. Biases
+// begin at 0.
 static void learn_xor(const char *name, samba_init init, int n, uint64_t seed)
 {
     samba_session *s = samba_open(&(samba_desc){ .seed = seed });
@@ -83,20 +84,26 @@ int main(void)
 
     // 5. Not equal, either: then all hidden neurons get equal gradients, and stay copies of one.
     //    One is no XOR; at best its outputs are 0, 2/3, 2/3, 2/3.
+    //
+    //    For what it answers only rises, or only falls, with the number of switches that are on. So
+    //    for one on and for two on, the best is the mean of what is wanted, 1, 1 and 0. (The loss
+    //    would be 0.167; it is on its way there.)
     // > begun equal: loss 0.1822, w of x[0] 1.60 1.60
     learn_xor("begun equal", (samba_init){ .value = 0.5f }, 4, 0);
 
-    // 6. Random weights differ, and each neuron goes its own way. One says that they break the
-    //    symmetry. Here they are normal random numbers of size 1: most are nearer to 0 than 1, few
-    //    are beyond 2.
+    // 6. Random weights differ, and each neuron goes its own way. Equal neurons could change
+    //    places, and nothing would change: one says that random weights break this symmetry. Here
+    //    they are normal random numbers of size 1: most are nearer to 0 than 1, few are beyond 2.
     // > begun random: loss 0.0000, w of x[0] 0.62 1.33
     const samba_init random = { SAMBA_INIT_NORMAL, .scale = 1 };
     learn_xor("begun random", random, 4, 0);
 
     // 7. How many neurons does it take? Two are enough (step 2), but not from every start: seed 3
     //    ends in a low point that is no XOR (many low points: lesson 3). Of the seeds 0 to 19, 14
-    //    succeed with 2 neurons; with 4, all do. A net is often made larger than it must be, as
-    //    that makes it easier to train.
+    //    succeed with 2 neurons; with 4, all do.
+    //
+    //    A net is often made larger than it must be, as that makes it easier to train: the more
+    //    neurons, the likelier that some begin near what is needed.
     // > 2 neurons, seed 1: loss 0.0000, w of x[0] 0.85 -2.23
     // > 2 neurons, seed 3: loss 0.1276, w of x[0] 0.80 -0.81
     learn_xor("2 neurons, seed 1", random, 2, 1);

@@ -64,8 +64,11 @@ int main(int argc, char **argv)
     //    square of one product, and sqrt(k), not k, times its size.
 
     // 2. That gives a rule. Weights of size d make values sqrt(k) d times as large, where k is the
-    //    number of inputs. So d = 1 / sqrt(k) keeps them as they are; here that is 1/8. The
-    //    gradient, as dx = dy W sums over n neurons, changes by sqrt(n) d, which is the same here.
+    //    number of inputs. So d = 1 / sqrt(k) keeps them as they are; here that is 1/8.
+    //
+    //    The gradient, as dx = dy W sums over n neurons, changes by sqrt(n) d, which is the same
+    //    here. (If k and n differ, no d suits both: one takes k, or the mean of k and n in its
+    //    place.)
     //
     //    (tanh, nearer to 0 than its input, shrinks values slowly.)
     // > d 1/8: layer 4 0.3630, layer 8 0.2546, gradient 0.2870
@@ -74,6 +77,9 @@ int main(int argc, char **argv)
 
     // 3. Only half of that, and each layer about halves both. After 8 layers nearly nothing comes
     //    back: the first layers cannot learn. The gradient vanishes.
+    //
+    //    A larger lr is no cure. It would have to be huge now, and be far too large as soon as
+    //    weights have doubled: with 1/8 in place of 1/16, values in layer 8 are 80 times as large.
     // > d 1/16: layer 4 0.0499, layer 8 0.0032, gradient 0.0031
     deep("d 1/16", false, 1 / 16.0f, sizes);
     picture_line(&p, layers, sizes, DEPTH + 1, "d 1/16");
@@ -94,9 +100,10 @@ int main(int argc, char **argv)
     picture_line(&p, layers, sizes, DEPTH + 1, "relu, d sqrt(2/64)");
     picture_close(&p);
 
-    // 6. samba_linear takes random numbers between -1 / sqrt(k) and 1 / sqrt(k) by itself. They are
-    //    somewhat smaller than step 2 wants, which does no harm in nets of a few layers. But when a
-    //    deep net does not learn, print the sizes of its first gradients, layer by layer.
+    // 6. samba_linear takes random numbers between -1 / sqrt(k) and 1 / sqrt(k) by itself. Spread
+    //    evenly, these have the size 1 / sqrt(3 k), somewhat smaller than step 2 wants, which does
+    //    no harm in nets of a few layers. But when a deep net does not learn, print the sizes of
+    //    its first gradients, layer by layer.
 
     // To think about:
     //   A layer has 1024 inputs and relu. Of which size should its weights begin?

@@ -47,14 +47,16 @@ int main(int argc, char **argv)
 
     // 2. Squares have a weakness: an error of 10 costs 100 times as much as one of 1, so a single
     //    odd target rules the loss. Where that does harm, take the mean of |error|. The slope of an
-    //    error is then 1/N or -1/N, at any size.
+    //    error is then 1/N or -1/N, at any size. That has a price: near 0 it does not shrink, so
+    //    steps do not get shorter there, and do not settle.
     // > mean of |error|: 4.0000
     print_tensor("mean of |error|", samba_mean(samba_abs(off), SAMBA_ALL_AXES, false), 4);
 
     // 3. Often no number is wanted but a choice: cat, dog or hen? To choose one of n classes is
     //    classification. The net gives each class a score (also called a logit), of any size.
     //    Softmax makes probabilities of scores: e^score, so that all are positive, divided by their
-    //    sum, so that they add up to 1.
+    //    sum, so that they add up to 1. (Squares are positive, too, but a score of -3 would count
+    //    as much as one of 3.)
     //
     //    One more point of score makes a class e times as likely, compared with the others.
     // > softmax of 1, 2, 3: 0.0900 0.2447 0.6652
@@ -79,12 +81,13 @@ int main(int argc, char **argv)
     sum = samba_sum(power, SAMBA_AXES(0), true);
     print_tensor("less the largest", samba_div(power, sum), 4);
 
-    // 5. The loss should ask for a high probability of the right class. So it is
-    //    -log(probability of the right class), called the cross-entropy; for a batch, the mean. It
-    //    is 0 if the net is sure and right, and grows without bound if it is sure and wrong.
+    // 5. The loss should ask for a high probability of the right class. So it is -log(probability
+    //    of the right class), with log to the base e. It is called the cross-entropy; for a batch,
+    //    take the mean. It is 0 if the net is sure and right, and grows without bound if it is sure
+    //    and wrong. The target here is the number of the right class, its label.
     //
-    //    Why the log? All answers are right with the product of their probabilities, and -log makes
-    //    a sum of it. (Tiny probabilities are rounded to 0, which has no log. So
+    //    Why the log? The probability that all answers are right is the product of theirs, and -log
+    //    makes a sum of it. (Tiny probabilities are rounded to 0, which has no log. So
     //    samba_cross_entropy takes scores, and does softmax and log in one.)
     // > -log p for p = 0.9, 0.5, 0.1, 0.001: 0.1054 0.6931 2.3026 6.9078
     const float p[4] = { 0.9f, 0.5f, 0.1f, 0.001f };
@@ -93,16 +96,19 @@ int main(int argc, char **argv)
 
     // 6. One loss is worth knowing by heart, as it tells whether a net has learned anything. If n
     //    classes are equally frequent, a net that knows nothing gives each 1/n, and its loss is
-    //    log n, base e. Far above that is worse than no knowledge.
+    //    log n. Far above that is worse than no knowledge.
     // > three equal scores: 1.0986
     samba_tensor *class_0 = samba_zeros(s, "class 0", SAMBA_I32, SAMBA_SHAPE(1));
     samba_tensor *z = samba_zeros(s, "z", SAMBA_F32, SAMBA_SHAPE(1, 3));
     printf("three equal scores: %.4f\n", loss_of(z, class_0, zeros));
 
     // 7. The gradient for the scores is the beauty of it: probability - 1 for the right class,
-    //    probability for the others. So its sum is 0: what one class gains, others lose. Here are
-    //    the central differences of lesson 3 for scores 1, 2, 3, if class 0 is right. Compare
-    //    step 3.
+    //    probability for the others. So its sum is 0: what one class gains, others lose. Why? The
+    //    loss is log(sum of all e^score) - right score. The slope of the first part is
+    //    e^score / sum, the probability; the second takes 1 from that of the right class.
+    //
+    //    Here are the central differences of lesson 3 for scores 1, 2, 3, if class 0 is right.
+    //    Compare step 3.
     //
     //    (To count right answers gives no such slope: a count is a step. It can judge, not teach.)
     // > gradient: -0.91 0.24 0.67
@@ -119,8 +125,10 @@ int main(int argc, char **argv)
     }
     printf("\n");
 
-    // 8. Two classes need only one score: the sigmoid y (lesson 5) is the softmax of it and 0. Why
-    //    not train it with mse, as we did there? If the target is 1 and the score very low, the
+    // 8. Two classes need only one score: the sigmoid y (lesson 5) is the softmax of it and 0, as
+    //    e^s / (e^s + e^0) is 1 / (1 + e^-s).
+    //
+    //    Why not train it with mse, as we did there? If the target is 1 and the score very low, the
     //    slope of mse, 2 (y - 1) y (1 - y), is almost 0: sure, wrong, and it hardly learns. That of
     //    cross-entropy, -log y, is y - 1: almost -1.
     //

@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     static float other[2][STEPS + 1];
 
     // 1. The gradient of all examples is costly. So a net takes a few at a time, a batch, drawn at
-    //    random; its gradient is right on average, and errs less the larger it is. Then
+    //    random; its gradient is right on average, and the larger the batch, the less it errs. Then
     //    w = w - lr g, as before: stochastic gradient descent, SGD. (Here nothing is drawn.)
     //
     //    The steep side decides: if lr is above 2/30, y explodes. So x must creep, while y jumps
@@ -68,9 +68,11 @@ int main(int argc, char **argv)
     show_walk("SGD, lr 0.07", (samba_optim){ SAMBA_SGD, .lr = 0.07f }, other);
 
     // 2. A ball in the valley would do better: it gathers speed along x, and the pushes across
-    //    cancel. So let the step be a velocity: v = momentum v + g, then w = w - lr v. What all
-    //    gradients have in common adds up, to 1 / (1 - momentum) times as much (so lr is smaller
-    //    here); what changes sign cancels.
+    //    cancel. So let the step be a velocity: v = momentum v + g, then w = w - lr v.
+    //
+    //    What all gradients have in common adds up, to 1 / (1 - momentum) times as much (so lr is
+    //    smaller here); what changes sign cancels. (Here that is 5 times: if g stays the same, v
+    //    comes to 5 g, as 0.8 * 5 g + g is 5 g again.)
     //
     //    Usual is 0.9. It costs one more number to keep for each weight.
     // > momentum 0.8: (-7.76, 0.15) (-7.34, -1.06) (-6.78, -1.08) ... f 6.5e-05
@@ -91,7 +93,10 @@ int main(int argc, char **argv)
     //    beta1 stays, so m reaches back about 1 / (1 - beta1) steps. v has beta2. Usual are 0.9 and
     //    0.999: 10 steps, and 1000. (samba.h has 0.997 if nothing is said.)
     //
-    //    A memory has its price: where g turns, m still goes on. x runs past 0, and comes back.
+    //    v has the longer memory, as it is a scale, which should not change from batch to batch.
+    //    The price: m and v are two more numbers to keep for each weight.
+    //
+    //    A long memory is slow: where g turns, m still goes on. x runs past 0, and comes back.
     // > its x at 0, 15, 30, 45, 60: -8.00 -1.13 1.40 0.04 -0.30
     printf("its x at 0, 15, 30, 45, 60:");
     for (int i = 0; i <= STEPS; i += 15) {
@@ -107,7 +112,8 @@ int main(int argc, char **argv)
 
     // 6. The W is for weight decay: each step also multiplies w by 1 - lr decay, so weights that no
     //    gradient holds up go to 0. In a net it keeps weights from growing (lesson 9). The first
-    //    Adam added the decay to the gradient, so it was divided, too; AdamW keeps it apart.
+    //    Adam added the decay to the gradient, so it was divided, too, and weights with large
+    //    gradients decayed least; AdamW keeps it apart.
     //
     //    The first x is -8 (1 - 0.5 * 0.1) + 0.5. It helps here, as the lowest point is at 0.
     // > AdamW, decay 0.1: (-7.10, 0.92) (-6.25, 0.40) (-5.44, -0.05) ... f 0.00093

@@ -119,6 +119,8 @@ int main(int argc, char **argv)
     //    is kept apart: the test set. Who chooses by the test set when to stop, or how wide a layer
     //    is, fits that set, too. So a third set is for such choices, for validation. No example may
     //    be in two of the sets.
+    //
+    //    Draw them at random: the last tenth of a file may be of another kind than the rest.
 
     // 3. Dropout helps, because it forbids to rely on a single neuron. In each training step, each
     //    neuron of a layer is left out with probability p, here 0.3, usually 0.1 to 0.5. The rest
@@ -142,15 +144,18 @@ int main(int argc, char **argv)
     // > 192 points: train 0.209 0.180 0.174 0.171 0.165, test 0.015 0.001 0.002 0.004 0.007
     learn("192 points", 0, 0, &many, &test, &fed);
 
-    // 6. Look at the test losses again: all four are best early. Early stopping uses that, and
-    //    costs no step: keep the weights of the step with the least validation loss.
+    // 6. Look at the test losses again: all four are best early. What many points say adds up in
+    //    the gradient, so a net learns that first; what a single one says, its noise, it learns
+    //    later. Early stopping uses that, and costs no step: keep the weights of the step with the
+    //    least validation loss.
     //
     //    (One noise proves little. We tried 20 others: decay ended better than plain with all of
     //    them, dropout with 16; plain, stopped at its best, was nearly as good as both.)
 
     // 7. If even the training loss stays large, the net underfits: it has too few neurons, or too
     //    much decay. How wide should it be, then? Begin small, and double until the validation loss
-    //    falls no more. Wider than that costs time, and little accuracy if one stops early.
+    //    falls no more. Wider than that costs time; if one stops early, its answers are hardly
+    //    worse.
     picture p = picture_open(path, 2, "A net that learns by heart",
         "The plain net swings from noise to noise, and its test loss rises; not with 192 points.");
     picture_axes(&p, -1.6, 1.4, -2, 2, "x", "y");

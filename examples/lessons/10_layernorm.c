@@ -10,9 +10,9 @@
 enum { BATCH = 16, WIDTH = 16, DEPTH = 12, STEPS = 401 };
 
 // LayerNorm, without the weights it has of its own, as ops one by one. Each row gets mean 0: the
-// mean is subtracted. And it gets variance 1: the variance is the mean of the squared distances
-// from the mean, and the row is divided by its root. 1e-5 is for rows whose numbers are nearly the
-// same.
+// mean is subtracted (along axis -1, which is the last one). And it gets variance 1: the variance
+// is the mean of the squared distances from the mean, and the row is divided by its root. 1e-5 is
+// for rows whose numbers are nearly the same.
 static samba_tensor *normalize(samba_tensor *x)
 {
     samba_tensor *mean = samba_mean(x, SAMBA_AXES(-1), true);
@@ -83,10 +83,13 @@ int main(int argc, char **argv)
     static float plain[3][STEPS], normed[3][STEPS], steps[STEPS];
     static const float times[3] = { 0.5f, 1, 2 };
 
-    // 1. Deep nets can do more, but first they must learn at all. Take 12 layers with relu. If all
-    //    weights are half as large as is right, each layer halves what goes forward, and also the
-    //    gradient that comes back (dx = dy W, lesson 6). The gradient of a weight is dy^T x: the
-    //    layers before have halved x, those behind have halved dy. Together, that is 11 times.
+    // 1. Deep nets can do more: each layer bends what is bent already, so bends multiply, where a
+    //    wider layer only adds some. But first they must learn at all. Take 12 layers with relu. If
+    //    all weights are half as large as is right, each layer halves what goes forward, and also
+    //    the gradient that comes back (dx = dy W, lesson 6).
+    //
+    //    The gradient of a weight is dy^T x: the layers before have halved x, those behind have
+    //    halved dy. Together, that is 11 times.
     //
     //    2^-11 is about 1/2000. The gradient vanishes, and all the net learns is the mean of the
     //    targets, as the neuron did with XOR (lesson 5).
@@ -104,10 +107,13 @@ int main(int argc, char **argv)
 
     // 3. So let each layer repair the size itself: LayerNorm, before each relu, gives each row mean
     //    0 and variance 1. Now doubled weights change nothing that comes out. All three begin with
-    //    the same loss, and all three learn.
+    //    the same loss, and all three learn. The gradient is mended, too: backward, LayerNorm
+    //    divides by the same root, so what was made too small comes back larger.
     //
-    //    But doubled weights get half the gradient; beside them, a step is a quarter. So x 2 is
-    //    slow here (other beginnings differ), and for small ones, x 0.1, steps are too large.
+    //    But doubled weights get half the gradient: if twice the weights give the same, it takes
+    //    twice the change to give another. Half the step, beside twice the weight, is a quarter. So
+    //    x 2 is slow here (other beginnings differ), and for small ones, x 0.1, steps are too
+    //    large.
     // > LayerNorm, weights x 0.5: gradient 0.004, losses 0.244 0.002 0.001
     // > LayerNorm, weights x 1: gradient 0.002, losses 0.244 0.005 0.001
     // > LayerNorm, weights x 2: gradient 0.0009, losses 0.244 0.106 0.003

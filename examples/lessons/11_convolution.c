@@ -104,8 +104,10 @@ int main(int argc, char **argv)
 
     // 1. What matters in an image may be anywhere in it, so look everywhere with one small kernel.
     //    This one is right minus left: 0 where both sides are the same, positive where it gets
-    //    brighter to the right, else negative. It finds edges. The result is a feature map: its row
-    //    0 sees one row of the square, row 1 two, row 2 three.
+    //    brighter to the right, else negative. It finds edges.
+    //
+    //    The result is a feature map, a map of where a feature, here an edge, was found. Its row 0
+    //    sees one row of the square, row 1 two, row 2 three.
     //
     //    (Mathematics turns a kernel by 180 degrees first; nets do not.)
     // > by hand: 1 1 0 0 -1 -1 2 2 0 0 -2 -2 3 3 0 0 -3 -3
@@ -119,6 +121,10 @@ int main(int argc, char **argv)
     // 2. Real images have colours, and real nets many kernels. So images are (batch, channels, h,
     //    w): a channel is a colour, or a map of the layer before. Kernels are (maps, channels, k,
     //    k): each has k x k weights for each channel, and makes one map of all channels together.
+    //
+    //    Behind each convolution stands a bend, mostly relu, as between any two layers: without
+    //    one, two convolutions are no more than one with a larger kernel (lesson 6). (The net of
+    //    step 6 has only one, and takes the largest number behind it: that is a bend, too.)
 
     // 3. The map is smaller than the image: a kernel of side k has n - k + 1 places. With padding
     //    p, zeros all around, the side is n + 2 p - k + 1. So p = 1 keeps it for k = 3, but a
@@ -148,8 +154,10 @@ int main(int argc, char **argv)
 
     // 5. One kernel sees only 3 x 3 pixels. Max pooling widens the view: it keeps the largest of
     //    each 2 x 2, of -1 and -2 it keeps -1. It halves the side, has no weights, and what moves
-    //    within a 2 x 2 changes nothing. A second kernel sees 5 x 5 pixels of the image; with
-    //    pooling between, 8 x 8.
+    //    within a 2 x 2 changes nothing.
+    //
+    //    A second kernel sees 5 x 5 pixels of the image; with pooling between, 8 x 8, as its 3
+    //    pooled numbers are 6 of the map, and those have seen 6 + 2 pixels.
     //
     //    Backward, the largest (the first of equals) gets the gradient, and the others get 0: they
     //    changed nothing.
@@ -177,8 +185,9 @@ int main(int argc, char **argv)
     printf("by the linear layer %d\n", right_by_linear);
 
     // 7. How large should kernels be? Mostly 3 x 3: two of them see as much as one of 5 x 5, with
-    //    18 weights, not 25. Where pooling halves the side, the number of maps is often doubled;
-    //    with how many to begin, try.
+    //    18 weights, not 25. Where pooling halves the side, the number of maps is often doubled: a
+    //    quarter of the places is left, and there is more to tell of each. With how many to begin,
+    //    try.
     picture p = picture_open(path, 2, "A kernel, and what it sees",
         "Left edges of a square are positive, right ones negative; the kernel that was learned.");
     picture_axes(&p, 0, OUT, OUT, 0, "edges of a square", "");

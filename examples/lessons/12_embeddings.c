@@ -120,10 +120,14 @@ int main(int argc, char **argv)
 
     // 5. Now look where the words are, by their initials; some hide behind others. Nobody said what
     //    an animal is: cat, dog and hen came together since the same words follow them. Food and
-    //    drink did, too: the full stop follows all of them. A word comes to stand near those used
-    //    like it, not near those that follow it.
+    //    drink did, too: the full stop follows all of them.
     //
-    //    (Near mostly means: at a small angle, seen from 0.)
+    //    Why? Cat and dog want the same scores, and the linear layer gives like scores to vectors
+    //    that are alike; so the gradient pulls both to the same place. A word comes to stand near
+    //    those used like it, not near those that follow it.
+    //
+    //    (Near mostly means: at a small angle, seen from 0. A score is a sum of products, which
+    //    grows with the length of a vector; what words have in common is the direction.)
     // > |                                    .                       |
     // > |              e                                             |
     // > |                                                            |
@@ -143,8 +147,9 @@ int main(int argc, char **argv)
     //    good place near where it began, and those used alike may stay apart.
     //
     //    Real words differ in more ways: the table of GPT-2, a language model of 2019, is
-    //    (50257,768). It serves twice: in the last layer, too, a word's score is the sum of what
-    //    came out before, weighted by the word's row.
+    //    (50257,768). (A language model is a net that guesses the next word of a text.) It serves
+    //    twice: in the last layer, too, a word's score is the sum of what came out before, weighted
+    //    by the word's row.
     // > width and loss: 1 0.923, 2 0.617, 4 0.602, 8 0.602, 16 0.602
     printf("width and loss:");
     for (int width = 1; width <= WIDEST; width *= 2) {

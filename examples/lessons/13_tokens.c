@@ -14,9 +14,10 @@ static const char text[] =
     "she sells sea shells by the sea shore. the shells she sells are sea shells, i am sure.";
 static const char other[] = "he sells the shoes on seashells";
 
-// 1. A net wants ids (lesson 12), and a text is bytes. An id for each word? Then shell and shells
-//    have nothing in common, and a new word has no id. One for each of 256 bytes? Then no text is
-//    unknown, but it is long, and so is the net's work.
+// 1. A net wants ids (lesson 12), and a text is bytes. (A letter with an accent is two of them,
+//    which may be joined like any others.) An id for each word? Then shell and shells have nothing
+//    in common, and a new word has no id. One for each of 256 bytes? Then no text is unknown, but
+//    it is long, and so is the net's work.
 //
 //    Go between: begin with bytes, and give what often stands side by side an id of its own. These
 //    pieces are tokens; together they are the vocabulary. Token 0 ... 255 is a byte. Every other
@@ -44,7 +45,9 @@ static void print_tokens(const int32_t *ids, int n)
 
 // 2. The text itself says which pairs deserve an id. Find the pair that stands there most often
 //    ('sss' has 'ss' twice), of equals the first in the text, and join it everywhere: this is a
-//    merge. And again. Then keep the table, as by another each id means something else.
+//    merge. And again: that is byte pair encoding. Why the most frequent? A pair that is joined 7
+//    times makes the text 7 tokens shorter. Then keep the table, as by another each id means
+//    something else.
 //
 //    No token reaches over a space: else the vocabulary would fill with what is in two words by
 //    chance, such as 's b'. (In GPT-2 the space begins the token of the next word, and dots stand
@@ -142,7 +145,7 @@ int main(int argc, char **argv)
     //    the new one by an eighth. Models take 30,000 to 250,000.
     //
     //    To compare the losses of two nets with different tokens, divide their sum by the text's
-    //    bytes.
+    //    bytes: to guess one long token is to guess several short ones at once, and costs more.
     // > 256 ids: 86 tokens, and 31
     // > 268 ids: 43 tokens, and 17
     // > 276 ids: 35 tokens, and 15

@@ -33,13 +33,17 @@ int main(void)
     samba_set_tracing(s, false); // ops compute at once
 
     // 1. A word means different things beside different words, so a net must let words look at each
-    //    other. An embedding (lesson 12) is asked by number, and answers with one row. Attention is
-    //    asked with a vector, the query. Each row of its table has a key, a vector as long, and a
-    //    value, the answer.
+    //    other. An embedding (lesson 12) is asked by number, and answers with one row.
+    //
+    //    Attention is asked with a vector, the query. Each row of its table has a key, a vector as
+    //    long, and a value, the answer. They are two things, as a row is not found by what it
+    //    answers: cat and dog have other keys, and equal legs.
     //
     //    How much does a key fit? Multiply query and key number by number, and add up: this dot
-    //    product is the score, large if both point the same way. Let us ask: how many legs has a
-    //    thing like a cat? The table has cat, dog and hen. The first score is 0.5 x 2 + 0.25 x 1.
+    //    product is the score, large if both point the same way.
+    //
+    //    Let us ask: how many legs has a thing like a cat? The table has cat, dog and hen. The
+    //    first score is 0.5 x 2 + 0.25 x 1.
     // > scores: 1.25 1.00 -0.75
     const float key[3][2] = { { 2, 1 }, { 1, 2 }, { -2, 1 } };
     const float leg[3] = { 4, 4, 2 };
@@ -67,7 +71,8 @@ int main(void)
 
     // 3. And the answer is the mean of the values, so weighted: 0.52 x 4 + 0.41 x 4 + 0.07 x 2. If
     //    the query is 16 times as long, so are the scores, and it nearly picks one row. All of this
-    //    has a gradient, so queries, keys and values can be learned.
+    //    has a gradient, so queries, keys and values can be learned. (Linear layers make them, says
+    //    the second half.)
     // > 16 times as long: 0.98 0.02 0.00
     // > legs: 3.86 4.00
     printf("16 times as long:");
@@ -78,9 +83,10 @@ int main(void)
     print_tensor("legs", samba_matmul(weight, legs), 2);
 
     // 4. To pick only one is dangerous at the beginning, when scores mean nothing yet. A score is a
-    //    sum of D products, and of random queries and keys its variance is about D. Large scores
-    //    make softmax pick one value, here of 16: its weight w nears 1, and its slope w (1 - w),
-    //    like a sigmoid's, nears 0. Nothing is learned.
+    //    sum of D products, if a key has D numbers, and of random queries and keys its variance is
+    //    about D (lesson 6: squares add up). Large scores make softmax pick one value, here of 16:
+    //    its weight w nears 1, and its slope w (1 - w), like a sigmoid's, nears 0. Nothing is
+    //    learned.
     //
     //    So divide all scores by sqrt(D). Then their variance is about 1 for any D. This is scaled
     //    dot-product attention.

@@ -44,9 +44,10 @@ int main(int argc, char **argv)
     samba_set_tracing(s, false); // ops compute at once
 
     // 1. Who asks whom? In self-attention each of T tokens makes a query, a key and a value of its
-    //    D numbers, by three linear layers, which learn. Then it asks all tokens. So it finds what
-    //    it needs at any place. A kernel (lesson 11) sees neighbours alone, and weighs them alike
-    //    in each text.
+    //    D numbers, by three linear layers, which learn. (With one vector for all three, each token
+    //    would mostly find itself, as nothing is more like it.) Then it asks all tokens. So it
+    //    finds what it needs at any place. A kernel (lesson 11) sees neighbours alone, and weighs
+    //    them alike in each text.
     //
     //    Any text takes 3 D^2 weights, but T^2 scores: twice as long, 4 times as many.
     tokens t;
@@ -57,6 +58,9 @@ int main(int argc, char **argv)
     // 2. A language model guesses token t + 1 from those up to t. It must not see the answer; else
     //    it would copy it, and learn nothing. So to the scores of later tokens the causal mask adds
     //    -1e9, before softmax: e^-1e9 is 0, so they weigh 0, and the rest of a row still sums to 1.
+    //
+    //    (-infinity would do, too, but a row that hides everything would be NaN.) A net that judges
+    //    a whole text, not the next token, wants no mask.
     //
     //    In the map of weights, a row is who looks, a column at whom.
     // >   @@

@@ -19,8 +19,9 @@ enum { B = 16, C = 16, H = 2, D = C / H };
 
 static samba_tensor *map; // (B,H,T,T): who looks at whom
 
-// The digits of a number, base 6, and behind them the same, sorted. In the test alone the number,
-// and so the sum of its digits, is divisible by 5: so no answer of the test was seen before.
+// The digits of a number, base 6, and behind them the same, sorted. In the test alone the number is
+// divisible by 5, and so is the sum of its digits, as 6, 36 and 216 leave 1 when they are divided
+// by 5. In another order the sum is the same: so no answer of the test was seen before.
 static void write_sequence(int number, int32_t token[T])
 {
     for (int i = 0; i < N; i++) {
@@ -75,7 +76,8 @@ static samba_tensor *two_layers(samba_tensor *h)
 
 // 3. A token should not forget itself among means. So each branch adds its answer to h: what goes
 //    past it is called a residual. It also gives gradients a way past all branches, so that deep
-//    nets learn. And each branch reads h through a LayerNorm (lesson 10).
+//    nets learn. And each branch reads h through a LayerNorm (lesson 10). That stands inside of the
+//    branch, so that nothing happens to h on its way through all blocks but what branches add.
 static samba_tensor *block(samba_tensor *h, samba_tensor *mask, bool residual)
 {
     samba_tensor *more = attention(samba_layernorm(h, "norm1"), mask);
@@ -105,7 +107,8 @@ static samba_tensor *transformer(samba_tensor *id, samba_tensor *mask, int block
 //    is called teacher forcing; the mask hides the rest. Without the mask the net copies what it
 //    should guess: the loss is soon near 0, and the test fails.
 //
-//    Labels of -100 do not count: nobody can know an unsorted digit.
+//    What a place should guess is its label. Labels of -100 do not count: nobody can know an
+//    unsorted digit.
 static void random_batch(uint32_t *dice, int32_t x[B][T], int32_t label[B][T])
 {
     for (int b = 0; b < B; b++) {
@@ -208,6 +211,10 @@ int main(int argc, char **argv)
 
     // 8. The picture shows how: what the first head looks at in one sequence, 4 2 4 5. A column is
     //    a token, a row a place that guesses. To write 2 it looks at the 2, to write 5 at the 5.
+    //
+    //    How does it know at which? Its query is made of its token and its place: of the digit it
+    //    has just read, and of how many are written. So it can ask for one as large or a bit
+    //    larger.
     const float *of_sequence_8 = samba_read(map) + 8 * H * T * T;
     picture p = picture_open(path, 1, "What a head looks at",
                              "Of 4 2 4 5 it looks at the 2 to write 2, and at the 5 to write 5.");

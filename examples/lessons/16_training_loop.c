@@ -19,6 +19,9 @@ enum { B = 32, WARM = 40, STEPS = 400, EVERY = 50, HALF = 200, BROKEN = 120 };
 //    Then it falls to 0: long steps get far, short ones settle. Half a cosine is usual. This curve
 //    is nearly one: 1 - 3 part^2 + 2 part^3, where part is how much of the fall is over. (A
 //    straight line would do here, too.)
+//
+//    A schedule must know where it ends. So the number of steps is chosen first: try a short
+//    training, then take what time allows.
 static double rate(int step)
 {
     double n = STEPS - WARM;
@@ -29,6 +32,13 @@ static double rate(int step)
 
 // Points, and whether both numbers have the same sign. Name and step alone say which points. One
 // batch of the training is broken: an input is 1000 times too large.
+//
+// So there are always new points here. Real data ends; then the net goes through it again. One pass
+// through all of it is an epoch. Some trainings have one epoch, some have hundreds.
+//
+// Before each epoch the data is shuffled, put into another random order. If all cats stood before
+// all dogs, the net would forget cats while it learns dogs; and the same examples would meet in a
+// batch each time.
 static void send_batch(samba_session *s, const char *name, int step)
 {
     float x[B][2];
@@ -157,8 +167,9 @@ int main(int argc, char **argv)
     printf("\n");
 
     // 6. Machines die in the middle of a training. A checkpoint has all that later steps depend on:
-    //    parameters, momentum, and how often it trained, from which dropout draws its masks. So who
-    //    restores it gets the same losses, to the bit; but not if one momentum is lost.
+    //    parameters, momentum, and how often it trained, from which dropout draws the neurons it
+    //    leaves out. So who restores it gets the same losses, to the bit; but not if one momentum
+    //    is lost.
     //
     //    samba_save writes a new file and renames it over the old: who dies meanwhile has the old
     //    one. If a loss is NaN, so are weights and momentum: restore, and take a lower rate or
@@ -181,7 +192,7 @@ int main(int argc, char **argv)
 
     // 7. A batch may be too large for the memory. Then it runs in parts: accumulation. The mean of
     //    the parts' gradients, weighted by rows, is that of the batch (without BatchNorm). Clip
-    //    that, not the parts.
+    //    that, not the parts: a part that is clipped would count less than its rows.
 
     // To think about:
     //   Why are all gradients clipped by one norm, and not each parameter's by its own?

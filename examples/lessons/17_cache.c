@@ -109,6 +109,9 @@ int main(int argc, char **argv)
     // 4. How much is saved? Here are the operations, such as additions and products, for a new
     //    letter without and with the cache. Without it each letter costs as much as the text before
     //    it. So to write twice as much costs four times as much; with the cache, about twice.
+    //
+    //    (Why 31 times less, not 38? Mostly as one token asks all 38 rows, also hidden ones; the
+    //    whole text leaves out the hidden half.)
     // > whole text: 323760 operations
     // > one token: 10321 operations
     samba_section part;
@@ -117,8 +120,9 @@ int main(int argc, char **argv)
     }
 
     // 5. Now it writes: it begins with s, and then reads what it wrote. (Most models have a token
-    //    for the end. A longer beginning, a prompt, could be read in one run.) It writes what it
-    //    has learned by heart; so its scores are those of the whole text, to the bit: 0 apart.
+    //    for the end. A longer beginning, a prompt, could be read in one run.) It writes, letter by
+    //    letter, the text it has learned by heart. So both graphs get the same tokens, and add up
+    //    the same numbers in the same order: their scores are equal to the bit, 0 apart.
     // > he sells sea shells by the sea shore s
     for (int step = 0; step < 50; step++) {
         samba_run_graph(s, "whole text", 0);

@@ -38,8 +38,10 @@ static void by_hand(void)
 
     // 1. A float takes 4 bytes, and small processors compute with it slowly. So when a net has
     //    learned, each weight becomes a small integer q, and many weights share a scale, what one
-    //    step is worth: w is about q times scale. With 127 steps of either sign, q is one byte. The
-    //    largest weight gets all 127; the others are rounded, wrong by half a step at most.
+    //    step is worth: w is about q times scale. With 127 steps of either sign, q is one byte. (A
+    //    byte could be -128, too; that is left out, so that both signs are alike.)
+    //
+    //    The largest weight gets all 127; the others are rounded, wrong by half a step at most.
     //
     //    A net still learns in floats: q would lose small changes. (If rounding costs too much, try
     //    quantization-aware training: forward with q, steps in floats.)
@@ -63,7 +65,8 @@ static void by_hand(void)
 
     // 3. The next layer wants bytes again, in steps of, say, 0.02: the sum times a fraction.
     //    Without floats that is an integer over 2^24: multiply in 64 bits, add a half to round, and
-    //    shift.
+    //    shift. (C leaves it to the compiler what >> does below 0; gcc and clang round down, as is
+    //    meant here.)
     // > y is -41 steps of 0.02
     double fraction = scale * x_scale / 0.02;
     int64_t factor = (int64_t)(fraction * (1 << 24));
@@ -149,9 +152,9 @@ int main(int argc, char **argv)
     }
     samba_write(second, w);
 
-    // 6. Now all in bytes (int8), also what passes between layers, the activations. How large those
-    //    get is not known before; so it is observed first, on some hundreds of inputs as in use.
-    //    This is calibration. What is larger later is cut off.
+    // 6. Now all in bytes (int8), also what passes between layers: the activations, named after the
+    //    bend that made them. How large those get is not known before; so it is observed first, on
+    //    some hundreds of inputs as in use. This is calibration. What is larger later is cut off.
     // > f32: 98.8 % right, 75136 bytes, 65536 of them activations
     samba_program program = { .outputs = { hit }, .inference = true };
     samba_compile(s, &program);
@@ -168,7 +171,8 @@ int main(int argc, char **argv)
 
     // 7. Weights have both signs, so byte 0 stands for 0. But after a relu nothing is below 0, and
     //    half of all bytes would be wasted. So the byte that stands for 0, the zero point, is -128
-    //    there, and x is about scale (q - zero). Biases and sums have 32 bits.
+    //    there, and x is about scale (q - zero). Sums have 32 bits, and so have biases: they are
+    //    added to sums, in steps of the sum, and there are few of them.
     // > int8: 98.4 % right, 23040 bytes, 16384 of them activations
     program.quantize = SAMBA_INT8;
     samba_compile(s, &program);

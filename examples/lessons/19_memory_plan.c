@@ -16,7 +16,7 @@ static union {
 } file;
 
 // Five layers, compiled to infer, or to train in so many bytes (0: any). A PEF is the compiled
-// program as a file: its ops, its tensors, and where they lie.
+// program as a file: its ops, its tensors (called symbols there), and where they lie.
 static samba_pef compile(bool inference, int64_t memory)
 {
     samba_session *s = samba_open(NULL);
@@ -145,16 +145,18 @@ int main(int argc, char **argv)
     // >   abb.eff.ii
     show(compile(true, 0), &p);
 
-    // 3. Such a plan has a price: all shapes must be known. Texts of other lengths are padded, or
-    //    get a program of their own. In return, a run allocates nothing.
+    // 3. Such a plan has a price: all shapes must be known. Shorter texts are padded, filled up
+    //    with a token that does not count, or get a program of their own. In return, a run
+    //    allocates nothing.
 
     // 4. Training takes more, and here is why. Its ops are in sections that can run by themselves:
-    //    forward, backward, and optimizer (not in map and flops). Backward reads activations in
-    //    reverse, so the first ones wait the longest. Memory grows with depth, and with the batch.
+    //    forward, backward, and optimizer (not in map and flops). So one can look at gradients, or
+    //    change them, before the step (lesson 20). Backward reads activations in reverse, so the
+    //    first ones wait the longest. Memory grows with depth, and with the batch.
     //
-    //    The largest get places first, at multiples of 64; no plan can do with less than what is
-    //    alive at one op. Others: x, y, 4 bytes for each weight, 4 for its gradient; AdamW would
-    //    take 8 more.
+    //    The largest get places first, at multiples of 64: small ones fit into gaps between large
+    //    ones, not the other way round. No plan can do with less than what is alive at one op.
+    //    Others: x, y, 4 bytes for each weight, 4 for its gradient; AdamW would take 8 more.
     // > FWD 13, BCKWD 23, OPT 11, 146689 flops; made 23560, alive 7172, arena 7232, others 13312
     // >   .............noo....................
     // >   ...........ll..pqrrrrr..............

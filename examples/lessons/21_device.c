@@ -57,11 +57,11 @@ static int live(const void *pef, size_t size, size_t ram)
     // 1. The smallest machines have some kilobytes of RAM, flash, which keeps programs and
     //    constants without power, and no malloc. There the runtime runs a compiled program (lesson
     //    19), an array in flash, in a block of RAM: 1152 bytes for what passes between ops, 1000
-    //    for tables of ops and tensors, 680 for weights, copied as they change, 384 for scratch, 64
-    //    for input and output.
+    //    for tables of ops and tensors, 680 for weights, copied as they change, 384 for scratch,
+    //    what one op needs while it runs, 64 for input and output.
     //
-    //    That is little, as a batch is one row, SGD has no momentum, and a gradient is used at
-    //    once.
+    //    That is little, as a batch is one row, SGD has no momentum, and a gradient is used at once
+    //    and not kept. (The factory asks for that below, with .mapping = SAMBA_MAPPING_SPATIAL.)
     // > bytes of flash for the net: 4672
     // > bytes of RAM: 3280
     say("bytes of flash for the net:", (uint32_t)size);
@@ -89,8 +89,9 @@ static int live(const void *pef, size_t size, size_t ram)
         say("learns:", meet(rt, i, -1, true));
     }
 
-    // 4. But the other way, of which it saw no more examples, it has mostly forgotten. So at last
-    //    it learns from both in turn.
+    // 4. But the other way, of which it saw no more examples, it has mostly forgotten: the same
+    //    weights serve both ways, and nothing holds them where the old examples want them. So at
+    //    last it learns from both in turn.
     // > upright:    1
     // > upright:  100 #########################
     say("upright:", meet(rt, 4, 1, false));
@@ -101,8 +102,13 @@ static int live(const void *pef, size_t size, size_t ram)
 
     // 5. RAM forgets when the power goes, flash does not. But flash must be erased before it is
     //    written, and the power may fail in between. So it saves to the older of two slots, and one
-    //    stays whole. A slot is 3 pages of 256 bytes for weights, then a header; without the
-    //    header, it is not read. Flash bears some 10000 erasures.
+    //    stays whole.
+    //
+    //    A slot is 4 pages of 256 bytes: 3 for weights, and a header, which is written last. In it
+    //    are checksums, of itself and of the weights: if one is wrong, the slot is not read. And it
+    //    counts the saves: of two whole slots, the one with the larger count is newer.
+    //
+    //    Flash bears some 10000 erasures.
     // > bytes of a slot: 1024
     // > checksum: 8764
     say("bytes of a slot:", (uint32_t)samba_runtime_state_bytes(rt));
