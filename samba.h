@@ -543,8 +543,8 @@ typedef struct samba_tensor {
 
     struct {               /* of a layer's first parameter: its last call */
         const char *graph; /* in which it was called */
-        int32_t op;        /* by which op, and 1 + */
-        uint32_t trace;    /* the number of programs before this trace; 0: it was not called */
+        int32_t op;        /* by which op */
+        uint32_t trace;    /* 1 + the number of programs before that trace; 0: it was not called */
     } layer;
 
     struct {                         /* of state that ops write */
