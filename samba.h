@@ -18621,7 +18621,9 @@ typedef struct samba__history {
     uint64_t *ran;             /* of each section; 0: not since the program was loaded */
     uint64_t *trial;           /* the same, while a run is only checked */
     uint64_t *edited;          /* of each symbol; 0: not */
-    bool train, running_stats; /* modes in which FWD ran last */
+    bool has_backward;         /* a graph of the program trains; one may */
+    uint32_t trained_graph;    /* it, as samba__section.graph */
+    bool train, running_stats; /* modes in which its FWD ran last */
     samba__passes passes;
     uint64_t forgot; /* when all that had run was forgotten: a restore, a failed run */
 } samba__history;
@@ -28055,6 +28057,13 @@ SAMBA__FN bool samba__begin_history(samba_session *s, samba__history *h, const s
     memset(h->ran, 0, bytes);
     h->trial = h->ran + pef->n_sections;
     h->edited = h->trial + pef->n_sections;
+
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        if (!(q.type & SAMBA_BCKWD)) continue;
+        h->has_backward = true;
+        h->trained_graph = q.graph;
+    }
     return true;
 }
 
@@ -30121,14 +30130,10 @@ SAMBA__FN bool samba__review_read(const samba__review *v, uint32_t node, uint32_
     return samba__check_same(v, word - 1) && samba__check_mode(v, node, word - 1);
 }
 
-/* Has this graph a backward pass? One of a program may. */
-SAMBA__FN bool samba__graph_trains(const samba__pef *pef, uint32_t graph)
+/* Is this a section of FWD of the graph that trains? */
+SAMBA__FN bool samba__is_forward_of_training(const samba__history *h, const samba__section *q)
 {
-    for (uint32_t i = 0; i < pef->n_sections; i++) {
-        samba__section q = samba__section_at(pef, i);
-        if (q.graph == graph && (q.type & SAMBA_BCKWD)) return true;
-    }
-    return false;
+    return q->type == SAMBA_FWD && h->has_backward && q->graph == h->trained_graph;
 }
 
 /* Sections of FWD of the graph that trains are about to run in the modes of now. Those that have
@@ -30170,7 +30175,7 @@ SAMBA__FN void samba__note_pass(samba__passes *passes, const samba_runtime *rt, 
 SAMBA__FN void samba__review_run(samba__review *v, uint32_t id, const samba__section *q)
 {
     bool again = v->anew && v->graph == q->graph;
-    bool trains = q->type == SAMBA_FWD && samba__graph_trains(&v->s->rt->pef, q->graph);
+    bool trains = samba__is_forward_of_training(&v->s->history, q);
     if (trains && !again) samba__forget_other_mode(v->s, v->ran, q->graph);
     v->ran[id] = ++v->now;
     samba__note_pass(&v->passes, v->s->rt, id, v->now);
@@ -30523,7 +30528,7 @@ SAMBA__FN void samba__note_run(samba_session *s, uint32_t id)
 {
     samba__history *h = &s->history;
     samba__section q = samba__section_at(&s->rt->pef, id);
-    bool trains = q.type == SAMBA_FWD && samba__graph_trains(&s->rt->pef, q.graph);
+    bool trains = samba__is_forward_of_training(h, &q);
     if (trains) samba__forget_other_mode(s, h->ran, q.graph);
     h->ran[id] = ++h->now;
     samba__note_pass(&h->passes, s->rt, id, h->now);
