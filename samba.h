@@ -2939,10 +2939,10 @@ SAMBA__FN void samba__pool_wake(samba__pool *p, bool quit)
     pthread_mutex_unlock(&p->mutex);
 }
 
+static int32_t samba__maps_locked; /* see samba__lock_maps */
+
 #if defined(_WIN32) /* which has no fork */
 enum { samba__forks = 0 };
-
-static int32_t samba__maps_locked; /* see samba__lock_maps */
 
 SAMBA__FN int32_t samba__generation(void)
 {
@@ -2957,7 +2957,6 @@ SAMBA__FN int32_t samba__process(void)
 /* Forks between the first process and this one. Each counts when its child begins, which costs runs
    nothing; asking for the process's id costs some systems more than a whole run. */
 static int32_t samba__forks;
-static int32_t samba__maps_locked; /* see samba__lock_maps */
 static pthread_once_t samba__forks_are_counted = PTHREAD_ONCE_INIT;
 
 /* In the child, where the forking thread is alone: who held the lock of maps is not there. */
@@ -18621,8 +18620,8 @@ typedef struct samba__history {
     uint64_t *ran;             /* of each section; 0: not since the program was loaded */
     uint64_t *trial;           /* the same, while a run is only checked */
     uint64_t *edited;          /* of each symbol; 0: not */
-    bool has_backward;         /* a graph of the program trains; one may */
-    uint32_t trained_graph;    /* it, as samba__section.graph */
+    bool has_backward;         /* a graph of the program trains; only one may */
+    uint32_t trained_graph;    /* which: samba__section.graph of its sections */
     bool train, running_stats; /* modes in which its FWD ran last */
     samba__passes passes;
     uint64_t forgot; /* when all that had run was forgotten: a restore, a failed run */
@@ -28272,8 +28271,7 @@ SAMBA_API void samba_leave_float_mode(uint64_t callers)
      stale          older      newer      as both, but .copied is not 1 + runs: a run may have
                                           changed it since (samba_is_stale)
      withheld       the value  -          .withheld: samba_set_transfer keeps it from the device
-     to be given    -          -          .not_given: samba_set_output_grads wants it from the
-   caller
+     to be given    -          -          .not_given: samba_set_output_grads wants it to be written
 
    What moves a value:
 
