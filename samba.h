@@ -517,6 +517,7 @@ typedef struct samba_tensor {
     int32_t id;                   /* index in the session's tensor list */
     int32_t symbol;               /* index in the loaded PEF; -1: not there */
     bool frozen;                  /* a parameter that is not trained */
+    int32_t argin;                /* a hyperparameter: which, SAMBA__ARGIN_LR ...; else -1 */
     bool generated;               /* by the compiler, such as an optimizer's state */
     bool removed;                 /* by samba_forget_name: its name is not found any more */
     bool transient;               /* goes with the scope that it was made in */
@@ -2340,13 +2341,6 @@ SAMBA__FN bool samba__same_text(const char *a, const char *b)
         b++;
     }
     return *a == *b;
-}
-
-SAMBA__FN bool samba__ends_with(const char *text, const char *end)
-{
-    for (; *text; text++)
-        if (samba__same_text(text, end)) return true; /* a device may lack strlen */
-    return samba__same_text(text, end);
 }
 
 /* 64-bit hash of bytes. XXH64, Collet 2012 (public specification), used as the PEF's checksum. */
@@ -14084,7 +14078,17 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 
 #define SAMBA__ARGIN_AT(name, field, most, below) SAMBA__ARGIN_##name,
 
-enum { SAMBA__OPTIM_ARGINS(SAMBA__ARGIN_AT) SAMBA__N_OPTIM_ARGINS, SAMBA__NO_ARGIN = -1 };
+/* Which hyperparameter an argin is: an optimizer's, or one of the others. */
+enum {
+    SAMBA__OPTIM_ARGINS(SAMBA__ARGIN_AT) /**/
+    SAMBA__N_OPTIM_ARGINS,
+    SAMBA__ARGIN_RATE = SAMBA__N_OPTIM_ARGINS, /* of dropout */
+    SAMBA__ARGIN_SEED,
+    SAMBA__N_RANGED_ARGINS,
+    SAMBA__ARGIN_GRAD = SAMBA__N_RANGED_ARGINS, /* of a loss: it may be any value */
+    SAMBA__ARGIN_OTHER,                         /* no op that is known reads it */
+    SAMBA__NO_ARGIN = -1
+};
 
 #define SAMBA__INPUT_AT(name, ...) SAMBA__##name,
 #define SAMBA__INPUT_NONE(name, ...)
@@ -14479,6 +14483,8 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
    unclipped, or every step would do nothing. */
 SAMBA__MATCHES(clip_factor, "f:,f:->f:", 0)
 
+enum { SAMBA__CLIP_FACTOR_SQUARES, SAMBA__CLIP_FACTOR_NORM };
+
 SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 {
     float squares = a->in[0][0];
@@ -14804,6 +14810,14 @@ enum {
 #define SAMBA__PEF_INFERENCE 1u    /* flag: forward only, running statistics, no dropout */
 #define SAMBA__FOREVER 0xFFFFFFFFu /* last use of a symbol that outlives the schedule */
 
+/* What a file says of an argin. Of optimizers' it says nothing: the op that reads one tells. */
+enum {
+    SAMBA__FILED_NOTHING = 0,
+    SAMBA__FILED_RATE = 1,
+    SAMBA__FILED_SEED = 2,
+    SAMBA__FILED_GRAD = 3
+};
+
 /* ---- The records of the file ----
 
    One row for each field, in the order of the file: X(bits, name, since), A(bits, name, n, since)
@@ -14855,7 +14869,7 @@ enum {
     X(8, per_microbatch, 1)     /* 1: holds all microbatches */ \
     X(8, mem_type, 1)           /* memory type asked for */ \
     X(8, generated, 1)          /* 1: state of an optimizer, or of dropout */ \
-    X(32, argin, 1)             /* kind of argin */
+    X(32, argin, 1)             /* SAMBA__FILED_...: which argin it is */
 
 /* In schedule order. */
 #define SAMBA__NODE_FIELDS(X, A, Z) \
@@ -17109,6 +17123,17 @@ SAMBA__FN int32_t samba__find_argin(const samba_runtime *rt, const char *name)
     return is_argin ? i : -1;
 }
 
+/* Is argin i the norm that gradients are clipped to? */
+SAMBA__FN bool samba__is_norm(const samba_runtime *rt, uint32_t i)
+{
+    for (uint32_t node = 0; node < rt->pef.n_nodes; node++) {
+        if (!samba__is(rt->steps[node].op, SAMBA__OP_clip_factor)) continue;
+        samba__call_record r = samba__record_at(&rt->pef, node);
+        if (samba__word(&r, SAMBA__CLIP_FACTOR_NORM) == i + 1) return true;
+    }
+    return false;
+}
+
 SAMBA__FN bool samba__set_runtime(samba_runtime *rt, const char *name, float value)
 {
     if (!rt) return false;
@@ -17126,7 +17151,7 @@ SAMBA__FN bool samba__set_runtime(samba_runtime *rt, const char *name, float val
     if (!fine) return samba__fail_runtime(rt, SAMBA__FAILED_NUMBER, 0);
 
     memcpy(rt->data[i], &bits, sizeof bits);
-    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(rt);
+    if (samba__is_norm(rt, (uint32_t)i)) samba__forget_norm(rt);
     return samba__succeed(rt);
 }
 
@@ -18909,25 +18934,25 @@ SAMBA__FN bool samba__in_range(samba_session *s, const char *where, const char *
     return samba__check_range(s, where, &r, value);
 }
 
-/* What each hyperparameter may be: torch's rules, those of optimizers first. samba_set finds them
-   by the ends of names. */
+/* What each hyperparameter may be, by SAMBA__ARGIN_...: torch's rules. */
 #define SAMBA__ARGIN_RANGE(name, field, most, below) { #field, 0.0, most, below, false },
-static const samba__range samba__hyperparams[]
+static const samba__range samba__hyperparams[SAMBA__N_RANGED_ARGINS]
     = { SAMBA__OPTIM_ARGINS(SAMBA__ARGIN_RANGE) /**/
         { "p", 0.0, 1.0, SAMBA__NO_LIMIT, false },
         { "seed", 0.0, 4294967295.0, SAMBA__NO_LIMIT, true } };
 
-SAMBA__FN bool samba__check_hyperparam(samba_session *s, const char *where, const char *name,
-                                       double value)
+/* May hyperparameter `argin`, which messages call `name`, be that? Of those without a range: is it
+   finite? */
+SAMBA__FN bool samba__check_hyperparam(samba_session *s, const char *where, int32_t argin,
+                                       const char *name, double value)
 {
-    size_t n = sizeof samba__hyperparams / sizeof *samba__hyperparams;
-    for (size_t i = 0; i < n; i++) {
-        samba__range r = samba__hyperparams[i];
-        if (!samba__ends_with(name, r.name)) continue;
-        r.name = name;
-        return samba__check_range(s, where, &r, value);
-    }
-    return samba__in_range(s, where, name, value, -SAMBA__MOST, SAMBA__MOST);
+    SAMBA_ASSERT(argin >= 0);
+    if (argin >= SAMBA__N_RANGED_ARGINS)
+        return samba__in_range(s, where, name, value, -SAMBA__MOST, SAMBA__MOST);
+
+    samba__range r = samba__hyperparams[argin];
+    r.name = name;
+    return samba__check_range(s, where, &r, value);
 }
 
 /* ==== [memory] ================================================================================ */
@@ -19417,6 +19442,7 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
     t->dtype = spec->dtype;
     t->shape = spec->shape;
     t->batch_dim = t->symbol = -1;
+    t->argin = SAMBA__NO_ARGIN;
     t->id = samba__n_tensors(s);
     t->transient = s->transient;
 
@@ -20909,12 +20935,20 @@ SAMBA_API bool samba_use_lazy_param(const samba_session *s)
     return s && !s->eager_params;
 }
 
-/* An argin; or an i32 state that counts. */
 SAMBA__FN samba_tensor *samba__scalar(samba_session *s, const char *name, samba_dtype dtype,
                                       int32_t role, float value)
 {
     samba_shape scalar = samba_scalar_shape();
     return samba__shared_leaf(s, name, dtype, &scalar, role, samba__all(value));
+}
+
+/* A hyperparameter, SAMBA__ARGIN_..., of this name. */
+SAMBA__FN samba_tensor *samba__argin(samba_session *s, const char *name, int32_t argin, float value)
+{
+    samba_dtype dtype = argin == SAMBA__ARGIN_SEED ? SAMBA_I32 : SAMBA_F32;
+    samba_tensor *t = samba__scalar(s, name, dtype, SAMBA__ARGIN, value);
+    if (t) t->argin = argin;
+    return t;
 }
 
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
@@ -21535,10 +21569,10 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *what, const cha
 
     char where[300];
     samba__print(where, sizeof where, "%s of %s", what, x->name);
-    if (!samba__check_hyperparam(s, where, "p", (double)p)) return false;
+    if (!samba__check_hyperparam(s, where, SAMBA__ARGIN_RATE, "p", (double)p)) return false;
 
     const char *part = samba__print_name(s, full, sizeof full, "%s__p", name);
-    d->rate = part ? samba__scalar(s, part, SAMBA_F32, SAMBA__ARGIN, p) : NULL;
+    d->rate = part ? samba__argin(s, part, SAMBA__ARGIN_RATE, p) : NULL;
     if (d->rate && d->rate->init.value != p)
         return samba_fail(
             s, SAMBA_EARG,
@@ -21546,7 +21580,7 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *what, const cha
             where, name, (double)d->rate->init.value, (double)p);
 
     part = samba__print_name(s, full, sizeof full, "%s__seed", name);
-    d->seed = part ? samba__scalar(s, part, SAMBA_I32, SAMBA__ARGIN, 0.0f) : NULL;
+    d->seed = part ? samba__argin(s, part, SAMBA__ARGIN_SEED, 0.0f) : NULL;
     d->counter = samba__forward_counter(s);
     d->key = samba__stream_key(s->seed, name);
     s->next_name = name;
@@ -21679,7 +21713,7 @@ SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_
 
     for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++) {
         double value = (double)samba__optim_value(o, i);
-        if (!samba__check_hyperparam(s, at, samba__hyperparams[i].name, value)) return false;
+        if (!samba__check_range(s, at, &samba__hyperparams[i], value)) return false;
     }
     if (!samba__in_range(s, at, "dampening", (double)o->dampening, 0.0, 1.0)) return false;
     if (!samba__in_range(s, at, "n_params", o->n_params, 0.0, 2147483647.0)) return false;
@@ -21707,7 +21741,7 @@ typedef struct samba__optimizer {
 } samba__optimizer;
 
 /* <prefix>lr, <prefix>step ...; optim__lr if a tensor of the user's has that name, so that an input
-   may be called eps. samba_set finds argins by what their names end with. */
+   may be called eps. */
 SAMBA__FN const char *samba__optim_name(samba_session *s, char *buffer, size_t size,
                                         const char *prefix, const char *name)
 {
@@ -21718,9 +21752,10 @@ SAMBA__FN const char *samba__optim_name(samba_session *s, char *buffer, size_t s
 }
 
 SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimizer *o,
-                                           const char *name, float value)
+                                           int32_t which, float value)
 {
     char buffer[160];
+    const char *name = samba__hyperparams[which].name;
     const char *full = samba__optim_name(s, buffer, sizeof buffer, o->prefix, name);
     const samba_tensor *other = full ? samba__named(s, full) : NULL;
     if (!full) return NULL;
@@ -21732,7 +21767,7 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
         return NULL;
     }
 
-    samba_tensor *argin = samba__scalar(s, full, SAMBA_F32, SAMBA__ARGIN, value);
+    samba_tensor *argin = samba__argin(s, full, which, value);
     if (argin && argin->data) memcpy(argin->data, &value, 4); /* a new program, new defaults */
     return argin;
 }
@@ -21753,10 +21788,10 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o, cons
     for (int32_t i = 0; i < o->row->n_argins; i++) {
         int32_t argin = o->row->argin[i].argin;
         float value = samba__or(samba__optim_value(desc, argin), o->row->argin[i].initial);
-        o->argin[i] = samba__optim_argin(s, o, samba__hyperparams[argin].name, value);
+        o->argin[i] = samba__optim_argin(s, o, argin, value);
     }
     if (desc->max_grad_norm > 0.0f)
-        o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
+        o->max_norm = samba__optim_argin(s, o, SAMBA__ARGIN_MAX_GRAD_NORM, desc->max_grad_norm);
 
     const char *name = samba__optim_name(s, buffer, sizeof buffer, prefix, "step");
     s->section = SAMBA_OPT;
@@ -23896,14 +23931,6 @@ SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
     samba__put32(w->words + 4 * w->n_words++, word);
 }
 
-/* Which argin an ARGIN symbol is; the rest of the name says whose. */
-enum {
-    SAMBA__ARGIN_OTHER = 0,
-    SAMBA__ARGIN_RATE = 1,
-    SAMBA__ARGIN_SEED = 2,
-    SAMBA__ARGIN_GRAD = 3
-};
-
 /* 1 + the number of the symbol that holds t. */
 SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
 {
@@ -23911,12 +23938,13 @@ SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
     return (uint32_t)p->places[p->place_of[t->id]].index + 1;
 }
 
-/* Which argin the name of an ARGIN symbol says it is. */
-SAMBA__FN uint32_t samba__argin_kind(const char *name)
+/* What the file says of an argin. */
+SAMBA__FN uint32_t samba__filed_argin(int32_t argin)
 {
-    if (samba__ends_with(name, "__p")) return SAMBA__ARGIN_RATE;
-    if (samba__ends_with(name, "__seed")) return SAMBA__ARGIN_SEED;
-    return samba__ends_with(name, "__grad") ? SAMBA__ARGIN_GRAD : SAMBA__ARGIN_OTHER;
+    SAMBA_ASSERT(argin >= 0);
+    if (argin == SAMBA__ARGIN_RATE) return SAMBA__FILED_RATE;
+    if (argin == SAMBA__ARGIN_SEED) return SAMBA__FILED_SEED;
+    return argin == SAMBA__ARGIN_GRAD ? SAMBA__FILED_GRAD : SAMBA__FILED_NOTHING;
 }
 
 /* The symbol that place q becomes. */
@@ -23945,7 +23973,7 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, in
     s.per_microbatch = q->per_microbatch;
     s.mem_type = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
     s.generated = q->tensor && q->role == SAMBA__STATE && q->tensor->generated;
-    if (q->role == SAMBA__ARGIN) s.argin = samba__argin_kind(q->name);
+    if (q->role == SAMBA__ARGIN) s.argin = samba__filed_argin(q->tensor->argin);
 
     samba__put_symbol(w->symbols + (size_t)i * sizeof(samba__symbol_layout), &s);
 }
@@ -27700,7 +27728,7 @@ SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *lo
         int32_t dim = c->parts ? samba__output_row_dim(c, loss) : loss->batch_dim;
         if (loss->grad) loss->grad->batch_dim = kind == SAMBA__KIND_ROWS ? dim : -1;
     } else {
-        loss->grad = samba__scalar(s, name, SAMBA_F32, SAMBA__ARGIN, 1.0f);
+        loss->grad = samba__argin(s, name, SAMBA__ARGIN_GRAD, 1.0f);
     }
 
     bool adds = kind == SAMBA__KIND_ROWS || kind == SAMBA__KIND_SUM;
@@ -27801,7 +27829,8 @@ SAMBA__FN bool samba__add_program_clip(samba__compilation *c, samba_tensor **cli
     if (!n) return true; /* which the first optimizer reports, if there is one */
 
     no_region.prefix = "";
-    samba_tensor *max_norm = samba__optim_argin(s, &no_region, "max_grad_norm", p->max_grad_norm);
+    samba_tensor *max_norm
+        = samba__optim_argin(s, &no_region, SAMBA__ARGIN_MAX_GRAD_NORM, p->max_grad_norm);
     *clip = max_norm ? samba__add_clip(c, grads, n, "", max_norm) : NULL;
     return *clip != NULL;
 }
@@ -27926,7 +27955,8 @@ SAMBA__FN bool samba__check_fields(samba_session *s, const samba_program *p)
         || !samba__in_range(s, at, "level", (int32_t)p->level, 0.0, SAMBA_O3)
         || !samba__in_range(s, at, "mapping", (int32_t)p->mapping, 0.0, SAMBA_MAPPING_SPATIAL)
         || !samba__in_range(s, at, "sram_bytes", (double)p->sram_bytes, 0.0, SAMBA__NO_LIMIT)
-        || !samba__check_hyperparam(s, at, "max_grad_norm", (double)p->max_grad_norm)
+        || !samba__check_range(s, at, &samba__hyperparams[SAMBA__ARGIN_MAX_GRAD_NORM],
+                               (double)p->max_grad_norm)
         || !samba__in_range(s, at, "target", (int32_t)p->target, 0.0, SAMBA_N_TARGETS - 1)
         || !samba__in_range(s, at, "memory", (double)p->memory, 0.0, SAMBA__NO_LIMIT))
         return false;
@@ -28443,9 +28473,9 @@ SAMBA__FN bool samba__check_scalar(const samba_tensor *t, const char *what, cons
 {
     float value;
     if (t->role != SAMBA__ARGIN || t->dtype != SAMBA_F32) return true;
-    if (samba__argin_kind(t->name) == SAMBA__ARGIN_GRAD) return true;
+    if (t->argin == SAMBA__ARGIN_GRAD) return true;
     memcpy(&value, data, sizeof value);
-    return samba__check_hyperparam(t->session, what, t->name, (double)value);
+    return samba__check_hyperparam(t->session, what, t->argin, t->name, (double)value);
 }
 
 /* What the loaded program has under the name <base>__<part>; NULL: nothing. */
@@ -28703,22 +28733,47 @@ SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
 }
 
 /* ---- Names ---- */
+/* The tensor of symbol i of the program; NULL: it has none. It mostly has the symbol's name. */
+SAMBA__FN samba_tensor *samba__tensor_at(samba_session *s, uint32_t i)
+{
+    const samba__pef *pef = &s->rt->pef;
+    samba_tensor *t = samba__named(s, pef->strings + samba__symbol_at(pef, i).name);
+    if (t && t->symbol == (int32_t)i) return t;
+
+    for (int32_t k = 0; k < samba__n_tensors(s); k++)
+        if (s->tensors[k]->symbol == (int32_t)i) return s->tensors[k];
+    return NULL;
+}
+
+/* The tensor that the program's file calls so: what microbatches make of an output has another name
+   there. */
+SAMBA__FN samba_tensor *samba__named_in_file(samba_session *s, const char *name)
+{
+    int32_t i = s->rt ? samba__find_symbol(&s->rt->pef, name, 0) : -1;
+    return i < 0 ? NULL : samba__tensor_at(s, (uint32_t)i);
+}
+
+/* The tensor whose name is text without its end; NULL: it has another end, or there is none. */
+SAMBA__FN samba_tensor *samba__named_before(samba_session *s, const char *text, const char *end)
+{
+    size_t n = strlen(text), cut = strlen(end);
+    if (n < cut || !samba__same_text(text + n - cut, end)) return NULL;
+
+    char *base = (char *)samba__alloc(s, n + 1);
+    if (!base) return NULL;
+    memcpy(base, text, n - cut);
+    base[n - cut] = 0;
+    samba_tensor *t = samba__named(s, base);
+    samba__free(s, base, n + 1);
+    return t;
+}
+
 /* SambaFlow's name of an op's first output, <op>__outputs__0, and of its gradient: here it is
    called like the op. Leaves have no such name. NULL: it is none. */
 SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
 {
-    static const char part[] = "__outputs__0", grad[] = "__outputs__0__grad";
-    bool of_grad = samba__ends_with(name, grad);
-    size_t cut = of_grad ? sizeof grad - 1 : sizeof part - 1, n = strlen(name);
-    if (!of_grad && !samba__ends_with(name, part)) return NULL;
-
-    char *base = (char *)samba__alloc(s, n + 1);
-    if (!base) return NULL;
-    memcpy(base, name, n - cut);
-    base[n - cut] = 0;
-    samba_tensor *t = samba__named(s, base);
-    samba__free(s, base, n + 1);
-
+    samba_tensor *of_grad = samba__named_before(s, name, "__outputs__0__grad");
+    samba_tensor *t = of_grad ? of_grad : samba__named_before(s, name, "__outputs__0");
     if (!t || t->removed || (!t->node && t->role != SAMBA__OUTPUT) || t->out_index) return NULL;
     return of_grad ? t->grad : t;
 }
@@ -28732,6 +28787,9 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
     }
 
     samba_tensor *t = samba__named(s, name);
+    bool unused = t && t->generated && t->symbol < 0; /* the compiler has made it for the file */
+    samba_tensor *in_file = !t || unused ? samba__named_in_file(s, name) : NULL;
+    if (in_file) t = in_file;
     if (!t) t = samba__first_output(s, name);
     if (t && !t->removed) return t;
 
@@ -28922,71 +28980,165 @@ SAMBA__FN double samba__argin_in_file(const samba__pef *pef, const samba__symbol
     return samba__argin_number(q, &bits);
 }
 
-/* May it be that? A gradient of a loss may be any value. */
-SAMBA__FN bool samba__check_argin_in_file(samba_session *s, const samba__pef *pef,
-                                          const samba__symbol *q, const char *path)
+/* Which hyperparameter of an optimizer input k of an op is; NO_ARGIN: none. */
+SAMBA__FN int32_t samba__argin_of_input(const samba_op *op, int32_t k)
 {
-    if (q->argin == SAMBA__ARGIN_GRAD) return true;
-    return samba__check_hyperparam(s, path, pef->strings + q->name, samba__argin_in_file(pef, q));
+    if (samba__is(op, SAMBA__OP_clip_factor))
+        return k == SAMBA__CLIP_FACTOR_NORM ? SAMBA__ARGIN_MAX_GRAD_NORM : SAMBA__NO_ARGIN;
+    if (samba__is(op, SAMBA__OP_matmul_sgd)) {
+        if (k == SAMBA__MATMUL_SGD_LR) return SAMBA__ARGIN_LR;
+        if (k == SAMBA__MATMUL_SGD_DECAY) return SAMBA__ARGIN_WEIGHT_DECAY;
+        return k == SAMBA__MATMUL_SGD_MOMENTUM ? SAMBA__ARGIN_MOMENTUM : SAMBA__NO_ARGIN;
+    }
+
+    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
+        const samba__optimizer_row *row = &samba__optimizers[i];
+        int32_t first = 3; /* behind w, g, the states and the counter of steps */
+        if (!samba__is(op, row->op)) continue;
+
+        while (row->state[first - 3])
+            first++;
+        bool reads = k >= first && k < first + row->n_argins;
+        return reads ? row->argin[k - first].argin : SAMBA__NO_ARGIN;
+    }
+    return SAMBA__NO_ARGIN;
+}
+
+/* What a file tells of a symbol, in its own words or by the ops that use it. */
+typedef struct samba__symbol_facts {
+    int32_t argin; /* SAMBA__ARGIN_...; NO_ARGIN: it is no hyperparameter */
+    bool is_mean;  /* an output of all microbatches, of which each adds its share */
+} samba__symbol_facts;
+
+/* What the file itself says of an argin. Whole numbers are seeds, whatever it says. */
+SAMBA__FN int32_t samba__argin_as_filed(const samba__symbol *q)
+{
+    if (q->role != SAMBA__ARGIN) return SAMBA__NO_ARGIN;
+    if (q->spec.dtype == SAMBA_I32) return SAMBA__ARGIN_SEED;
+    if (q->argin == SAMBA__FILED_RATE) return SAMBA__ARGIN_RATE;
+    return q->argin == SAMBA__FILED_GRAD ? SAMBA__ARGIN_GRAD : SAMBA__ARGIN_OTHER;
+}
+
+/* What node i tells of the symbols that it uses. */
+SAMBA__FN void samba__read_facts_of_node(const samba__pef *pef, uint32_t i, uint32_t type,
+                                         samba__symbol_facts *facts)
+{
+    samba__call_record r = samba__node_at(pef, i);
+    for (int32_t k = 0; k < r.n_in; k++) {
+        uint32_t word = samba__word(&r, k);
+        int32_t argin = word ? samba__argin_of_input(r.op, k) : SAMBA__NO_ARGIN;
+        bool asked = argin >= 0 && facts[word - 1].argin == SAMBA__ARGIN_OTHER;
+        if (asked) facts[word - 1].argin = argin;
+    }
+
+    uint32_t sum = r.n_out ? samba__word(&r, r.n_in) : 0;
+    bool adds = sum && type == SAMBA_FWD && samba__is(r.op, SAMBA__OP_accumulate);
+    if (adds && samba__symbol_at(pef, sum - 1).role == SAMBA__OUTPUT) facts[sum - 1].is_mean = true;
+}
+
+/* Of each symbol of a proved PEF; NULL: no memory. This is the one place that finds out. */
+SAMBA__FN samba__symbol_facts *samba__read_facts(samba_session *s, const samba__pef *pef)
+{
+    samba__symbol_facts *facts
+        = (samba__symbol_facts *)samba__temp(s, (int32_t)pef->n_symbols, sizeof *facts);
+    if (!facts) return NULL;
+
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(pef, i);
+        facts[i].argin = samba__argin_as_filed(&q);
+    }
+
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        for (uint32_t node = q.first; node < q.end; node++)
+            samba__read_facts_of_node(pef, node, q.type, facts);
+    }
+    return facts;
+}
+
+/* May an argin be what a file says? The gradient of a loss may be any value. */
+SAMBA__FN bool samba__check_argin_in_file(samba_session *s, const samba__pef *pef,
+                                          const samba__symbol *q, int32_t argin, const char *path)
+{
+    if (argin == SAMBA__ARGIN_GRAD) return true;
+    return samba__check_hyperparam(s, path, argin, pef->strings + q->name,
+                                   samba__argin_in_file(pef, q));
 }
 
 SAMBA__FN bool samba__check_argins_in_file(samba_session *s, const samba__pef *pef,
                                            const char *path)
 {
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+    const samba__symbol_facts *facts = samba__read_facts(s, pef);
+    for (uint32_t i = 0; facts && i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         if (q.role != SAMBA__ARGIN || !q.data) continue;
-        if (!samba__check_argin_in_file(s, pef, &q, path)) return false;
+        if (!samba__check_argin_in_file(s, pef, &q, facts[i].argin, path)) return false;
     }
-    return true;
+    return facts != NULL;
 }
 
-SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q, const char *name,
-                                    bool exact)
+/* The hyperparameters that a word means wherever they are, such as "lr", or "p" of every dropout;
+   NO_ARGIN: it is no such word. */
+SAMBA__FN int32_t samba__argin_of_word(const char *word)
 {
-    const char *text = pef->strings + q->name;
-    if (q->role != SAMBA__ARGIN) return false;
-    if (exact) return samba__same_text(text, name);
-    if (samba__same_text(name, "p")) return q->argin == SAMBA__ARGIN_RATE;
-    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
-        if (samba__same_text(name, samba__hyperparams[i].name)) return samba__ends_with(text, name);
+    for (int32_t i = 0; i <= SAMBA__ARGIN_RATE; i++)
+        if (samba__same_text(word, samba__hyperparams[i].name)) return i;
+    return SAMBA__NO_ARGIN;
+}
+
+/* Is t an argin of the program that has just this name, or (exact = false) is what it says? */
+SAMBA__FN bool samba__argin_matches(const samba_tensor *t, const char *name, bool exact)
+{
+    if (t->argin < 0 || t->symbol < 0) return false;
+    if (!exact) return t->argin == samba__argin_of_word(name);
+
+    const samba__pef *pef = &t->session->rt->pef;
+    return samba__same_text(pef->strings + samba__symbol_at(pef, (uint32_t)t->symbol).name, name);
+}
+
+/* Has the program an argin of just this name? It goes before all that are what the name says. */
+SAMBA__FN bool samba__has_argin(samba_session *s, const char *name)
+{
+    for (int32_t i = 0; i < samba__n_tensors(s); i++)
+        if (samba__argin_matches(s->tensors[i], name, true)) return true;
     return false;
 }
 
-/* Does name mean this argin? An argin of just this name goes before those that end with it. */
-SAMBA__FN bool samba__argin_is_meant(const samba__pef *pef, const samba__symbol *q,
-                                     const char *name)
+/* Does name mean this argin of the program? */
+SAMBA__FN bool samba__argin_is_meant(const samba_tensor *t, const char *name)
 {
-    if (samba__argin_matches(pef, q, name, true)) return true;
-    if (!samba__argin_matches(pef, q, name, false)) return false;
-
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol other = samba__symbol_at(pef, i);
-        if (samba__argin_matches(pef, &other, name, true)) return false;
-    }
-    return true;
+    return t && samba__argin_matches(t, name, samba__has_argin(t->session, name));
 }
 
-/* Visits the argins that name means; returns how many. Stores *value, or reads the first one. */
-SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
+/* The argin that name means, or the first of several in the order of the PEF; NULL: none. */
+SAMBA__FN const samba_tensor *samba__first_argin(samba_session *s, const char *name)
 {
-    const samba__pef *pef = &s->rt->pef;
-    int32_t n = 0;
-    for (int exact = 1; exact >= 0 && n == 0; exact--) {
-        for (uint32_t i = 0; i < pef->n_symbols; i++) {
-            samba__symbol q = samba__symbol_at(pef, i);
-            if (!samba__argin_matches(pef, &q, name, exact)) continue;
-
-            if (set) {
-                uint32_t bits = samba__argin_bits(&q, *value);
-                samba__note_value(s, i, &bits, sizeof bits);
-                memcpy(s->rt->data[i], &bits, sizeof bits);
-            }
-
-            if (n++ == 0 && !set) *value = samba__argin_number(&q, s->rt->data[i]);
-        }
+    bool exact = samba__has_argin(s, name);
+    const samba_tensor *first = NULL;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        bool meant = samba__argin_matches(t, name, exact);
+        if (meant && (!first || t->symbol < first->symbol)) first = t;
     }
-    return n;
+    return first;
+}
+
+/* Gives the argins that name means this value. */
+SAMBA__FN void samba__put_argins(samba_session *s, const char *name, double value)
+{
+    bool exact = samba__has_argin(s, name);
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (!samba__argin_matches(t, name, exact)) continue;
+
+        samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+        uint32_t bits = samba__argin_bits(&q, value);
+        samba__note_value(s, (uint32_t)t->symbol, &bits, sizeof bits);
+        memcpy(s->rt->data[t->symbol], &bits, sizeof bits);
+
+        t->value.not_given = false; /* the gradient of a scalar loss */
+        if (t->argin == SAMBA__ARGIN_MAX_GRAD_NORM) samba__forget_norm(s->rt);
+    }
 }
 
 /* Is this the step of an optimizer without the state that this argin needs? */
@@ -29031,19 +29183,18 @@ SAMBA__FN bool samba__is_dropped_argin(samba_session *s, const char *name)
 {
     if (!s->rt->inference) return false;
     const samba_tensor *t = samba__named(s, name);
-    bool traced = t && t->role == SAMBA__ARGIN && t->symbol < 0;
-    uint32_t kind = traced ? samba__argin_kind(name) : (uint32_t)SAMBA__ARGIN_OTHER;
-    return samba__same_text(name, "p") || kind == SAMBA__ARGIN_RATE || kind == SAMBA__ARGIN_SEED;
+    bool dropped
+        = t && t->symbol < 0 && (t->argin == SAMBA__ARGIN_RATE || t->argin == SAMBA__ARGIN_SEED);
+    return dropped || samba__argin_of_word(name) == SAMBA__ARGIN_RATE;
 }
 
 SAMBA__FN bool samba__fail_hyperparam(samba_session *s, const char *name)
 {
     bool trains = s->rt->types & SAMBA_OPT;
-    bool of_optim = false;
-    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
-        of_optim = of_optim || samba__same_text(name, samba__hyperparams[i].name);
+    int32_t argin = samba__argin_of_word(name);
+    bool of_optim = argin >= 0 && argin < SAMBA__N_OPTIM_ARGINS;
 
-    if (samba__same_text(name, "p"))
+    if (argin == SAMBA__ARGIN_RATE)
         return samba_fail(
             s, SAMBA_ENAME,
             "hyperparameter p is unknown: the program has no dropout, of which it would be the rate");
@@ -29055,43 +29206,52 @@ SAMBA__FN bool samba__fail_hyperparam(samba_session *s, const char *name)
     return samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
 }
 
+/* May this argin, which is called so, be set to that? */
+SAMBA__FN bool samba__check_setting(const samba_tensor *t, const char *what, const char *name,
+                                    double value)
+{
+    samba_session *s = t->session;
+    const samba__pef *pef = &s->rt->pef;
+    if (!samba__check_hyperparam(s, what, t->argin, name, value)) return false;
+    if (value == 0.0 || t->argin != SAMBA__ARGIN_MOMENTUM) return true;
+    if (!samba__lacks_momentum(s, (uint32_t)t->symbol)) return true;
+
+    return samba_fail(
+        s, SAMBA_ESTATE,
+        "in %s: the program was compiled without %s: compile with samba_optim.momentum, or with .momentum_state if it begins at 0",
+        what, pef->strings + samba__symbol_at(pef, (uint32_t)t->symbol).name);
+}
+
 /* May this hyperparameter be set so? Nothing is set here. */
 SAMBA__FN bool samba__check_argin(samba_session *s, const char *what, const char *name,
                                   double value)
 {
-    const samba__pef *pef = &s->rt->pef;
-    int32_t n = 0;
     if (!name)
         return samba_fail(s, SAMBA_EARG, "in %s: the name of a hyperparameter is NULL", what);
-    if (!samba__check_hyperparam(s, what, name, value)) return false;
 
-    for (int exact = 1; exact >= 0 && n == 0; exact--) {
-        for (uint32_t i = 0; i < pef->n_symbols; i++) {
-            samba__symbol q = samba__symbol_at(pef, i);
-            if (!samba__argin_matches(pef, &q, name, exact)) continue;
-            n++;
-            if (value == 0.0 || !samba__ends_with(name, "momentum")) continue;
-            if (samba__lacks_momentum(s, i))
-                return samba_fail(
-                    s, SAMBA_ESTATE,
-                    "in %s: the program was compiled without %s: compile with samba_optim.momentum, or with .momentum_state if it begins at 0",
-                    what, pef->strings + q.name);
-        }
+    bool exact = samba__has_argin(s, name);
+    int32_t n = 0;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (!samba__argin_matches(t, name, exact)) continue;
+        if (!samba__check_setting(t, what, name, value)) return false;
+        n++;
     }
+    if (n > 0) return true;
 
-    if (n == 0 && !samba__is_dropped_argin(s, name)) return samba__fail_hyperparam(s, name);
-    return true;
+    if (!samba__is_dropped_argin(s, name)) return samba__fail_hyperparam(s, name);
+    const samba_tensor *dropped = samba__named(s, name);
+    int32_t argin = dropped && dropped->argin >= 0 ? dropped->argin : SAMBA__ARGIN_RATE;
+    return samba__check_hyperparam(s, what, argin, name, value);
 }
 
 SAMBA__FN bool samba__set_argin(samba_session *s, const char *name, double value)
 {
     if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, "samba_set", name, value))
         return false;
-    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
-    samba_tensor *grad = samba__named(s, name); /* of a scalar loss */
-    if (grad) grad->value.not_given = false;
-    bool set = samba__visit_argins(s, name, true, &value) > 0;
-    if (!set && samba__same_text(name, "p")) s->dropped_rate = value;
+    bool dropped = !samba__first_argin(s, name);
+    samba__put_argins(s, name, value);
+    if (dropped && samba__same_text(name, "p")) s->dropped_rate = value;
     return true;
 }
 
@@ -29105,13 +29265,17 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
 
 SAMBA__FN double samba__get_argin(samba_session *s, const char *name)
 {
-    double value = 0.0;
     if (!samba__need_program(s, "samba_get")) return 0.0;
     if (!name) {
         samba_fail(s, SAMBA_EARG, "in samba_get: the name of a hyperparameter is NULL");
         return 0.0;
     }
-    if (samba__visit_argins(s, name, false, &value)) return value;
+
+    const samba_tensor *t = samba__first_argin(s, name);
+    if (t) {
+        samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+        return samba__argin_number(&q, s->rt->data[t->symbol]);
+    }
     if (!samba__is_dropped_argin(s, name)) samba__fail_hyperparam(s, name);
     return samba__same_text(name, "p") ? s->dropped_rate : 0.0;
 }
@@ -29139,25 +29303,25 @@ SAMBA_API bool samba_zero_inputs(samba_session *s)
 
 /* ==== [load] ================================================================================== */
 /* ---- Symbols are bound to the session's tensors by name ---- */
-/* The tensor of a symbol: known, or a new handle so that it can be found by name. What microbatches
-   made of an output is called <output>__mean; an output that the user called so is itself. */
+/* The output whose mean over microbatches is called text, <output>__mean; NULL: none, or the user
+   called one so. */
+SAMBA__FN samba_tensor *samba__output_of_mean(samba_session *s, const char *text)
+{
+    const samba_tensor *t = samba__named(s, text);
+    return t && t->node ? NULL : samba__named_before(s, text, "__" SAMBA__MEAN);
+}
+
+/* The tensor of a symbol: known, or a new handle so that it can be found by name. */
 SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__pef *pef,
-                                                const samba__symbol *q)
+                                                const samba__symbol *q,
+                                                const samba__symbol_facts *facts)
 {
     const char *text = pef->strings + q->name;
-    size_t n = strlen(text), cut = sizeof "__" SAMBA__MEAN - 1;
-    samba_tensor *t = samba__named(s, text);
-
-    if (q->role == SAMBA__OUTPUT && pef->microbatches > 1 && !(t && t->node)
-        && samba__ends_with(text, "__" SAMBA__MEAN)) {
-        char *name = (char *)samba__temp(s, 1, n + 1);
-        if (!name) return NULL;
-        memcpy(name, text, n - cut); /* the rest is zero */
-        samba_tensor *output = samba__named(s, name);
-        if (output) return output;
-    }
-
+    samba_tensor *t = facts->is_mean ? samba__output_of_mean(s, text) : NULL;
+    if (!samba_ok(s)) return NULL;
+    if (!t) t = samba__named(s, text);
     if (t) return t;
+
     char *copy = samba__arena_text(s, text);
     t = copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
     if (t) t->generated = q->role != SAMBA__WEIGHT; /* of a state the PEF knows better */
@@ -29185,15 +29349,17 @@ SAMBA__FN bool samba__bind_symbols(samba_session *s)
 {
     const samba__pef *pef = &s->rt->pef;
     samba_tensor **of = (samba_tensor **)samba__temp(s, (int32_t)pef->n_symbols, sizeof *of);
-    if (!of) return false;
+    const samba__symbol_facts *facts = samba__read_facts(s, pef);
+    if (!of || !facts) return false;
 
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         if (q.role >= SAMBA__TEMP) continue;
-        samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
+        samba_tensor *t = samba__tensor_of_symbol(s, pef, &q, &facts[i]);
         if (!t || !samba__check_binding(t, &q)) return false;
 
         t->symbol = (int32_t)i;
+        t->argin = facts[i].argin;
         t->value.computed = t->value.overwritten = false;
         t->batch_dim = (int32_t)q.batch_dim - 1;
         if (q.role == SAMBA__STATE) t->generated = q.generated != 0;
@@ -29437,7 +29603,7 @@ SAMBA__FN bool samba__begin_hyperparams(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
-        bool grad = samba__argin_kind(t->name) == SAMBA__ARGIN_GRAD;
+        bool grad = t->argin == SAMBA__ARGIN_GRAD;
         if (t->role == SAMBA__ARGIN && t->data && !grad) samba__begin_value(t, t->data);
     }
     return true;
@@ -29731,11 +29897,8 @@ SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
         if (has && (f->tensor == t || named)) return true;
     }
 
-    if (t->role != SAMBA__ARGIN) return false;
-    const samba__pef *pef = &t->session->rt->pef;
-    samba__symbol q = samba__symbol_at(pef, (uint32_t)t->symbol);
     for (int32_t i = 0; d && i < d->n_hyperparams; i++)
-        if (samba__argin_is_meant(pef, &q, d->hyperparams[i].name)) return true;
+        if (samba__argin_is_meant(t, d->hyperparams[i].name)) return true;
     return false;
 }
 
@@ -29775,9 +29938,11 @@ SAMBA__FN bool samba__will_change(samba_session *s, const samba_run_desc *d, uin
         return next && memcmp(next, value, samba_bytes(t)) != 0;
     }
 
+    bool may_be_set = d && d->n_hyperparams && q.role == SAMBA__ARGIN;
+    const samba_tensor *argin = may_be_set ? samba__tensor_at(s, symbol) : NULL;
     for (int32_t i = 0; d && i < d->n_hyperparams; i++) {
         const samba_value *h = &d->hyperparams[i];
-        if (!samba__argin_is_meant(&s->rt->pef, &q, h->name)) continue;
+        if (!samba__argin_is_meant(argin, h->name)) continue;
 
         uint32_t next = samba__argin_bits(&q, h->value);
         if (memcmp(&next, value, sizeof next) != 0) return true;
@@ -30110,7 +30275,7 @@ SAMBA__FN bool samba__check_same(const samba__review *v, uint32_t symbol)
 SAMBA__FN bool samba__check_mode(const samba__review *v, uint32_t node, uint32_t symbol)
 {
     const samba_session *s = v->s;
-    bool drops = samba__symbol_at(&s->rt->pef, symbol).argin == SAMBA__ARGIN_RATE;
+    bool drops = samba__symbol_at(&s->rt->pef, symbol).argin == SAMBA__FILED_RATE;
     bool norm = samba__is(s->rt->steps[node].op, SAMBA__OP_batch_norm_backward);
     bool other = (drops && s->history.train != s->rt->train)
         || (norm && s->history.running_stats != s->rt->running_stats);
@@ -31362,7 +31527,9 @@ SAMBA__FN bool samba__check_restored_argins(samba__restoring *c, samba__name_lis
     samba__begin_list(replaced);
     for (uint32_t i = 0; i < to->n_symbols; i++) {
         if (!samba__seek_saved(c, i) || !c->found || c->q.role != SAMBA__ARGIN) continue;
-        if (!samba__check_argin_in_file(c->session, c->from, &c->r, c->path)) return false;
+        const samba_tensor *t = samba__tensor_at(c->session, i);
+        int32_t argin = t && t->argin >= 0 ? t->argin : SAMBA__ARGIN_OTHER;
+        if (!samba__check_argin_in_file(c->session, c->from, &c->r, argin, c->path)) return false;
 
         const char *name = to->strings + c->q.name;
         double value = samba__argin_in_file(c->from, &c->r);
@@ -31524,7 +31691,9 @@ SAMBA_API size_t samba_held_bytes(const samba_session *s)
     return s ? s->held : 0;
 }
 
-/* argin: of this kind alone; 0: any. */
+/* argin: as the file says it, or NOTHING: any but gradients of losses, which are no
+ * hyperparameters.
+ */
 SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t argin,
                                        const char **names, int32_t cap)
 {
@@ -31533,7 +31702,7 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t 
         for (uint32_t i = 0; i < s->rt->pef.n_symbols; i++) {
             samba__symbol q = samba__symbol_at(&s->rt->pef, i);
             if (q.role != role || (argin && q.argin != argin)) continue;
-            if (q.argin == SAMBA__ARGIN_GRAD) continue; /* of a loss: no hyperparameter */
+            if (q.argin == SAMBA__FILED_GRAD) continue;
             if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
             n++;
         }
@@ -31546,11 +31715,11 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t 
     { \
         return samba__names_of_role(s, role, argin, names, cap); \
     }
-SAMBA__NAMES(argin, SAMBA__ARGIN, 0)
-SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__ARGIN_RATE)
-SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
-SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
-SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
+SAMBA__NAMES(argin, SAMBA__ARGIN, SAMBA__FILED_NOTHING)
+SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__FILED_RATE)
+SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__FILED_SEED)
+SAMBA__NAMES(weight, SAMBA__WEIGHT, SAMBA__FILED_NOTHING)
+SAMBA__NAMES(grad, SAMBA__GRADIENT, SAMBA__FILED_NOTHING)
 
 SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
 {
@@ -31596,8 +31765,8 @@ SAMBA__FN void samba__mark_own(const samba_runtime *rt, bool *own)
     }
 }
 
-/* Names of the session's tensors, in PEF order: those of losses are without SAMBA__MEAN. Inputs
-   that are gradients of losses have a call of their own. */
+/* Names of the session's tensors, in PEF order. Inputs that are gradients of losses have a call of
+   their own. */
 SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char **names, int32_t cap)
 {
     int32_t n = 0;
@@ -31612,7 +31781,7 @@ SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char *
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         if (q.role != role || own[i]) continue;
-        const samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
+        const samba_tensor *t = samba__tensor_at(s, i);
         if (names && n < cap) names[n] = t ? t->name : pef->strings + q.name;
         n++;
     }

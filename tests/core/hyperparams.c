@@ -309,6 +309,33 @@ static void test_gradient_of_loss(void)
     CHECK(memcmp(want, got, sizeof want) == 0);
 }
 
+// A file that is loaded without its graph: which hyperparameter is which, and what it may be, is
+// known by what reads it, whatever the region calls it.
+static void test_known_by_what_reads_it(void)
+{
+    static const char path[] = "build/hyperparams.ckpt";
+    net n = traced();
+    samba_optim sgd = { .kind = SAMBA_SGD,
+                        .lr = 0.25f,
+                        .momentum_state = true,
+                        .max_grad_norm = 2.0f,
+                        .argin_region_name = "p_seed_grad_" };
+    CHECK(samba_compile(n.s, &(samba_program){ .loss = n.loss, .optim = sgd }));
+    CHECK(samba_save(n.s, path) && samba_close(n.s) == 0);
+
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    CHECK(samba_load(s, path, NULL));
+    CHECK(samba_set(s, "lr", 0.5) && samba_get(s, "p_seed_grad_lr") == 0.5);
+    CHECK(samba_set(s, "momentum", 0.9) && samba_set(s, "p", 0.75));
+    CHECK(samba_get(s, "drop__p") == 0.75 && samba_get(s, "max_grad_norm") == 2.0);
+    CHECK(!samba_set(s, "p_seed_grad_lr", -1.0) && said(s, "must be at least 0"));
+    CHECK(!samba_set(s, "drop__p", 1.5) && said(s, "must be 0 ... 1"));
+    CHECK(!samba_set(s, "drop__seed", 0.5) && said(s, "whole"));
+    CHECK(samba_set(s, "loss__grad", -3.0) && samba_get(s, "loss__grad") == -3.0);
+    CHECK(samba_close(s) == 0);
+    remove(path);
+}
+
 int main(void)
 {
     RUN(test_backward_alone);
@@ -317,5 +344,6 @@ int main(void)
     RUN(test_refused_however_it_comes);
     RUN(test_zero_can_be_said);
     RUN(test_kinds_of_flags);
+    RUN(test_known_by_what_reads_it);
     return test_summary();
 }

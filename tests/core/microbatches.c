@@ -1288,6 +1288,26 @@ static void test_made_of_a_loss(void)
     close_clean(s);
 }
 
+// What a file calls <loss>__mean is the loss, in a session that has traced it.
+static void test_name_in_the_file(void)
+{
+    static const char path[] = "build/microbatches_mean.pef";
+    for (int way = 0; way < 2; way++) { // compiled, loaded
+        samba_session *s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+        samba_tensor *x = samba_set_batch_dim(samba_randn(s, "x", SAMBA_SHAPE(2, 3)), 0);
+        samba_tensor *y = samba_linear(x, "fc", 2);
+        samba_tensor *loss = samba_name(samba_mean(y, SAMBA_ALL_AXES, false), "loss");
+        samba_program p = { .pef = path, .loss = loss, .optim.kind = SAMBA_SGD, .microbatches = 2 };
+        const char *name = "";
+        CHECK(way == 0 ? samba_compile(s, &p) : samba_load(s, path, &p));
+        CHECK(samba_tensor_by_name(s, "loss__mean") == loss);
+        CHECK(samba_output_names(s, &name, 1) == 1 && !strcmp(name, "loss"));
+        CHECK(samba_close(s) == 0);
+    }
+    remove(path);
+    remove("build/microbatches_mean.pef.log");
+}
+
 int main(void)
 {
     RUN(test_parts_make_the_batch);
@@ -1314,5 +1334,6 @@ int main(void)
     RUN(test_traced_value);
     RUN(test_made_of_a_whole);
     RUN(test_made_of_a_loss);
+    RUN(test_name_in_the_file);
     return test_summary();
 }

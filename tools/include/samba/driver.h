@@ -768,22 +768,6 @@ typedef struct samba_driver__traffic {
     uint8_t *zeros, *room; /* what is sent, where it is put: for the largest */
 } samba_driver__traffic;
 
-/* The tensor of a symbol. With microbatches a loss called x is read for its mean, x__mean. */
-static inline samba_tensor *samba_driver__tensor(samba_session *s, const char *symbol)
-{
-    size_t n = strlen(symbol);
-    samba_tensor *t = NULL;
-    char *name = n > 6 && !strcmp(symbol + n - 6, "__mean") ? (char *)malloc(n) : NULL;
-    if (name) {
-        memcpy(name, symbol, n - 6);
-        name[n - 6] = 0;
-        t = samba_tensor_by_name(s, name);
-        free(name);
-        if (!t) samba_clear_error(s);
-    }
-    return t ? t : samba_tensor_by_name(s, symbol);
-}
-
 /* The inputs and outputs of the loaded program, by its file. */
 static inline bool samba_driver__find_traffic(samba_session *s, const char *path,
                                               samba_driver__traffic *t)
@@ -797,7 +781,7 @@ static inline bool samba_driver__find_traffic(samba_session *s, const char *path
     for (int32_t i = 0; t->inputs && i < p.n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(&p, i);
         if (q.role != SAMBA_ROLE_INPUT && q.role != SAMBA_ROLE_OUTPUT) continue;
-        samba_tensor *x = samba_driver__tensor(s, q.name);
+        samba_tensor *x = samba_tensor_by_name(s, q.name);
         if (q.role == SAMBA_ROLE_INPUT)
             t->inputs[t->n_inputs++] = x;
         else

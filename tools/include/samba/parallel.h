@@ -548,11 +548,29 @@ static inline bool samba_parallel__in_run(const samba_parallel *p, int32_t secti
                                       : strcmp(q->graph, p->run_graph) == 0;
 }
 
+/* The names of the seeds of dropout, to be freed; NULL: no memory. */
+static inline const char **samba_parallel__seeds(samba_parallel__replica *r, int32_t *n)
+{
+    *n = samba_dropout_seed_names(r->session, NULL, 0);
+    const char **names = (const char **)samba_parallel__room(r->all, *n, sizeof *names);
+    if (names) samba_dropout_seed_names(r->session, names, *n);
+    return names;
+}
+
+/* Each replica draws masks of its own: its number is added to the seeds. */
 static inline bool samba_parallel__set_hyperparam(samba_parallel__replica *r, const char *name,
                                                   double value)
 {
-    size_t n = name ? strlen(name) : 0;
-    if (n > 6 && strcmp(name + n - 6, "__seed") == 0) {
+    int32_t n;
+    const char **seeds = samba_parallel__seeds(r, &n);
+    bool is_seed = false;
+    if (!seeds) return false;
+
+    for (int32_t i = 0; name && i < n; i++)
+        is_seed = is_seed || strcmp(name, seeds[i]) == 0;
+    free(seeds);
+
+    if (is_seed) {
         value += (double)r->index;
         if (value > 4294967295.0) value -= 4294967296.0;
     }
@@ -1184,16 +1202,12 @@ static inline bool samba_parallel__look_at_tails(samba_parallel *p)
 /* Gives the seeds of dropout, as a program or a file has them, the number of the replica. */
 static inline bool samba_parallel__spread_seeds(samba_parallel__replica *r)
 {
-    int32_t n = samba_argin_names(r->session, NULL, 0);
-    const char **names = (const char **)samba_parallel__room(r->all, n, sizeof *names);
-    if (!names) return false;
-    samba_argin_names(r->session, names, n);
-    for (int32_t i = 0; i < n && r->index; i++) {
-        size_t length = strlen(names[i]);
-        if (length > 6 && strcmp(names[i] + length - 6, "__seed") == 0)
-            samba_parallel__set_hyperparam(r, names[i], samba_get(r->session, names[i]));
-    }
-    free(names);
+    int32_t n;
+    const char **seeds = samba_parallel__seeds(r, &n);
+    if (!seeds) return false;
+    for (int32_t i = 0; i < n && r->index; i++)
+        samba_parallel__set_hyperparam(r, seeds[i], samba_get(r->session, seeds[i]));
+    free(seeds);
     return samba_ok(r->session);
 }
 

@@ -136,8 +136,8 @@ struct samba_report {
     samba_session *session;
     samba_report_opts opts;
     samba_report__curve *curve[SAMBA_REPORT__CURVES];
-    int32_t n_curves, n_samples, n_grads;
-    const char **grads; /* names of gradients whose norms are asked for */
+    int32_t n_curves, n_samples, n_trained;
+    const char **trained; /* names of parameters whose gradients are asked for */
     bool has_rate;
     bool lacks_memory; /* for a value or a picture, which is not in the files */
     int64_t step;
@@ -450,14 +450,13 @@ static inline double samba_report__norm(samba_tensor *grad)
 static inline void samba_report__note_gradients(samba_report *r)
 {
     double all = 0;
-    bool each = r->n_grads <= SAMBA_REPORT__CURVES / 2;
-    for (int32_t i = 0; i < r->n_grads; i++) {
+    bool each = r->n_trained <= SAMBA_REPORT__CURVES / 2;
+    for (int32_t i = 0; i < r->n_trained; i++) {
         char name[240];
-        double norm = samba_report__norm(samba_tensor_by_name(r->session, r->grads[i]));
+        samba_tensor *w = samba_tensor_by_name(r->session, r->trained[i]);
+        double norm = samba_report__norm(samba_sn_grad(w));
         all += norm * norm;
-        samba_base_format(name, sizeof name, "gradient norm/%s", r->grads[i]);
-        char *suffix = strstr(name, "__grad");
-        if (suffix && !suffix[6]) *suffix = 0;
+        samba_base_format(name, sizeof name, "gradient norm/%s", r->trained[i]);
         if (each) samba_report__note(r, name, norm);
     }
     samba_report__note(r, "gradient norm", sqrt(all));
@@ -472,7 +471,7 @@ SAMBA_REPORT_API void samba_report_step(samba_report *r, int64_t step, double lo
     r->smooth = first ? loss : r->smooth + 0.05 * (loss - r->smooth);
     samba_report__note(r, "loss", loss);
     if (r->has_rate) samba_report__note(r, "lr", samba_get(r->session, "lr"));
-    if (r->n_grads && step % r->opts.gradients == 0) samba_report__note_gradients(r);
+    if (r->n_trained && step % r->opts.gradients == 0) samba_report__note_gradients(r);
     samba_report__draw_bar(r, now);
     if (now - r->flushed < 2) return;
     r->flushed = now; /* who looks on sees the last seconds, too */
@@ -1110,12 +1109,28 @@ static inline bool samba_report__open_files(samba_report *r)
     return r->events != NULL;
 }
 
+/* Has the program a gradient of this parameter? */
+static inline bool samba_report__has_gradient(samba_session *s, const char *name)
+{
+    bool quiet = samba_set_quiet(s, true);
+    bool has = samba_sn_grad(samba_tensor_by_name(s, name)) != NULL;
+    if (!has) samba_clear_error(s);
+    samba_set_quiet(s, quiet);
+    return has;
+}
+
 static inline bool samba_report__find_gradients(samba_report *r)
 {
-    int32_t n = samba_grad_names(r->session, NULL, 0);
-    r->grads = n > 0 ? (const char **)calloc((size_t)n, sizeof *r->grads) : NULL;
-    if (r->grads) r->n_grads = samba_grad_names(r->session, r->grads, n);
-    return n <= 0 || r->grads;
+    int32_t n = samba_grad_names(r->session, NULL, 0) ? samba_weight_names(r->session, NULL, 0) : 0;
+    if (n <= 0 || !samba_ok(r->session)) return true;
+    r->trained = (const char **)calloc((size_t)n, sizeof *r->trained);
+    if (!r->trained) return false;
+
+    samba_weight_names(r->session, r->trained, n);
+    for (int32_t i = 0; i < n; i++)
+        if (samba_report__has_gradient(r->session, r->trained[i]))
+            r->trained[r->n_trained++] = r->trained[i];
+    return true;
 }
 
 static inline bool samba_report__has_rate(samba_session *s)
@@ -1134,7 +1149,7 @@ static inline void samba_report__free(samba_report *r)
         free(r->curve[i]);
     if (r->csv) fclose(r->csv);
     if (r->events) fclose(r->events);
-    free(r->grads);
+    free(r->trained);
     free(r->matrix);
     free(r);
 }
