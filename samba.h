@@ -72,7 +72,7 @@
      [recompute]   what the backward pass computes again, to save memory   |
      [pef-write]   from a plan to the bytes of a PEF                       |
      [files]       reading, mapping and replacing files                    |
-     [log]         what a compiled program is, for people                  |
+     [log]         what a compiled program is, for people and for tools    |
      [spread]      what each tensor of a part is of that of the batch      |
      [microbatches] what the parts of a batch need of the whole            |
      [quantize]    calibration; a program that infers becomes one of int8 ops
@@ -1184,7 +1184,8 @@ typedef enum samba_target { SAMBA_HOST = 0, SAMBA_DEVICE32, SAMBA_N_TARGETS } sa
 
 /* What to compile. */
 typedef struct samba_program {
-    const char *pef;    /* file to write, <pef>.log beside it; NULL: none */
+    const char *pef;    /* file to write; beside it <pef>.log, for people, and <pef>.map,
+                           for tools; NULL: none */
     const char *name;   /* internal name; default "samba" */
     samba_tensor *loss; /* an output that is a loss */
     samba_tensor *outputs[SAMBA_MAX_OUTPUTS];
@@ -24869,7 +24870,8 @@ SAMBA__FN bool samba__no_files(samba_session *s, const char *path)
 #endif
 
 /* ==== [log] =================================================================================== */
-/* <pef>.log, for people and for the glass box: what will run, where, and what it costs. */
+/* <pef>.log, for people: what will run, where, and what it costs. And <pef>.map, for tools such as
+   the glass box: what became of the ops that were traced, and of their gradients. */
 #if !defined(SAMBA_NO_STDIO)
 /* A name, as people are shown it. */
 SAMBA__FN void samba__log_name(FILE *f, const char *name)
@@ -24928,10 +24930,26 @@ typedef struct samba__flows {
     bool *passed;   /* by id: see samba__find_passed */
 } samba__flows;
 
+/* Why a gradient is nowhere: a word for tools, and a text for people. */
+enum {
+    SAMBA__NOT_LOST = -1,
+    SAMBA__LOST_PASSED,
+    SAMBA__LOST_SUMMED,
+    SAMBA__LOST_COMPUTED,
+    SAMBA__LOST_MANY,
+    SAMBA__N_LOST
+};
+
+static const char *const samba__lost[SAMBA__N_LOST][2]
+    = { { "passed", "some ops read what it is made of" },
+        { "summed", "a sum goes on in its place" },
+        { "computed", "another op computes it on its way" },
+        { "many", "too many equal calls became one" } };
+
 /* Finds where gradient dx is. `last` has 1 + the id of the last tensor in each place. Returns why
-   it is nowhere, or NULL. */
-SAMBA__FN const char *samba__find_held(const samba__compilation *c, const samba__plan *p,
-                                       const int32_t *last, samba_tensor *dx, samba__held *h)
+   it is nowhere, or NOT_LOST. */
+SAMBA__FN int32_t samba__find_held(const samba__compilation *c, const samba__plan *p,
+                                   const int32_t *last, samba_tensor *dx, samba__held *h)
 {
     samba_tensor *t = samba__final(dx);
     const samba__node *n = p->place_of[t->id] < 0 ? samba__producer_of(c, t) : NULL;
@@ -24939,12 +24957,12 @@ SAMBA__FN const char *samba__find_held(const samba__compilation *c, const samba_
     if (n && (permuted || samba__is(n->op, SAMBA__OP_expand))) t = samba__final(n->in[0]);
 
     int32_t b = p->place_of[t->id];
-    if (b < 0) return "another op computes it on its way";
-    if (last[b] && last[b] != t->id + 1) return "a sum goes on in its place";
+    if (b < 0) return SAMBA__LOST_COMPUTED;
+    if (last[b] && last[b] != t->id + 1) return SAMBA__LOST_SUMMED;
 
     h->place = &p->places[b];
     h->permute = permuted ? n : NULL;
-    return NULL;
+    return SAMBA__NOT_LOST;
 }
 
 /* Finds values that a traced op no longer reads, as a rewrite lets it read what they are made of:
@@ -24968,40 +24986,67 @@ SAMBA__FN void samba__find_passed(const samba__compilation *c, bool *passed)
     }
 }
 
-/* The gradient of a value that is of `flow` and those that `next` leads to: of equal calls that
-   became one, each has a part of it. */
-SAMBA__FN void samba__log_gradient(FILE *f, const samba__compilation *c, const samba__plan *p,
-                                   const samba__flows *flows, int32_t flow)
-{
-    enum { MOST = 8 };
+enum { SAMBA__MOST_HELD = 8 };
 
-    samba__held held[MOST];
+/* The gradient of a value: the sum of what these places hold, or why it is nowhere. */
+typedef struct samba__kept_gradient {
+    const samba__place *of;
+    samba__held held[SAMBA__MOST_HELD];
+    int32_t n, lost;
+} samba__kept_gradient;
+
+/* That of the value which is of `flow` and those that `next` leads to: of equal calls that became
+   one, each has a part of it. */
+SAMBA__FN void samba__find_gradient(const samba__compilation *c, const samba__plan *p,
+                                    const samba__flows *flows, int32_t flow,
+                                    samba__kept_gradient *g)
+{
     const samba_tensor *x = samba__final(c->flows[flow].named);
     const int32_t *next = flows->next;
-    int32_t n = 0, a = p->place_of[x->id];
-    const char *why = flows->passed[x->id] ? "some ops read what it is made of" : NULL;
     bool several = next[flow] > 0;
 
-    fprintf(f, "gradient of ");
-    samba__log_name(f, p->places[a].name);
-    fprintf(f, " (symbol %d) is ", p->places[a].index);
+    g->of = &p->places[p->place_of[x->id]];
+    g->n = 0;
+    g->lost = flows->passed[x->id] ? SAMBA__LOST_PASSED : SAMBA__NOT_LOST;
 
-    for (int32_t i = flow; i >= 0 && !why; i = next[i] - 1) {
+    for (int32_t i = flow; i >= 0 && g->lost < 0; i = next[i] - 1) {
         if (several && samba__came_from_input(c->flows[i].named)) continue;
-        if (n == MOST)
-            why = "too many equal calls became one";
+        if (g->n == SAMBA__MOST_HELD)
+            g->lost = SAMBA__LOST_MANY;
         else
-            why = samba__find_held(c, p, flows->last, c->flows[i].source, &held[n++]);
+            g->lost = samba__find_held(c, p, flows->last, c->flows[i].source, &g->held[g->n++]);
     }
+}
 
-    if (why) fprintf(f, "not kept: %s", why);
-    for (int32_t i = 0; i < n && !why; i++) {
-        const samba__node *m = held[i].permute;
+/* A line of the log. */
+SAMBA__FN void samba__log_gradient(FILE *f, const samba__kept_gradient *g)
+{
+    fprintf(f, "gradient of ");
+    samba__log_name(f, g->of->name);
+    fprintf(f, " (symbol %d) is ", g->of->index);
+
+    if (g->lost >= 0) fprintf(f, "not kept: %s", samba__lost[g->lost][1]);
+    for (int32_t i = 0; i < g->n && g->lost < 0; i++) {
+        const samba__node *m = g->held[i].permute;
         fprintf(f, "%s", i ? " + " : "");
-        samba__log_name(f, held[i].place->name);
-        fprintf(f, " (symbol %d)", held[i].place->index);
+        samba__log_name(f, g->held[i].place->name);
+        fprintf(f, " (symbol %d)", g->held[i].place->index);
         for (int32_t k = 0; m && k < m->n_attr; k++)
             fprintf(f, "%s%d", k ? "," : " by axes ", m->attr[k]);
+    }
+    fprintf(f, "\n");
+}
+
+/* A line of the map. */
+SAMBA__FN void samba__map_gradient(FILE *f, const samba__kept_gradient *g)
+{
+    fprintf(f, "%s\t%d", g->lost < 0 ? "gradient" : "lost", g->of->index);
+    if (g->lost >= 0) fprintf(f, "\t%s", samba__lost[g->lost][0]);
+    for (int32_t i = 0; i < g->n && g->lost < 0; i++) {
+        const samba__node *m = g->held[i].permute;
+        fprintf(f, "\t%d", g->held[i].place->index);
+        for (int32_t k = 0; m && k < m->n_attr; k++)
+            fprintf(f, "%c%d", k ? ',' : ':', m->attr[k]);
     }
     fprintf(f, "\n");
 }
@@ -25029,16 +25074,22 @@ SAMBA__FN bool samba__read_flows(const samba__compilation *c, const samba__plan 
     return true;
 }
 
-/* Which symbol is the gradient of which, where the memory of both is theirs to the end. */
-SAMBA__FN void samba__log_gradients(FILE *f, const samba__compilation *c, const samba__plan *p)
+/* Which symbol is the gradient of which, where the memory of both is theirs to the end: one line
+   for each. */
+SAMBA__FN void samba__put_gradients(FILE *f, const samba__compilation *c, const samba__plan *p,
+                                    void (*put)(FILE *f, const samba__kept_gradient *g))
 {
     samba__flows flows;
+    samba__kept_gradient g;
     if (!c->n_flows || !samba__read_flows(c, p, &flows)) return;
+
     for (int32_t i = 0; i < c->n_flows; i++) {
         const samba_tensor *x = samba__final(c->flows[i].named);
         int32_t a = p->place_of[x->id];
         bool kept = a >= 0 && (x->role == SAMBA__WEIGHT || flows.last[a] == x->id + 1);
-        if (kept && flows.first[x->id] == i + 1) samba__log_gradient(f, c, p, &flows, i);
+        if (!kept || flows.first[x->id] != i + 1) continue;
+        samba__find_gradient(c, p, &flows, i, &g);
+        put(f, &g);
     }
 }
 
@@ -25068,7 +25119,7 @@ SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba_
         samba__log_name(f, r->new_name);
         fprintf(f, " (%s)\n", r->new_op);
     }
-    samba__log_gradients(f, c, p);
+    samba__put_gradients(f, c, p, samba__log_gradient);
 
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
@@ -25083,22 +25134,74 @@ SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba_
     }
 }
 
-/* With POSIX files the log is written whole or not at all, as the PEF is. Elsewhere it is written
-   in place: a program does not need it. */
-SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
+/* A text of the map. A backslash and control characters are \xNN there, so it has no tab and no end
+   of a line. */
+SAMBA__FN void samba__map_text(FILE *f, const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        if (samba__is_control(p, text) || *p == '\\')
+            fprintf(f, "\\x%02X", (unsigned)(uint8_t)*p);
+        else
+            fputc(*p, f);
+    }
+}
+
+/* Lines of words with tabs between them; symbols are numbers. MAP_VERSION counts changes of:
+
+     samba-map  VERSION
+     node       NAME  OP                            each, in the order of the PEF
+     rewrite    WHY  NAME  OP  NEW_NAME  NEW_OP     a node, and what is in its place
+     gradient   SYMBOL  PART ...                    it is the sum of the parts: a symbol, or
+                                                    SYMBOL:AXIS,AXIS... whose axes are permuted
+     lost       SYMBOL  WORD                        why it has none: samba__lost
+
+   The one reader is tools/cli/view/map.c. */
+SAMBA__FN void samba__put_map(FILE *f, const samba__compilation *c, const samba__plan *p,
+                              size_t pef_size)
+{
+    enum { MAP_VERSION = 1 };
+
+    (void)pef_size;
+    fprintf(f, "samba-map\t%d\n", MAP_VERSION);
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        fprintf(f, "node\t");
+        samba__map_text(f, c->nodes[i]->name);
+        fprintf(f, "\t");
+        samba__map_text(f, c->nodes[i]->op->name);
+        fprintf(f, "\n");
+    }
+
+    for (const samba__rewritten *r = c->rewritten; r; r = r->next) {
+        const char *const word[] = { r->why, r->name, r->op, r->new_name, r->new_op };
+        fprintf(f, "rewrite");
+        for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+            fprintf(f, "\t");
+            samba__map_text(f, word[i]);
+        }
+        fprintf(f, "\n");
+    }
+    samba__put_gradients(f, c, p, samba__map_gradient);
+}
+
+/* Writes <pef><end>. With POSIX files it is written whole or not at all, as the PEF is. Elsewhere
+   it is written in place: a program does not need it. */
+SAMBA__FN bool samba__write_beside(const samba__compilation *c, const samba__plan *p,
+                                   size_t pef_size, const char *end,
+                                   void (*put)(FILE *f, const samba__compilation *c,
+                                               const samba__plan *p, size_t pef_size))
 {
     samba_session *s = c->session;
-    size_t n = strlen(c->program->pef) + 5;
+    size_t n = strlen(c->program->pef) + strlen(end) + 1;
     char *path = (char *)samba__temp(s, 1, n);
     if (!path) return false;
-    samba__print(path, n, "%s.log", c->program->pef);
+    samba__print(path, n, "%s%s", c->program->pef, end);
 
 #if SAMBA__POSIX_FILES
     samba__temporary t;
     if (!samba__temporary_open(s, &t, path)) return false;
 
     FILE *f = fdopen(t.fd, "w");
-    if (f) samba__put_log(f, c, p, pef_size);
+    if (f) put(f, c, p, pef_size);
     bool fine = f && !fflush(f) && !ferror(f) && samba__sync_file(t.fd) && !rename(t.name, path);
     if (!fine) samba__fail_io(s, "write", path);
     if (!fine) unlink(t.name);
@@ -25112,7 +25215,7 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     samba__temporary_close(&t, true);
 #else
     FILE *f = fopen(path, "w");
-    if (f) samba__put_log(f, c, p, pef_size);
+    if (f) put(f, c, p, pef_size);
     bool fine = f && !fflush(f) && !ferror(f);
     if (f && fclose(f)) fine = false;
     if (!fine) samba__fail_io(s, "write", path);
@@ -25120,8 +25223,15 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     return fine;
 }
 
+/* What lies beside the PEF. */
+SAMBA__FN bool samba__write_logs(const samba__compilation *c, const samba__plan *p, size_t pef_size)
+{
+    return samba__write_beside(c, p, pef_size, ".log", samba__put_log)
+        && samba__write_beside(c, p, pef_size, ".map", samba__put_map);
+}
+
 #else
-SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
+SAMBA__FN bool samba__write_logs(const samba__compilation *c, const samba__plan *p, size_t pef_size)
 {
     (void)c;
     (void)p;
@@ -29622,7 +29732,7 @@ SAMBA__FN bool samba__write_program(const samba__compilation *c, const samba__pl
     if (!samba__image_open(&image, s, &pef, samba__initial_value)) return false;
 
     bool fine
-        = !path || (samba__replace_file(s, path, &image) && samba__write_log(c, plan, image.size));
+        = !path || (samba__replace_file(s, path, &image) && samba__write_logs(c, plan, image.size));
     if (fine && !c->program->compile_only) fine = samba__image_whole(&image, file);
     samba__image_close(&image);
     return fine;
@@ -31691,9 +31801,8 @@ SAMBA_API size_t samba_held_bytes(const samba_session *s)
     return s ? s->held : 0;
 }
 
-/* argin: as the file says it, or NOTHING: any but gradients of losses, which are no
- * hyperparameters.
- */
+/* argin: of those of which the file says this; NOTHING: all. Gradients of losses are no
+   hyperparameters. */
 SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t argin,
                                        const char **names, int32_t cap)
 {

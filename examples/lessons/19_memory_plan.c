@@ -43,6 +43,7 @@ static samba_pef compile(bool inference, int64_t memory)
     if (f) fclose(f);
     remove(program.pef);
     remove("lesson19.pef.log");
+    remove("lesson19.pef.map");
 
     samba_pef pef = { 0 };
     samba_pef_open(&pef, file.bytes, size, NULL, 0); // reads it, runs nothing

@@ -69,6 +69,7 @@ static void load(samba_session *s)
     samba_close(other);
     remove("times_ten.pef");
     remove("times_ten.pef.log");
+    remove("times_ten.pef.map");
 }
 
 // samba_run_with: what to send, what to run and what to fetch, in one call that is checked first.

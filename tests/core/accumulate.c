@@ -397,6 +397,7 @@ static void test_pef(void)
     samba_close(n.s);
     remove(path);
     remove(log);
+    remove("accumulate_test.pef.map");
 }
 
 int main(void)

@@ -1403,6 +1403,8 @@ static void test_driver(void)
     remove(path);
     snprintf(path, sizeof path, "%.500s/net/net.pef.log", folder);
     CHECK(remove(path) == 0);
+    snprintf(path, sizeof path, "%.500s/net/net.pef.map", folder);
+    CHECK(remove(path) == 0);
     snprintf(path, sizeof path, "%.500s/net", folder);
     remove(path);
     remove(folder);
@@ -1476,12 +1478,13 @@ static void test_clean_registers(void)
 int main(int argc, char **argv)
 {
     const char *program = argc > 0 ? argv[0] : "api";
-    char log[PATH + 8];
+    char log[PATH + 8], map[PATH + 8];
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     snprintf(pef_path, sizeof pef_path, "%.500s.pef", program);
     snprintf(checkpoint_path, sizeof checkpoint_path, "%.500s.ckpt", program);
     snprintf(folder, sizeof folder, "%.500s.out", program);
     snprintf(log, sizeof log, "%s.log", pef_path);
+    snprintf(map, sizeof map, "%s.map", pef_path);
     RUN(test_ways_to_run);
     RUN(test_parts_of_a_step);
     RUN(test_backward_needs_forward);
@@ -1524,6 +1527,7 @@ int main(int argc, char **argv)
     remove(pef_path);
     remove(checkpoint_path);
     remove(log);
+    remove(map);
     RUN(test_clean_registers);
     return test_summary();
 }

@@ -97,6 +97,7 @@ static void test_names_without_a_graph(void)
     CHECK(samba_close(s) == 0);
     remove(path);
     remove("build/borders.pef.log");
+    remove("build/borders.pef.map");
 }
 
 // ---- The first op of a program ------------------------------------------------------------------

@@ -615,6 +615,7 @@ static void test_compiles_leave_no_trace(void)
     }
     remove("build/test_compiles.pef");
     remove("build/test_compiles.pef.log");
+    remove("build/test_compiles.pef.map");
 }
 
 // A scope of the caller's, in which something is compiled, keeps what it has, and ends as ever.

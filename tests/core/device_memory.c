@@ -236,5 +236,6 @@ int main(void)
     RUN(test_target);
     remove(path);
     remove("build/device_memory_test.pef.log");
+    remove("build/device_memory_test.pef.map");
     return test_summary();
 }

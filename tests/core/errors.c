@@ -1045,6 +1045,9 @@ static void test_control_characters(void)
     char *log = whole_file("build/control.pef.log", &size);
     CHECK(is_tame(log) && strstr(log, shown) && strstr(log, "gradient of fc\\xC2\\x9B"));
     free(log);
+    char *map = whole_file("build/control.pef.map", &size);
+    CHECK(map && strstr(map, "samba-map\t1\nnode\t") == map && strstr(map, shown));
+    free(map);
     CHECK(samba_tensor_by_name(s, "fc\xc2\x9b!\x7f\xc3\xa9__weight"));
     CHECK(!samba_load(s, wild, NULL) && is_tame(samba_error(s)));
     CHECK(strstr(samba_error(s), "build/\\x1B[2J\\x07\\x0A"));

@@ -296,6 +296,8 @@ static void test_reset(void)
     remove(path);
     snprintf(path, sizeof path, "%s.pef.log", out_folder);
     remove(path);
+    snprintf(path, sizeof path, "%s.pef.map", out_folder);
+    remove(path);
 }
 
 // ---- What the driver says of memory ----
@@ -333,9 +335,10 @@ static report compile_and_read(samba_session *s, const samba_program *p)
 
 static void remove_program(void)
 {
-    static const char *const files[] = { "net/net.pef", "net/net.pef.log", "net", "" };
+    static const char *const files[]
+        = { "net/net.pef", "net/net.pef.log", "net/net.pef.map", "net", "" };
     char path[320];
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         snprintf(path, sizeof path, "%s/%s", out_folder, files[i]);
         remove(path);
     }

@@ -1306,6 +1306,7 @@ static void test_name_in_the_file(void)
     }
     remove(path);
     remove("build/microbatches_mean.pef.log");
+    remove("build/microbatches_mean.pef.map");
 }
 
 int main(void)

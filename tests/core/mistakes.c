@@ -1647,11 +1647,13 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < 3; i++)
         remove(file_path[i]);
-    char log[LONG + 8];
-    snprintf(log, sizeof log, "%s.log", file_path[1]);
-    remove(log);
-    snprintf(log, sizeof log, "%s.log", file_path[0]);
-    remove(log);
+    for (int i = 0; i < 2; i++) {
+        char beside[LONG + 8];
+        snprintf(beside, sizeof beside, "%s.log", file_path[i]);
+        remove(beside);
+        snprintf(beside, sizeof beside, "%s.map", file_path[i]);
+        remove(beside);
+    }
     fflush(stderr); // freopen left it with a buffer; the summary is last
     return test_summary();
 }

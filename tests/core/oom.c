@@ -471,11 +471,12 @@ static void test_too_large(void)
 int main(int argc, char **argv)
 {
     const char *program = argc > 0 ? argv[0] : "oom";
-    char log[PATH + 8];
+    char log[PATH + 8], map[PATH + 8];
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     snprintf(checkpoint, sizeof checkpoint, "%.500s.ckpt", program);
     snprintf(program_file, sizeof program_file, "%.500s.pef", program);
     snprintf(log, sizeof log, "%s.log", program_file);
+    snprintf(map, sizeof map, "%s.map", program_file);
     RUN(test_training);
     RUN(test_load_by_names);
     RUN(test_microbatches);
@@ -492,5 +493,6 @@ int main(int argc, char **argv)
     remove(checkpoint);
     remove(program_file);
     remove(log);
+    remove(map);
     return test_summary();
 }

@@ -1917,11 +1917,12 @@ static void test_memory_size(void)
 int main(int argc, char **argv)
 {
     const char *program = argc > 0 ? argv[0] : "pef";
-    char log[PATH + 8];
+    char log[PATH + 8], map[PATH + 8];
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     snprintf(path, sizeof path, "%.500s.pef", program);
     snprintf(other_path, sizeof other_path, "%.500s.ckpt", program);
     snprintf(log, sizeof log, "%s.log", path);
+    snprintf(map, sizeof map, "%s.map", path);
     RUN(test_xxh64);
     RUN(test_record_sizes);
     RUN(test_make);
@@ -1959,5 +1960,6 @@ int main(int argc, char **argv)
     remove(path);
     remove(other_path);
     remove(log);
+    remove(map);
     return test_summary();
 }

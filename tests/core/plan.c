@@ -1076,6 +1076,7 @@ static void test_spatial_checkpoint(void)
     CHECK(hash[1] != hash[0] && hash[2] == hash[0] && hash[3] == hash[0]);
     remove(pef);
     remove("build/memory_spatial.pef.log");
+    remove("build/memory_spatial.pef.map");
     remove(checkpoint);
 }
 

@@ -2142,9 +2142,9 @@ static void print_counts(void)
 
 static void remove_files(void)
 {
-    static const char *const endings[3] = { ".pef", ".pef.log", ".ckpt" };
+    static const char *const endings[4] = { ".pef", ".pef.log", ".pef.map", ".ckpt" };
     char path[96];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         snprintf(path, sizeof path, "%s%s", files, endings[i]);
         remove(path);
     }

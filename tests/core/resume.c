@@ -30,11 +30,13 @@ static void name_files(const char *program)
 static void remove_files(void)
 {
     const char *const paths[] = { start_pef, other_pef, stopped, finished, resumed };
-    char log[PATH + 8];
+    char beside[PATH + 8];
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         remove(paths[i]);
-        snprintf(log, sizeof log, "%s.log", paths[i]);
-        remove(log);
+        snprintf(beside, sizeof beside, "%s.log", paths[i]);
+        remove(beside);
+        snprintf(beside, sizeof beside, "%s.map", paths[i]);
+        remove(beside);
     }
 }
 

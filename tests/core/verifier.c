@@ -15,7 +15,7 @@
 
 enum { WHY = 400, NETS = DEVICE_NETS - 1, PROGRAMS = NETS + 6, MUTANTS = 20000 };
 
-static char path[600], log_path[610];
+static char path[600], log_path[610], map_path[610];
 static bytes programs[PROGRAMS]; // nets, then the small ones
 static long n_mutants = MUTANTS, n_accepted, n_disagreed, n_broken[PEF_N_THEOREMS];
 static uint64_t random_state = 1;
@@ -50,6 +50,7 @@ static bytes compiled_net(int net)
     CHECK(b.size > HEADER && b.size < 1 << 20);
     remove(path);
     remove(log_path);
+    remove(map_path);
     return b;
 }
 
@@ -1130,6 +1131,7 @@ int main(int argc, char **argv)
 {
     snprintf(path, sizeof path, "%.500s.pef", argc > 0 ? argv[0] : "verifier");
     snprintf(log_path, sizeof log_path, "%s.log", path);
+    snprintf(map_path, sizeof map_path, "%s.map", path);
     if (argc > 1) n_mutants = atol(argv[1]);
     if (argc > 2) random_state = (uint64_t)atol(argv[2]) * 2 + 1;
     RUN(test_programs);

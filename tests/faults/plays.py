@@ -56,7 +56,7 @@ NET = "BIN/scenarios save prepare"
 PEF = "BIN/scenarios compile prepare"
 
 PLAYS = [
-    scenario("compile", kills=True, power=("net.pef", "net.pef.log")),
+    scenario("compile", kills=True, power=("net.pef", "net.pef.log", "net.pef.map")),
     scenario("load"),
     scenario("save", quick=True, kills=True, power=("net.ckpt",)),
     scenario("restore"),

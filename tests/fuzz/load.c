@@ -77,6 +77,7 @@ static void use(samba_session *s, const samba_pef *pef)
     const char *path = fuzz_path("out.ckpt");
     fuzz_allow("out.ckpt");
     fuzz_allow("out.ckpt.log");
+    fuzz_allow("out.ckpt.map");
     if (samba_save(s, path) && !samba_restore(s, path))
         fuzz_fail("what was saved is not restored: %s", samba_error(s));
     samba_clear_error(s);

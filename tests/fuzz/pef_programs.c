@@ -91,6 +91,7 @@ static void add_files(samba_session *s, const char *name, const char *path,
     const char *checkpoint = fuzz_path("seed.ckpt");
     fuzz_allow("seed.ckpt");
     fuzz_allow("seed.ckpt.log");
+    fuzz_allow("seed.ckpt.map");
     add_file(path, name, "pef", add);
     samba_zero_inputs(s);
     samba_save_opts any = { .allow_nonfinite = true };
@@ -103,6 +104,7 @@ void pef_programs(void (*add)(const char *name, const void *bytes, size_t size))
     const char *path = fuzz_path("seed.pef");
     fuzz_allow("seed.pef");
     fuzz_allow("seed.pef.log");
+    fuzz_allow("seed.pef.map");
 
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         samba_session *s = quiet_session();

@@ -6,7 +6,7 @@
 #include "tools/cli/view/capture.h"
 #include "tools/cli/view/grads.h"
 #include "tools/cli/view/inputs.h"
-#include "tools/cli/view/log.h"
+#include "tools/cli/view/map.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +132,7 @@ static bool do_run(run *r, const char *path, bool keeps)
     r->done = false;
     r->moved = 0.0;
     bool fine = open_model(&r->m, path, &how, &why) && give_values(&r->m, NULL, 0, &why)
-        && find_log(&r->m, NULL, &why);
+        && find_map(&r->m, NULL, &why);
     r->held = fine && keeps ? calloc((size_t)r->m.pef.n_symbols + 1, sizeof *r->held) : NULL;
     if (fine && r->tensor >= 0) fine = find_shapes(r);
     if (fine) samba_on_node(r->m.session, watch, r);

@@ -163,6 +163,7 @@ static void test_load_amid_loads(void)
     pthread_join(thread, NULL);
     remove(path);
     remove("build/fork_test.pef.log");
+    remove("build/fork_test.pef.map");
 }
 
 static int eager(void *user)

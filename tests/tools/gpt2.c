@@ -471,6 +471,7 @@ static void test_weights_go_into_a_loaded_pef(void)
     close_golden(&g);
     remove(pef);
     remove(in_folder(folder, "tiny.pef.log"));
+    remove(in_folder(folder, "tiny.pef.map"));
 }
 
 // Dropout layers exist when a rate is above 0; p drives them all; evaluation is without them.

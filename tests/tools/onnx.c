@@ -711,6 +711,7 @@ static void test_pef_of_a_model(void)
     onnx_array_free(scales);
     remove(pef);
     remove("build/onnx_test.pef.log");
+    remove("build/onnx_test.pef.map");
 }
 
 // The comparison notices a wrong value, a wrong type and a wrong shape.

@@ -17,8 +17,8 @@
 
 enum { BATCH = 16, STEPS = 50 };
 
-static char loss_name[64];                           // of the model traced last
-static char checkpoint[300], pef[300], pef_log[300]; // files, named after the program
+static char loss_name[64];                                         // of the model traced last
+static char checkpoint[300], pef[300], pef_log[300], pef_map[300]; // files, named after the program
 
 // ---- Models -------------------------------------------------------------------------------------
 
@@ -793,6 +793,7 @@ static void test_pef(void)
     CHECK(hash[0] == hash[1] && hash[0] != 0);
     remove(pef);
     remove(pef_log);
+    remove(pef_map);
     remove(checkpoint);
 }
 
@@ -1260,6 +1261,7 @@ int main(int argc, char **argv)
     snprintf(checkpoint, sizeof checkpoint, "%.200s.ckpt", argv[0]);
     snprintf(pef, sizeof pef, "%.200s.pef", argv[0]);
     snprintf(pef_log, sizeof pef_log, "%.200s.pef.log", argv[0]);
+    snprintf(pef_map, sizeof pef_map, "%.200s.pef.map", argv[0]);
     RUN(test_ends);
     RUN(test_sections_say_what_they_use);
     RUN(test_modes_one_op_a_section);

@@ -119,26 +119,32 @@ check 'what a product reads past has none' why folded permute_2 'Its gradient is
 check 'nor has what no parameter is before' why mlp_sgd x 'No gradient goes through it'
 check 'what a step took on its way is not kept' \
     why in_products fc1__weight 'Its gradient is not kept: another op'
-without_log() {     # the graph alone tells fewer
+without_map() {     # the graph alone tells fewer
     mkdir -p $out/alone && cp $out/tied.ckpt $out/alone/ && $out/grads $out/alone/tied.ckpt
 }
-check 'without a log no gradient is wrong' without_log
+check 'without a map no gradient is wrong' without_map
 elsewhere() {       # a checkpoint whose PEF is in another folder
     $tool view $out/alone/tied.ckpt --runs 0 -o $out/alone.html &&
-        grep -q 'log is not beside' $out/alone.html &&
+        grep -q 'told is not beside' $out/alone.html &&
         ! grep -q 'goes on in place' $out/alone.html &&
-        $tool view $out/alone/tied.ckpt --log $out/tied.pef.log --runs 0 -o $out/alone.html &&
+        $tool view $out/alone/tied.ckpt --map $out/tied.pef.map --runs 0 -o $out/alone.html &&
         grep -q 'goes on in place' $out/alone.html
 }
-check 'a log that lies elsewhere can be named' elsewhere
+check 'a map that lies elsewhere can be named' elsewhere
 stale() {           # the PEF has been compiled anew since
-    cp $out/mlp_sgd.pef.log $out/alone/tied.pef.log &&
+    cp $out/mlp_sgd.pef.map $out/alone/tied.pef.map &&
         $tool view $out/alone/tied.ckpt --runs 0 -o $out/alone.html &&
         grep -q 'is of another program, and is not used' $out/alone.html
 }
-check 'a log of another program is not used' stale
+check 'a map of another program is not used' stale
+torn() {            # a line is not whole
+    head -c 300 $out/tied.pef.map >$out/alone/tied.pef.map
+    $tool view $out/alone/tied.ckpt --runs 0 -o $out/alone.html &&
+        grep -q 'is of another program, and is not used' $out/alone.html
+}
+check 'nor is a torn one' torn
 check 'nor if it is named' fails_with 2 'is of another program than' \
-    $tool view $out/tied.ckpt --log $out/mlp_sgd.pef.log --runs 0 -o $out/alone.html
+    $tool view $out/tied.ckpt --map $out/mlp_sgd.pef.map --runs 0 -o $out/alone.html
 rewrites() { grep -q "\"pass\":\"$2\"" $out/"$1".html; }
 check 'int8 is among what was rewritten' rewrites int8 'computed in int8'
 check 'so are steps that products make' rewrites in_products 'a product makes a step'
@@ -157,7 +163,7 @@ all_steps() { steps | grep ' 3 of 3 attentions proved'; }
 check 'attention of all steps: y = P v' all_steps
 first_step() { steps --values 0 | grep ' 0 of 1 attentions proved'; }
 check 'and of the first one, where room is short' first_step
-check 'rewrites are read from the log' grep -q '"rewrites":\[{' $out/transformer.html
+check 'rewrites are read from the map' grep -q '"rewrites":\[{' $out/transformer.html
 
 # ---- Files that are given ----
 x=$out/mlp_infer_0.npy

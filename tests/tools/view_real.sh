@@ -32,7 +32,7 @@ res_ffn() {
         build/02_res_ffn compile --output-folder $out --pef-name ResFFN &&
         build/02_res_ffn run -p $out/ResFFN/ResFFN.pef --epochs 1 --checkpoint $out/ResFFN.ckpt \
             --data "$data" &&
-        cp $out/ResFFN/ResFFN.pef.log $out          # beside the checkpoint: the rewrites
+        cp $out/ResFFN/ResFFN.pef.map $out          # beside the checkpoint: the rewrites
 }
 nets() {
     ${CC:-cc} ${CFLAGS:--O2} -I. -Itools/include -o $out/nets tests/lib/view_real.c -lcjson -lm \

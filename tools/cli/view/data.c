@@ -585,25 +585,25 @@ static bool write_repeated(FILE *to, const model *m, bool any)
     return any;
 }
 
-static void write_rewrites(FILE *to, const model *m, const rewrites *r)
+static void write_rewritten(FILE *to, const char *side, const rewrite_call *call)
+{
+    fprintf(to, ",\"%s\":[{", side);
+    write_field(to, "op", call->op);
+    fputc(',', to);
+    write_field(to, "name", call->name);
+    fputs("}]", to);
+}
+
+static void write_rewrites(FILE *to, const model *m)
 {
     fputs("\"rewrites\":[", to);
     bool any = write_repeated(to, m, write_fused(to, m));
-    for (int32_t i = 0; i < r->n; i++) {
+    for (int32_t i = 0; m->map && i < m->map->n_rewrites; i++) {
+        const rewrite *r = &m->map->rewrites[i];
         fputs(i || any ? ",\n{" : "{", to);
-        write_field(to, "pass", r->list[i].pass);
-        for (int side = 0; side < 2; side++) {
-            const rewrite_call *call = side ? &r->list[i].after : &r->list[i].before;
-            fprintf(to, ",\"%s\":[", side ? "after" : "before");
-            if (call->name) {
-                fputc('{', to);
-                write_field(to, "op", call->op);
-                fputc(',', to);
-                write_field(to, "name", call->name);
-                fputc('}', to);
-            }
-            fputc(']', to);
-        }
+        write_field(to, "pass", r->pass);
+        write_rewritten(to, "before", &r->before);
+        write_rewritten(to, "after", &r->after);
         fputc('}', to);
     }
     fputs("],\n", to);
@@ -656,7 +656,7 @@ void write_data(FILE *to, const page_data *d)
     write_runs(to, d);
     write_memory(to, d->memory);
     write_attention(to, d->capture);
-    write_rewrites(to, d->model, d->rewrites);
+    write_rewrites(to, d->model);
     if (d->comparison) write_comparison(to, d->comparison, d->other, d->capture->n_blocks);
     if (d->open_node >= 0) {
         fprintf(to, "\"open\":{\"node\":%d,", d->open_node);

@@ -4,10 +4,10 @@
 
 #include "capture.h"
 #include "diff.h"
+#include "map.h"
 #include "measure.h"
 #include "memory.h"
 #include "model.h"
-#include "rewrites.h"
 
 typedef struct page_data {
     const char *title, *command;
@@ -16,7 +16,6 @@ typedef struct page_data {
     const times *times;
     const machine *machine;
     const memory_map *memory;
-    const rewrites *rewrites;
     const comparison *comparison; // NULL: one model is shown
     const capture *other;         // what the second one made, or NULL
     const double *losses;         // of each step; NULL: the program has none

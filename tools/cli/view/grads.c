@@ -1,8 +1,5 @@
-/* Which tensor is the gradient of which. The compiler knows, and its log has a line for each:
-       gradient of NAME (symbol 12) is NAME (symbol 34)
-       gradient of NAME (symbol 12) is NAME (symbol 34) by axes 1,0 + NAME (symbol 35)
-       gradient of NAME (symbol 12) is not kept: WHY
-   Without a log it is told from the graph. The gradient of what an op makes is what its backward op
+/* Which tensor is the gradient of which. The compiler knows, and tells it in its map.
+   Without a map it is told from the graph. The gradient of what an op makes is what its backward op
    reads beside what the op itself reads and makes:
        y = tanh(x)         dx = tanh_backward(dy, y)
        y = affine(x, W)    dx = matmul(dy, W), dW = matmul(dy, x)
@@ -244,33 +241,7 @@ static void find_pairs(search *s)
         if (is_kind(m, i, "forward")) hand_on(s, i, true);
 }
 
-// ---- The log ------------------------------------------------------------------------------------
-
-// The symbol that "NAME (symbol 12)" at *at names, and goes behind it; -1: none.
-static int32_t read_symbol(const model *m, const char **at)
-{
-    static const char mark[] = " (symbol ";
-    for (const char *p = strstr(*at, mark); p; p = strstr(p + 1, mark)) {
-        char *rest;
-        long i = strtol(p + strlen(mark), &rest, 10);
-        size_t length = (size_t)(p - *at);
-        if (i < 0 || i >= m->pef.n_symbols || *rest != ')') continue;
-        const char *name = m->symbols[i].name;
-        bool same = *name == 0 || (strlen(name) == length && strncmp(name, *at, length) == 0);
-        if (!same) continue;
-        *at = rest + 1;
-        return (int32_t)i;
-    }
-    return -1;
-}
-
-// Goes behind the text, if it stands there.
-static bool skip(const char **at, const char *text)
-{
-    bool there = strncmp(*at, text, strlen(text)) == 0;
-    if (there) *at += strlen(text);
-    return there;
-}
+// ---- The map ------------------------------------------------------------------------------------
 
 // Can the part be permuted, or stretched, to the shape of the tensor?
 static bool part_fits(const model *m, const part *p, int32_t tensor)
@@ -289,64 +260,44 @@ static bool part_fits(const model *m, const part *p, int32_t tensor)
     return fits;
 }
 
-static bool read_axes(part *q, const char **p)
+// Why a gradient is not kept, by the word of the map.
+static const char *why_not_kept(const char *word)
 {
-    for (bool more = skip(p, " by axes "); more; more = skip(p, ",")) {
-        char *end;
-        long axis = strtol(*p, &end, 10);
-        if (end == *p || q->n_axes == SAMBA_MAX_DIMS || axis < 0 || axis >= SAMBA_MAX_DIMS)
-            return false;
-        *p = end;
-        q->axes[q->n_axes++] = (int32_t)axis;
-    }
-    return true;
-}
-
-// The sum that stands at p, to the end of its line. False: it is none.
-static bool read_sum(const model *m, gradient *g, int32_t tensor, const char *p)
-{
-    do {
-        part *q = &g->parts[g->n++];
-        memset(q, 0, sizeof *q);
-        q->tensor = read_symbol(m, &p);
-        if (q->tensor < 0 || !read_axes(q, &p) || !part_fits(m, q, tensor)) return false;
-    } while (g->n < MOST_PARTS && skip(&p, " + "));
-    return *p == '\n';
-}
-
-static const char *why_not_kept(const char *p)
-{
-    if (skip(&p, "a sum goes on in its place\n"))
-        return "Its gradient is not kept: more is added to it in its place.";
-    if (skip(&p, "another op computes it on its way\n"))
-        return "Its gradient is not kept: another op computes it on its way, and does not write it.";
-    if (skip(&p, "too many equal calls became one\n"))
-        return "Its gradient is not kept: many equal calls became one, and each has a part of it.";
-    if (skip(&p, "some ops read what it is made of\n"))
-        return "Its gradient is not kept: some ops read what it is made of, and not it.";
+    static const char *const reason[][2] = {
+        { "summed", "Its gradient is not kept: more is added to it in its place." },
+        { "computed",
+          "Its gradient is not kept: another op computes it on its way, and does not write it." },
+        { "many",
+          "Its gradient is not kept: many equal calls became one, and each has a part of it." },
+        { "passed", "Its gradient is not kept: some ops read what it is made of, and not it." },
+    };
+    for (size_t i = 0; i < sizeof reason / sizeof *reason; i++)
+        if (strcmp(word, reason[i][0]) == 0) return reason[i][1];
     return "Its gradient is not kept.";
 }
 
-// False: the log has no such line.
-static bool read_gradients(search *s)
+// What the compiler told. False: nothing.
+static bool take_told(search *s)
 {
     const model *m = s->m;
-    bool any = false;
-    for (const char *at = m->log; at; any = true) {
-        at = strstr(at, "\ngradient of ");
-        if (!at) break;
-        at += strlen("\ngradient of ");
-        const char *p = at;
-        int32_t x = read_symbol(m, &p);
-        if (x < 0 || m->symbols[x].gradient >= 0 || !skip(&p, " is ")) continue;
+    for (int32_t i = 0; m->map && i < m->map->n_gradients; i++) {
+        const told_gradient *told = &m->map->gradients[i];
+        int32_t x = told->tensor;
         gradient *g = &s->found[x];
-        if (skip(&p, "not kept: "))
-            g->why = why_not_kept(p);
-        else if (!read_sum(m, g, x, p))
-            g->n = 0;
+        if (m->symbols[x].gradient >= 0) continue;
+
+        bool fits = true;
+        for (int32_t k = 0; k < told->n; k++)
+            fits = fits && part_fits(m, &told->parts[k], x);
+        if (told->lost)
+            g->why = why_not_kept(told->lost);
+        else if (fits) {
+            g->n = told->n;
+            memcpy(g->parts, told->parts, sizeof g->parts);
+        }
         s->grad[x] = single_part(m, g, x);
     }
-    return any;
+    return m->map && m->map->n_gradients > 0;
 }
 
 // The compiler joins reshapes of gradients: so a view has the gradient of what it is a view of, and
@@ -372,7 +323,7 @@ static const char *why_none(const search *s, int32_t i, bool told)
     bool asked = x->role == SAMBA_ROLE_INPUT || x->role == SAMBA_ROLE_OUTPUT
         || x->role == SAMBA_ROLE_TEMPORARY || x->role == SAMBA_ROLE_WEIGHT;
     if (!asked || !is_float_type(x->spec.dtype) || s->readers[i] == 0) return NULL;
-    if (!told) return "Its gradient is not known: the log that the compiler wrote is not there.";
+    if (!told) return "Its gradient is not known: what the compiler told of it is not there.";
     if (x->view_of >= 0) return "It is a view: what it is a view of may have a gradient.";
     return "No gradient goes through it: no parameter that trains is before it, or the loss does not "
            "depend on it.";
@@ -391,7 +342,7 @@ static void find_all(search *s, int32_t n)
     for (int32_t i = 0; i < n; i++)
         s->grad[i] = m->symbols[i].gradient;
     count_readers(s);
-    bool told = read_gradients(s), backward = has_backward(m);
+    bool told = take_told(s), backward = has_backward(m);
     if (told)
         share_with_views(s);
     else if (!has_doubles(m))

@@ -1,19 +1,9 @@
 // Which tensor is the gradient of which: of parameters the file says so, of what ops make the
-// compiler's log does, or it is told from the backward pass.
+// compiler's map does, or it is told from the backward pass.
 #ifndef SAMBA_VIEW_GRADS_H
 #define SAMBA_VIEW_GRADS_H
 
-#include "model.h"
-
-enum { MOST_PARTS = 8 };
-
-// A tensor that a gradient is, or is the sum of. It may be smaller than the gradient: then it is
-// stretched, as NumPy does it.
-typedef struct part {
-    int32_t tensor;
-    int32_t n_axes;               // 0: elements are in the order of the gradient
-    int32_t axes[SAMBA_MAX_DIMS]; // else axis d of the gradient is axis axes[d] of the tensor
-} part;
+#include "map.h"
 
 typedef struct gradient {
     int32_t n; // 0: it is not known

@@ -1,6 +1,7 @@
 // A PEF or checkpoint that is looked at.
 #include "model.h"
 #include "layers.h"
+#include "map.h"
 #define SAMBA_REPLAY_IMPLEMENTATION
 #include "samba/replay.h"
 #include <stdarg.h>
@@ -123,7 +124,7 @@ void close_model(model *m)
     for (int32_t i = 0; m->layer && i < m->pef.n_nodes; i++)
         free(m->layer[i]);
     free(m->layer);
-    free(m->log);
+    free_map(m->map);
     free(m->notes);
     free(m->symbols);
     free(m->nodes);

@@ -23,7 +23,7 @@ typedef struct model {
     int32_t *section_of;    // of each node
     char **layer;           // of each node: its path, parts divided by '\n'; "" at the top
     samba_session *session; // NULL: it has ops of its own, and is shown without values
-    char *log;              // what the compiler said of it; NULL: that is not known
+    struct map *map;        // what the compiler told of it; NULL: that is not known
     char *notes;            // sentences that belong on the page, each with a '\n'
     bool lacks_note;        // there was no memory for one
 } model;

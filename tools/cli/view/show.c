@@ -15,7 +15,6 @@ void describe_view(page_data *d, const view *v, const char *path, const char *co
     d->times = &v->times;
     d->machine = &v->machine;
     d->memory = &v->memory;
-    d->rewrites = &v->rewrites;
     d->losses = v->losses;
     d->n_steps = v->n_steps;
     d->tokens = v->tokens;
@@ -38,7 +37,6 @@ void close_view(view *v)
     end_capture(&v->capture);
     free_times(&v->times);
     free_memory_map(&v->memory);
-    free_rewrites(&v->rewrites);
     for (int32_t i = 0; i < v->n_tokens; i++)
         free(v->tokens[i]);
     free(v->tokens);

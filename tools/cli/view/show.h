@@ -10,7 +10,6 @@ typedef struct view {
     times times;
     machine machine;
     memory_map memory;
-    rewrites rewrites;
     double *losses; // of each step; NULL: the program has none
     char **tokens;
     int32_t n_steps, n_tokens;

@@ -1,7 +1,7 @@
 // tools/samba view: a model as one HTML page that shows what happens in it.
 #include "commands.h"
 #include "inputs.h"
-#include "log.h"
+#include "map.h"
 #include "page.h"
 #include "show.h"
 #include "samba/replay.h"
@@ -13,7 +13,7 @@ enum { MOST_INPUTS = 64 };
 
 typedef struct options {
     const char *from, *other, *to; // other: what from is compared with
-    const char *tokens, *log;
+    const char *tokens, *map;
     const char *inputs[MOST_INPUTS];
     int n_inputs;
     int64_t steps, megabytes, runs, threads, seed;
@@ -38,7 +38,7 @@ static int usage(FILE *to)
         "               elements of large ones\n"
         "  --runs N     runs that are timed (5; 0: none, and the machine is not measured)\n"
         "  --tokens FILE  a label for each place of a sequence, one a line\n"
-        "  --log FILE  what the compiler wrote of it, if MODEL.pef.log is not beside the file\n"
+        "  --map FILE  what the compiler told of it, if MODEL.pef.map is not beside the file\n"
         "  --threads N  (all)    --seed N  of what the model draws\n"
         "  --diff    compares two files: their graphs, and what they make of the same inputs.\n"
         "            Exits with 0 if they are equal, 1 if they differ, 2 after an error\n"
@@ -74,8 +74,8 @@ static bool read_flag(options *o, const char *flag, const char *value, fault *wh
     }
     if (strcmp(flag, "--tokens") == 0)
         o->tokens = value;
-    else if (strcmp(flag, "--log") == 0)
-        o->log = value;
+    else if (strcmp(flag, "--map") == 0)
+        o->map = value;
     else if (strcmp(flag, "-o") == 0)
         o->to = value;
     else if (strcmp(flag, "--input") != 0)
@@ -214,8 +214,7 @@ static bool look(view *v, const options *o, fault *why)
     bool runs = v->model.session != NULL;
     if (runs && !give_values(&v->model, o->inputs, o->n_inputs, why)) return false;
     if (o->tokens && !read_tokens(v, o->tokens, why)) return false;
-    if (!find_log(&v->model, o->log, why) || !read_rewrites(&v->rewrites, v->model.log, why))
-        return false;
+    if (!find_map(&v->model, o->map, why)) return false;
     if (!map_memory(&v->memory, &v->model, why)) return false;
     if (!runs) return begin_capture(&v->capture, &v->model, 1, 0, why);
     if (!run_steps(v, o, why)) return false;
