@@ -832,7 +832,8 @@ static inline void samba_report__put_style(FILE *f)
           "--soft:#9fa3ab;--line:#31343a;--accent:#7db4ff;--bad:#ff8a80;color-scheme:dark}}\n"
           "*{box-sizing:border-box}body{margin:0 auto;padding:32px 16px 48px;max-width:1180px;"
           "background:var(--page);color:var(--text);font:16px/1.5 system-ui,sans-serif}\n"
-          "h1{margin:0 0 4px;font-size:28px;letter-spacing:-.015em}h2{margin:0 0 12px;"
+          "h1{margin:0 0 4px;font-size:28px;line-height:1.2;letter-spacing:-.015em;"
+          "text-wrap:balance}h2{margin:0 0 12px;"
           "font-size:17px}small,p,dt,th{color:var(--soft);font-weight:normal}p{margin:0 0 20px}\n"
           "section{background:var(--card);border:1px solid var(--line);border-radius:12px;"
           "padding:20px;margin:0 0 16px}code{overflow-wrap:anywhere}\n"
@@ -841,7 +842,8 @@ static inline void samba_report__put_style(FILE *f)
           "grid-template-columns:max-content minmax(0,1fr);gap:4px 18px}.list dd{font-size:16px;"
           "overflow-wrap:anywhere}.list dt{font-size:16px}\n"
           "figure{margin:0}.charts{display:grid;grid-template-columns:repeat(auto-fill,"
-          "minmax(min(100%,480px),1fr));gap:20px}figcaption{font-size:14px;color:var(--soft)}"
+          "minmax(min(100%,480px),1fr));gap:20px}figcaption{font-size:14px;color:var(--soft);"
+          "margin-bottom:6px}"
           "figcaption b{color:var(--text);float:right;margin-left:8px}\n"
           ".smalls{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:16px;"
           "align-items:end}"
@@ -856,14 +858,18 @@ static inline void samba_report__put_style(FILE *f)
           ".wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
           "font-size:13px}.matrix th,.matrix td{padding:5px 9px;text-align:right;"
           "white-space:nowrap}.matrix td{min-width:48px}.hit{background:color-mix(in srgb,"
-          "var(--accent) calc(var(--part)*.55),transparent)}.miss{background:color-mix(in srgb,"
+          "var(--accent) calc(var(--part)*.5),transparent)}.miss{background:color-mix(in srgb,"
           "var(--bad) calc(var(--part)*.9),transparent)}\n"
           ".samples{display:grid;grid-template-columns:repeat(auto-fill,minmax(84px,1fr));gap:14px}"
           ".samples img{width:100%;height:auto;image-rendering:pixelated;border-radius:6px;"
           "display:block}.samples figcaption{font-size:12px;text-align:center;margin-top:3px;"
           "overflow-wrap:anywhere}"
           ".wrong{color:var(--bad);font-weight:600}\n"
-          "@media(max-width:600px){svg text{font-size:20px}section{padding:16px}}\n",
+          "@media(max-width:600px){svg text{font-size:20px}section{padding:16px}.matrix{width:100%;"
+          "font-size:11px}.matrix th,.matrix td{padding:4px 2px;min-width:0;text-align:center}"
+          ".matrix thead th{vertical-align:bottom}.matrix thead th:not(:first-child){"
+          "writing-mode:sideways-lr;text-align:start}.matrix th:first-child{text-align:left;"
+          "white-space:normal}}\n",
           f);
 }
 
