@@ -1,5 +1,6 @@
 // An expression: text on the page whose contrast with what is behind it is less than WCAG 2 AA asks
-// for, as [HTML, contrast], five at most. axe-core does not tell of text that is scrolled away.
+// for, as ['pale', HTML, contrast], five at most. Text of a drawing is compared with what is behind
+// the drawing. axe-core does not tell of text that is scrolled away.
 (() => {
     // Of rgb(1 2 3), and of color(srgb 0.1 0.2 0.3 / 0.5), which is what color-mix gives.
     const numbers = text => (text.match(/[\d.]+(e-?\d+)?/g) || []).map(
@@ -14,7 +15,7 @@
     const behind = element => element ?
         over(numbers(getComputedStyle(element).backgroundColor), behind(element.parentElement)) :
         [255, 255, 255];
-    const isText = element => !element.closest('svg, script, style, noscript, option, :disabled') &&
+    const isText = element => !element.closest('script, style, noscript, option, :disabled') &&
         Array.from(element.childNodes).some(one => one.nodeType === 3 && one.data.trim()) &&
         element.checkVisibility();
 
@@ -22,11 +23,13 @@
     for (const element of document.querySelectorAll('body *')) {
         if (!isText(element)) continue;
         const style = getComputedStyle(element), size = parseFloat(style.fontSize);
-        const paper = behind(element), ink = over(numbers(style.color), paper);
+        const svg = element.closest('svg'), paper = behind(svg || element);
+        const ink = over(numbers(svg ? style.fill : style.color), paper);
         const [dark, bright] = [light(ink), light(paper)].sort((a, b) => a - b);
         const contrast = (bright + 0.05) / (dark + 0.05);
         const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
-        if (contrast < (large ? 3 : 4.5)) pale.push([element.outerHTML.slice(0, 100), contrast]);
+        if (contrast < (large ? 3 : 4.5)) pale.push(
+            ['pale', element.outerHTML.slice(0, 100), contrast.toFixed(2)]);
     }
     return pale.slice(0, 5);
 })()

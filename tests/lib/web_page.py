@@ -14,6 +14,7 @@ import threading
 import time
 
 from browser import Browser
+from looks import SIZES, blind_to, each_look, faults
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -71,6 +72,15 @@ def stroke(page, points):
     page.mouse('mouseReleased', *places[-1], buttons=0)
 
 
+def judge(page, state):
+    """At both widths, light and dark; afterwards the screen is that of a phone."""
+    for look in each_look(page):
+        seen = faults(page)
+        expect(not seen, '%s, %s: the page can be read and used: %s' % (state, look, seen))
+    missed = blind_to(page, SIZES[1])
+    expect(not missed, 'planted faults are noticed: %s' % missed)
+
+
 def best(page):
     """The class that the network takes the drawing for; None: nothing is drawn."""
     wait(page, '!asked && !again')
@@ -81,6 +91,7 @@ def train(browser, folder, out):
     address = serve(folder)
     with Browser(browser, address) as page:
         wait_for_images(page)
+        judge(page, 'with images')
         expect('60,000 training images, 10,000 test images' in text(page, 'data-state'),
                'the page finds the images in its folder')
         click(page, 'train')
@@ -134,8 +145,7 @@ def draw(browser, file):
     with Browser(browser, pathlib.Path(file).resolve().as_uri(), width=390, height=844) as page:
         wait(page, 'document.getElementById("data-state").textContent.includes("Drop")')
         expect(page.evaluate('document.getElementById("train").disabled'), 'nothing to learn from')
-        expect(page.evaluate('document.documentElement.scrollWidth') <= 390,
-               'nothing is wider than 390 pixels')
+        judge(page, 'without images')
         page.choose('#files', [__file__])
         wait(page, '!document.getElementById("alert").hidden')
         expect('not an IDX file' in text(page, 'alert'), 'a file that is none is refused')
@@ -149,6 +159,7 @@ def draw(browser, file):
         page.evaluate('document.getElementById("passes").value = 5')
         click(page, 'train')
         wait(page, 'document.body.dataset.state === "done"', 300)
+        judge(page, 'trained')
         for points, name in (([(0.6, 0.15), (0.6, 0.9)], 'T-shirt'),
                              ([(0.15, 0.6), (0.9, 0.6)], 'Trousers')):
             click(page, 'clear')

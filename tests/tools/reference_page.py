@@ -93,7 +93,6 @@ SEARCH = '''((text) => {
     return first && { word: first.querySelector('a').textContent,
                       text: first.querySelector('p').textContent };
 })(%r)'''
-TOO_WIDE = '''document.documentElement.scrollWidth - innerWidth'''
 CUT_OFF = '''Array.from(document.querySelectorAll('dl.formula math'), (one) => [one,
         one.closest('dd')]).filter(([one, box]) =>
         one.getBoundingClientRect().top < box.getBoundingClientRect().top
@@ -113,7 +112,7 @@ SEEN = '''((name) => {
 
 def judge_view(page, browser):
     from browser import Browser
-    contrast = (ROOT / 'tests/lib/contrast.js').read_text(encoding='utf-8')
+    from looks import blind_to, each_look, faults
     with Browser(browser, pathlib.Path(page).resolve().as_uri()) as view:
         for typed, word in [(one, one) for one in SEARCHES] + list(SPELT_OTHERWISE.items()):
             found = view.evaluate(SEARCH % typed)
@@ -123,15 +122,14 @@ def judge_view(page, browser):
         check('the search for a name has no answer', not found, found)
         for name in ('samba_add', 'samba_sub', 'samba_affine'):
             check('what is said of it is seen', view.evaluate(SEEN % name), name)
-        for width in (1280, 390):
-            for dark in (False, True):
-                view.resize(width, 900, dark)
-                where = '%d%s' % (width, ' dark' if dark else '')
-                check(where + ': nothing is wider', view.evaluate(TOO_WIDE) <= 0)
-                cut = view.evaluate(CUT_OFF)
+        for typed in ('', 'accumulation', 'none of these words'):
+            view.evaluate(SEARCH % typed)
+            for where in each_look(view):
+                cut, seen = view.evaluate(CUT_OFF), faults(view)
                 check(where + ': no formula is cut off', not cut, cut)
-                pale = view.evaluate(contrast)
-                check(where + ': contrast', not pale, pale)
+                check(where + ': it can be read and used', not seen, seen)
+        missed = blind_to(view)
+        check('planted faults are noticed', not missed, missed)
 
 
 def main():

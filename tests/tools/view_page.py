@@ -18,13 +18,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'lib'))
 import view_data
 from broadcast import stretched
 from browser import Browser
+from looks import SIZES, blind_to, faults, settle
 
 BROWSER, AXE, *WORDS = sys.argv[1:]
 SHOTS = pathlib.Path(WORDS[1]) if WORDS[0] == '--shots' else None
 PAGES = WORDS[2:] if SHOTS else WORDS
-LIB = pathlib.Path(__file__).parents[1] / 'lib'
-CONTRAST, CONTROLS = (LIB / 'contrast.js').read_text(), (LIB / 'controls.js').read_text()
-SIZES = ((1280, 900), (390, 844))
 # What a page must have at least: one that has lost it would pass with nothing looked at.
 USUAL = {'views': 'overview graph memory cost', 'nodes': 2, 'clicks': 20}
 LEAST = {
@@ -368,23 +366,18 @@ STATES = {
 }
 
 def judge(what, page):
-    """axe, contrast, names and keys, and that nothing sticks out; returns how many rules of axe
-    are broken."""
-    page.evaluate("""new Promise(done => requestAnimationFrame(() => setTimeout(done)))
-        .then(() => Promise.allSettled(document.getAnimations().map(one => one.finished)))
-        .then(() => 0)""")                  # transitions of colours end
+    """axe, and what tests/lib/looks.py asks; returns how many rules of axe are broken."""
+    settle(page)
     found = [] if AXE == '-' else page.evaluate("""axe.run({ resultTypes: ['violations'] }).then(
         all => all.violations.map(one => [one.id, one.nodes.length,
             one.nodes[0].html.slice(0, 200),
             one.nodes[0].any.map(why => why.message).join(' ').slice(0, 200)]))""")
     check(what + ': axe', not found, found)
-    pale, unusable = page.evaluate(CONTRAST), page.evaluate(CONTROLS)
-    check(what + ': contrast', not pale, pale)
-    check(what + ': controls have names, and keys reach what scrolls', not unusable, unusable)
-    over = page.evaluate('''[document.documentElement.scrollWidth - innerWidth,
-        innerWidth < 1000 ? 0 : document.documentElement.scrollHeight - innerHeight]''')
-    check(what + ': nothing sticks out at the right, or on a wide screen below', max(over) <= 0,
-          over)
+    seen = faults(page)
+    check(what + ': it can be read and used', not seen, seen)
+    over = page.evaluate('''innerWidth < 1000 ? 0 :
+        document.documentElement.scrollHeight - innerHeight''')
+    check(what + ': nothing sticks out below on a wide screen', over <= 0, over)
     return len(found)
 
 
@@ -410,6 +403,8 @@ def looks(name, page, file, views):
         if SHOTS:
             page.screenshot(SHOTS / (look + '.png'))
         page.evaluate(STATES[state][1] if state else '0')
+    missed = blind_to(page)
+    check(name + ': planted faults are noticed', not missed, missed)
     return len(all_looks), broken
 
 

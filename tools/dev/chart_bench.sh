@@ -25,8 +25,8 @@ function line(class, x, top, bottom) {
 }
 function style() {
     print "<style>"
-    print "text { font: 17px system-ui, sans-serif; fill: #222 } .paper { fill: #fff }"
-    print ".head { font-size: 20px; font-weight: 600 } .area { font-weight: 600; fill: #0060b0 }"
+    print "text { font: 19px system-ui, sans-serif; fill: #222 } .paper { fill: #fff }"
+    print ".head { font-size: 22px; font-weight: 600 } .area { font-weight: 600; fill: #0060b0 }"
     print ".soft { fill: #57606a } .rule { stroke: #ddd } .one { stroke: #555 }"
     print ".more { fill: #2f7d3c } .less { fill: #b5483a } .tie { fill: #888 }"
     print "@media (prefers-color-scheme: dark) {"
@@ -37,7 +37,7 @@ function style() {
 }
 END {
     # Pixels, on a screen as wide: of ratio 1, of a doubling, of a row, its text above its bar.
-    middle = 276; scale = 128; row = 46; right = 660
+    middle = 276; scale = 128; row = 48; right = 660
     for (i = 1; i <= n; i++) if (area[i] != area[i - 1]) areas++
     height = 108 + n * row + areas * 40
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 680 %d\" width=\"680\" ", height
@@ -62,12 +62,15 @@ END {
         shown = long > 3 ? 3 : long < -2 ? -2 : long
         kind = long > 0.14 ? "more" : long < -0.14 ? "less" : "tie"     # 10 %: a tie
         limit = share[i] > 0 ? sprintf(", %.0f %%", 100 * share[i]) : ""
-        text(20, y + 18, "start", "", what[i] sprintf(", %.4g ", mine[i]) unit[i])
-        text(right, y + 18, "end", "", sprintf("%.4g x %s", ratio[i], peer[i]) limit)
+        said = sprintf("%.4g x %s", ratio[i], peer[i]) limit
+        value = sprintf(", %.4g ", mine[i]) unit[i]
+        fits = length(what[i] value said) < 64
+        text(20, y + 18, "start", "", what[i] (fits ? value : ""))
+        text(right, y + 18, "end", "", said)
         for (x = -2; x <= 3; x++)       # beside the bars alone: none goes through a text
-            line(x ? "rule" : "one", middle + x * scale, y + 24, y + 38)
+            line(x ? "rule" : "one", middle + x * scale, y + 26, y + 40)
         printf "<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"10\"/>\n", kind,
-               (shown < 0 ? middle + shown * scale : middle), y + 26,
+               (shown < 0 ? middle + shown * scale : middle), y + 28,
                (shown < 0 ? -shown : shown) * scale
         y += row
     }

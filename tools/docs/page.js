@@ -105,8 +105,18 @@
         found.replaceChildren(...rows.map(answerLine),
                               ...hits.slice(0, most).map(({ item }) => hitLine(item)));
         found.hidden = number === 0;
-        count.textContent = whole === '' ? '' : number === 0 ? 'Nothing found'
-            : number + ' found' + (hits.length > most ? ', the first ' + most + ' shown' : '');
+        count.replaceChildren(...summary(whole, number, hits.length));
+    }
+
+    // Who finds nothing is shown the words that are known.
+    function summary(whole, number, hits) {
+        if (whole === '') return [];
+        if (number > 0)
+            return [number + ' found' + (hits > most ? ', the first ' + most + ' shown' : '')];
+        const link = document.createElement('a');
+        link.href = '#other-words';
+        link.textContent = 'Words of other libraries';
+        return ['Nothing found. ', link, ' has those that are answered.'];
     }
 
     function step(by) {

@@ -11,7 +11,7 @@ $6 ~ /^[0-9.]+$/ && $3 ~ /^[0-9.,]+ [a-zA-Z]/ {
     sub(/,.*/, "", unit)
     if (value + 0 >= 10000) {
         value /= 1000
-        unit = "thousand " unit
+        unit = "k " unit
     }
     sub(/, (weights packed in f32|forward and backward|1024 rows.*)$/, "", $2)
     area = "GPT-2 and its ops"

@@ -83,6 +83,8 @@ function makeTiles(shown, labels) {
         canvas.width = canvas.height = 28;
         paint(canvas, pixels);
         button.type = 'button';
+        button.title = `${names[labels[i]]}, a test image: draw it`;
+        button.setAttribute('aria-label', button.title);
         button.append(canvas, caption);
         button.addEventListener('click', () => { drawing.set(pixels); drawn(); });
         item.append(button);

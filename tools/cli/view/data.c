@@ -648,6 +648,7 @@ void write_data(FILE *to, const page_data *d)
     fprintf(to, ",\"threads\":%d", k->threads);
     if (k->gflops > 0.0) fprintf(to, ",\"gflops\":%.4g,\"gbytes\":%.4g", k->gflops, k->gbytes);
     fprintf(to, ",\"runs\":%d},\n\"microbatches\":%d,", d->times->runs, d->model->pef.microbatches);
+    if (d->model->is_drawn) fputs("\"drawn\":true,", to);
     write_notes(to, d->model->notes);
     write_graphs(to, d->model);
     write_tensors(to, d->model);

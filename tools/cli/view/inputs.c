@@ -219,6 +219,7 @@ static bool send_drawn(model *m, int32_t i, bool *reached, fault *why)
     int64_t n = elements_of(s);
     double *values = malloc((size_t)n * sizeof *values);
     if (!values) return fail(why, "no memory for %" PRId64 " numbers", n);
+    m->is_drawn = true;
     int32_t ids = is_integer(s->spec.dtype) ? most_ids(m, i, reached) : 0;
     draw_input(s, values, n, ids);
     bool fine = send(m, s, values, n, why);
@@ -316,6 +317,7 @@ bool give_values(model *m, const char *const *given, int n, fault *why)
         fine = send_parameter(m, s, why);
         drawn++;
     }
+    m->is_drawn = m->is_drawn || drawn > 0;
     if (fine && drawn)
         add_note(m,
                  "%s holds no values of %d parameters, for it was compiled and not saved: they are "

@@ -26,6 +26,7 @@ typedef struct model {
     struct map *map;        // what the compiler told of it; NULL: that is not known
     char *notes;            // sentences that belong on the page, each with a '\n'
     bool lacks_note;        // there was no memory for one
+    bool is_drawn;          // inputs or parameters are random, so its losses mean nothing
 } model;
 
 typedef struct model_options {

@@ -112,7 +112,7 @@ static void write_row(FILE *to, const page_data *d, int32_t i)
 
 static void write_heads(FILE *to, bool timed)
 {
-    static const char *const names[] = { "Number", "Type", "Nodes", "FLOPs", "Bytes", "Time" };
+    static const char *const names[] = { "No.", "Type", "Nodes", "FLOPs", "Bytes", "Time" };
     fputs("<div class=\"scroll\" tabindex=\"0\"><table><caption>Sections</caption>\n<thead><tr>",
           to);
     for (int i = 0; i < (timed ? 6 : 5); i++)
@@ -130,7 +130,9 @@ void write_summary(FILE *to, const page_data *d)
     write_fact(to, "Sections", "%s", grouped(text, m->pef.n_sections));
     write_fact(to, "Bytes of memory", "%s", grouped(text, (int64_t)d->memory->promised));
     write_fact(to, "Steps shown", "%s", grouped(text, d->n_steps));
-    if (d->losses && d->n_steps > 0) write_fact(to, "Loss", "%.7g", d->losses[d->n_steps - 1]);
+    if (d->losses && d->n_steps > 0)
+        write_fact(to, m->is_drawn ? "Loss, of random data" : "Loss", m->is_drawn ? "%.3g" : "%.7g",
+                   d->losses[d->n_steps - 1]);
     fputs("</dl>\n", to);
     write_heads(to, d->times->section != NULL);
     for (int32_t i = 0; i < m->pef.n_sections; i++)

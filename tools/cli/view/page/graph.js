@@ -3,6 +3,10 @@
 const sight = { x: 0, y: 0, zoom: 1 };  // what of the plane is seen
 const stage = { element: null, plane: null, layers: {}, current: null, things: [], painted: null };
 const MARGIN = 600;                     // drawn around what is seen, so that moving shows no gaps
+// From READABLE on, all of a card can be read. Down to COARSE it has its op alone, in large
+// letters, and below that none.
+const READABLE = 0.9, COARSE = 0.45;
+const levelOf = zoom => zoom >= READABLE ? 'near' : zoom >= COARSE ? 'coarse' : 'far';
 
 function buildGraph(section) {
     stage.plane = svg('g');
@@ -16,7 +20,8 @@ function buildGraph(section) {
             'node, Enter opens and closes folds. The outline lists the same.',
     }, stage.svg);
     const side = el('div.side');
-    section.append(side, el('div.field-of-view', graphTools(), diffKey(), stage.element));
+    section.append(side,
+        el('div.field-of-view', graphTools(), sectionTools(), diffKey(), stage.element));
     buildFind(side);
     buildOutline(side);
     listenToStage();
@@ -34,9 +39,17 @@ function graphTools() {
         saveButton('svg', 'graph', graphDrawing));
 }
 
+// The sections stand side by side, and not all of them are seen at first.
+function sectionTools() {
+    const all = root.children.filter(item => item.kind === 'section');
+    return all.length > 1 && el('div.tools.sections', { role: 'toolbar', 'aria-label': 'Sections' },
+        el('span.soft', { 'aria-hidden': 'true' }, 'Go to'), all.slice(0, 12).map(section =>
+            button(section.name, () => showSection(section), { class: itemClass(section) })));
+}
+
 // The graph as it is folded, all of it.
 function graphDrawing() {
-    paintPart([-Infinity, -Infinity, Infinity, Infinity], false);
+    paintPart([-Infinity, -Infinity, Infinity, Infinity], 'near');
     stage.plane.setAttribute('transform', 'translate(20 20)');
     const text = drawingText(stage.svg, root.w + 40, root.h + 40);
     stage.painted = null;
@@ -91,18 +104,19 @@ const touches = (a, b) => a[0] <= b[2] && a[1] <= b[3] && a[2] >= b[0] && a[3] >
 
 // Draws what is near the part in view, and drops what is not.
 function paint() {
-    const { x, y, zoom } = sight, far = zoom < 0.3;
+    const { x, y, zoom } = sight, level = levelOf(zoom);
     stage.plane.setAttribute('transform', `translate(${x} ${y}) scale(${zoom})`);
-    stage.svg.classList.toggle('far', far);
-    const known = stage.painted && stage.paintedFar === far;
+    stage.layers.boxes.style.setProperty('--zoom', zoom);
+    if (stage.level !== level) stage.svg.setAttribute('class', level);
+    const known = stage.painted && stage.level === level;
     if (known && contains(stage.painted, seenPart(0))) return;
-    paintPart(seenPart(MARGIN), far);
+    paintPart(seenPart(MARGIN), level);
 }
 
-function paintPart(part, far) {
-    const anew = stage.paintedFar !== far;
+function paintPart(part, level) {
+    const anew = stage.level !== level;
     stage.painted = part;
-    stage.paintedFar = far;
+    stage.level = level;
     for (const thing of stage.things) {
         const near = touches(thing.box, part);
         if (thing.element && (!near || anew)) {
@@ -110,7 +124,7 @@ function paintPart(part, far) {
             thing.element = null;
         }
         if (!near || thing.element) continue;
-        thing.element = thing.thread ? drawThread(thing) : drawItem(thing, far);
+        thing.element = thing.thread ? drawThread(thing) : drawItem(thing, level);
         stage.layers[thing.layer].append(thing.element);
     }
     mark();
@@ -126,23 +140,33 @@ function drawThread({ thread, dx, dy }) {
 
 const svgText = (name, x, y, text) => svg('text.' + name, { x, y }, text);
 
-function drawItem(thing, far) {
+function drawItem(thing, level) {
     const { item } = thing, { w, h } = item, box = thing.layer === 'boxes';
     const round = box ? 12 : item.kind === 'input' ? h / 2 : 8;
     const body = svg('rect.body', { width: w, height: h, rx: round });
     const group = svg('g', {
         'data-id': item.id, transform: `translate(${item.ax} ${item.ay})`, class: itemClass(item),
     });
-    const draw = box ? drawBox : { input: drawInput, node: drawNode }[item.kind] || drawFold;
+    const whole = { input: drawInput, node: drawNode }[item.kind] || drawFold;
+    const card = { near: whole, coarse: drawCoarse, far: () => null }[level];
+    const draw = box ? drawBox : card;
     const behind = !box && item.kind === 'repeat' && [8, 4].map(d =>
         svg('rect.body', { x: d, y: d, width: w, height: h, rx: 8 }));
-    return fill(group, null, [behind, body, (box || !far) && draw(item)]);
+    return fill(group, null, [behind, body, draw(item)]);
 }
 
 function drawBox(item) {
     const name = fitted(item.name, item.w - 48, '600 14px');
     return [svg('rect.grip', { width: item.w, height: GAP.head, rx: 12 }),
             svgText('title', 16, 22, '− ' + name)];
+}
+
+// What can be read from afar: the op, or the name.
+function drawCoarse(item) {
+    const text = item.kind === 'node' ? nodes[item.node].op : item.name;
+    return [svg('rect.kind', { x: 5, y: 9, width: 3, height: item.h - 18, rx: 1.5 }),
+            drawShade(item),
+            svgText('large', 16, item.h / 2 + 8, fitted(text, item.w - 24, '600 24px'))];
 }
 
 function drawInput(item) {
@@ -255,7 +279,7 @@ function updateGraph(what) {
 function redrawCards() {
     for (const thing of stage.things) {
         if (!thing.element || thing.layer !== 'cards') continue;
-        const fresh = drawItem(thing, stage.paintedFar);
+        const fresh = drawItem(thing, stage.level);
         thing.element.replaceWith(fresh);
         thing.element = fresh;
     }

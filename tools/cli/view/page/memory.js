@@ -1,6 +1,6 @@
 // The plan of memory: nodes go right, bytes go up, a block for each tensor while it lives.
 
-const plan = { spans: [], pools: [], height: 0, low: 0, high: 0, peak: 0, at: 0, chosen: null };
+const plan = { spans: [], pools: [], low: 0, high: 0, peak: 0, at: 0, chosen: null };
 const INKS = {
     input: 'ink', argin: 'ink', parameter: 'stone', buffer: 'stone', constant: 'stone',
     temporary: 'accent', output: 'good', gradient: 'warm', state: 'sand', scratch: 'plum',
@@ -22,20 +22,37 @@ function readPlan() {
     stack('');
 }
 
-// The pools one above the other, or only one of them.
+// The pools one above the other, or only one of them. Each has a part of the drawing, from low to
+// high, 0 ... 1: a small pool more than its share of the bytes, most of all one whose blocks come
+// and go, so that they can be told apart.
+const LEAST = { moving: 0.5, still: 0.1 };
 function stack(only) {
-    let base = 0;
     plan.pools.forEach((pool, i) => {
         pool.shown = only === '' || Number(only) === i;
-        pool.base = base;
-        if (pool.shown) base += pool.bytes;
     });
-    plan.height = base;
+    const shown = plan.pools.filter(pool => pool.shown && pool.bytes > 0);
+    const all = shown.reduce((sum, pool) => sum + pool.bytes, 0);
+    const moves = pool => plan.spans.some(({ pool: i, from, to }) =>
+        plan.pools[i] === pool && (from > 0 || to < nodes.length - 1));
+    const weight = pool => Math.max(pool.bytes / all, moves(pool) ? LEAST.moving : LEAST.still);
+    const weights = shown.reduce((sum, pool) => sum + weight(pool), 0);
+    let low = 0;
+    for (const pool of plan.pools) {
+        pool.low = low;
+        if (shown.includes(pool)) low += weight(pool) / weights;
+        pool.high = low;
+    }
     for (const span of plan.spans) {
         const pool = plan.pools[span.pool];
         span.shown = pool.shown;
-        span.base = pool.base + span.offset;
+        span.low = partOf(pool, span.offset);
+        span.high = partOf(pool, span.offset + span.bytes);
     }
+}
+
+// Where a byte of a pool is drawn.
+function partOf(pool, offset) {
+    return pool.low + (pool.high - pool.low) * (pool.bytes ? offset / pool.bytes : 0);
 }
 
 // The first node at which the most bytes are alive.
@@ -87,8 +104,8 @@ function buildMemory(section) {
             'down to the blocks that live there.',
     }, plan.canvas);
     section.append(el('h2', 'Memory plan'), el('p.lead', 'Nodes run from left to right; each ' +
-        'block is a tensor in its place while it lives. The most is alive at ',
-    nodeLink(plan.peak), '.'), planTools(), planKeyOfInks(), plan.box,
+        'block is a tensor in its place while it lives. Each pool has a scale of its own. ' +
+        'The most is alive at ', nodeLink(plan.peak), '.'), planTools(), planKeyOfInks(), plan.box,
     el('output.reading', { id: 'plan-reading' }), el('div', { id: 'plan-sum' }),
     el('div', { id: 'plan-owners' }));
     new ResizeObserver(drawPlan).observe(plan.box);
@@ -180,9 +197,9 @@ function planScales() {
     const w = plan.box.clientWidth, h = plan.box.clientHeight, n = plan.high - plan.low + 1;
     const [right, up] = [w - EDGE.left - EDGE.right, h - EDGE.top - EDGE.bottom];
     return { w, h, n, x: node => EDGE.left + (node - plan.low) / n * right,
-             y: byte => h - EDGE.bottom - byte / (plan.height || 1) * up,
+             y: part => h - EDGE.bottom - part * up,
              node: x => plan.low + Math.floor((x - EDGE.left) / right * n),
-             byte: y => (h - EDGE.bottom - y) / up * plan.height };
+             part: y => (h - EDGE.bottom - y) / up };
 }
 
 function drawPlan() {
@@ -227,8 +244,8 @@ function penPlan(pen) {
 
 // Where a span is drawn: left, top, width, height.
 function spanBox(span, x, y) {
-    const left = x(Math.max(span.from, plan.low)), top = y(span.base + span.bytes);
-    return [left, top, x(Math.min(span.to, plan.high) + 1) - left, y(span.base) - top];
+    const left = x(Math.max(span.from, plan.low)), top = y(span.high);
+    return [left, top, x(Math.min(span.to, plan.high) + 1) - left, y(span.low) - top];
 }
 
 function penAxes(pen, inks) {
@@ -236,7 +253,7 @@ function penAxes(pen, inks) {
     const rule = at => pen.fillRect(EDGE.left, at, w - EDGE.left - EDGE.right, 1);
     pen.textAlign = 'right';
     plan.pools.filter(pool => pool.shown).forEach((pool, i) => {
-        const low = y(pool.base), high = y(pool.base + pool.bytes), roomy = low - high > 28;
+        const low = y(pool.low), high = y(pool.high), roomy = low - high > 28;
         pen.fillStyle = inks.line;
         rule(high);
         if (!i) rule(low);
@@ -272,10 +289,10 @@ function tellSpan(span) {
 // The node under the pointer, and the span that lives there.
 function planAt(event) {
     const box = plan.canvas.getBoundingClientRect(), scale = planScales();
-    const node = scale.node(event.clientX - box.left), b = scale.byte(event.clientY - box.top);
+    const node = scale.node(event.clientX - box.left), part = scale.part(event.clientY - box.top);
     const seen = plan.low <= node && node <= plan.high;
     return { node: Math.min(plan.high, Math.max(plan.low, node)), span: seen && liveAt(node).find(
-        span => span.shown && span.base <= b && b < span.base + span.bytes) };
+        span => span.shown && span.low <= part && part < span.high) };
 }
 
 function planMove(event) {
@@ -294,7 +311,7 @@ function planKey(event) {
     event.preventDefault();
     event.stopPropagation();
     if (dx) change({ node: Math.min(plan.high, Math.max(plan.low, plan.at + dx)) });
-    const live = liveAt(plan.at).filter(span => span.shown).sort((a, b) => a.base - b.base);
+    const live = liveAt(plan.at).filter(span => span.shown).sort((a, b) => a.low - b.low);
     const at = live.indexOf(plan.chosen);
     tellSpan(live[dy ? Math.min(live.length - 1, Math.max(0, at - dy)) : Math.max(0, at)]);
     say($('plan-reading').textContent);

@@ -54,7 +54,8 @@ function lossCard(runs) {
                              8 + (high - loss) / ((high - low) || 1) * (h - 16)];
     const points = losses.map((loss, i) => isFinite(loss) ? at(loss, i) : null).filter(p => p);
     const [first, final] = [losses[0], losses[last]];
-    return el('section.card', el('h3', 'Loss'), svg('svg.curve', {
+    const title = data.drawn ? 'Loss, of random data' : 'Loss';
+    return el('section.card', el('h3', title), svg('svg.curve', {
         viewBox: `0 0 ${w} ${h}`, role: 'img',
         'aria-label': `Loss from ${short(first)} to ${short(final)} in ${plural(last + 1, 'step')}`,
     }, svg('path', { d: 'M' + points.map(p => p.map(v => v.toFixed(1))).join('L') }),

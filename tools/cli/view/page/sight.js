@@ -21,16 +21,25 @@ function fit() {
 
 // At first: text can be read, the first section is there from its top.
 function firstSight() {
-    const w = stage.element.clientWidth, least = w < 500 ? 0.8 : 0.9;
-    const zoom = Math.min(1, Math.max(least, (w - 40) / root.w)), wide = root.w * zoom;
+    const w = stage.element.clientWidth;
+    const zoom = Math.min(1, Math.max(READABLE, (w - 40) / root.w)), wide = root.w * zoom;
     moveTo(wide < w ? (w - wide) / 2 : 20, 20, zoom);
+}
+
+// The section is there from its top, as text that can be read.
+function showSection(section) {
+    const zoom = Math.max(sight.zoom, READABLE);
+    moveTo(20 - section.ax * zoom, 20 - section.ay * zoom, zoom);
+    stage.current = section;
+    mark();
+    say(describe(section));
 }
 
 // Moves so that the item is seen, and no more than needed.
 function intoSight(item) {
     const w = stage.element.clientWidth, h = stage.element.clientHeight, edge = 48;
     if (!w || item.ax === undefined) return;
-    const zoom = Math.max(sight.zoom, 0.45);
+    const zoom = Math.max(sight.zoom, COARSE);
     if (zoom !== sight.zoom) zoomBy(zoom / sight.zoom);
     const x = item.ax * zoom + sight.x, y = item.ay * zoom + sight.y;
     const high = Math.min(item.h * zoom, h - 2 * edge);
