@@ -86,9 +86,9 @@ function drawRoofline() {
     roof.reading.textContent = chosen ? pointText(chosen) : 'Point at a node.';
 }
 
-// Left of the ceiling's end, where nodes are rare; if there is no room, above it.
+// Above the slope, where nodes are rare; if there is no room, above the ceiling.
 function roofLabel(knee, ceiling) {
-    return knee - ROOM.left > 120 ? [knee - 10, ceiling + 4] : [ROOM.w - ROOM.right, ceiling - 8];
+    return [knee - ROOM.left > 120 ? knee - 4 : ROOM.w - ROOM.right, ceiling - 6];
 }
 
 function roofClick(event) {
