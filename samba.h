@@ -2284,6 +2284,18 @@ SAMBA__INLINE samba__float_mode samba__enter_float_mode(void)
 #endif
 }
 
+/* Sets the mode in which results below the least normal number are zero, and so are operands; false
+   if the processor has none that detects them after rounding, as AMX does (NEON does before). */
+SAMBA__INLINE bool samba__enter_flush_mode(void)
+{
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__SSE2_MATH__))
+    samba__write_float_mode(SAMBA__MODE_DEFAULT | 0x8040u); /* FTZ and DAZ */
+    return true;
+#else
+    return false;
+#endif
+}
+
 /* Puts the caller's mode and flags back. */
 SAMBA__INLINE void samba__leave_float_mode(samba__float_mode callers)
 {
@@ -5388,6 +5400,162 @@ typedef struct samba__panel_product {
     bool prefetch_a; /* A comes from memory: prefetch the next micro-panel */
 } samba__panel_product;
 
+/* ---- Products in bf16 ----
+   A product whose first operand is bf16, or f32 that GraphAMP rounds, is computed in bf16, and this
+   is its definition:
+
+       c = accumulate ? C(i,j) : 0;
+       for (p = 0; p < k; p += 32) {
+           even = odd = 0;
+           for (q = p; q < k && q < p + 32; q += 2) even = fma(A(i,q), B(q,j), even);
+           for (q = p + 1; q < k && q < p + 32; q += 2) odd = fma(A(i,q), B(q,j), odd);
+           c = c + (even + odd);
+       }
+       C(i,j) = c, plus bias(j) if given, plus row_bias(i) if given
+
+   Operands of f32 are rounded to bf16 first: subnormals to zero of their sign, others to nearest
+   even; a NaN stays one. Each fma and each + rounds once, and what is below 2^-126 after rounding is
+   zero of its sign, as are subnormal operands, and a subnormal C(i,j). Infinities are those of IEEE
+   754; a NaN is a NaN, of any sign and payload. That is what the matrix unit of Intel's processors
+   does (AMX, Software Developer's Manual, TDPBF16PS); all others do the same in f32. VDPBF16PS and
+   Arm's BFMMLA sum in another order, and are of no use. */
+enum { SAMBA__BF16_STEPS = 32 };
+
+#define SAMBA__LEAST_NORMAL 1.17549435e-38f /* 2^-126 */
+
+/* C[rows x cols] (+)= A[rows x kc] B[kc x cols] in bf16, with cols <= NR. Operands are values of bf16
+   in floats, none of them subnormal. */
+typedef struct samba__bf16_product {
+    int64_t rows, cols, kc;
+    const float *a; /* A(i,p) = a[i * a_row + p * a_col] */
+    int64_t a_row, a_col;
+    const float *b; /* B(p,j) = b[p * b_row + j]; NR readable values at every p */
+    int64_t b_row;
+    float *c;
+    int64_t c_row;
+    bool begins; /* the sums start from zero, not from C */
+} samba__bf16_product;
+
+/* The float of these bits, rounded to bf16 as operands are; without branches, for loops of vectors. */
+SAMBA__INLINE float samba__bf16_operand(uint32_t bits)
+{
+    uint32_t size = bits & 0x7FFFFFFFu;
+    uint32_t nan = bits | 0x00400000u;
+    uint32_t near = bits + 0x7FFFu + ((bits >> 16) & 1u);
+    uint32_t zero = bits & 0x80000000u;
+    uint32_t number = size < 0x00800000u ? zero : near;
+    return samba__bits_float((size > 0x7F800000u ? nan : number) & 0xFFFF0000u);
+}
+
+/* n values of x, f32 or bf16, as operands; f32 may be rounded in place. */
+SAMBA__KERNEL void samba__load_operands(float *y, const void *x, samba_dtype type, int64_t n)
+{
+    if (type == SAMBA_BF16) {
+        const uint16_t *half = (const uint16_t *)x;
+        SAMBA__IN_PLACE
+        for (int64_t i = 0; i < n; i++)
+            y[i] = samba__bf16_operand((uint32_t)half[i] << 16);
+    } else {
+        const float *whole = (const float *)x;
+        SAMBA__IN_PLACE
+        for (int64_t i = 0; i < n; i++)
+            y[i] = samba__bf16_operand(samba__float_bits(whole[i]));
+    }
+}
+
+SAMBA__INLINE float samba__flush(float x)
+{
+    return samba__abs(x) < SAMBA__LEAST_NORMAL ? x * 0.0f : x;
+}
+
+/* a b + c, flushed after rounding. Where numbers underflow gradually, what comes out as 2^-126 may
+   have been less with 24 bits: the same 2^24 times larger, where nothing underflows, decides. */
+SAMBA__FN float samba__fma_flushed(float a, float b, float c)
+{
+    const float up = 16777216.0f;
+    float r = samba__fma(a, b, c);
+
+    if (samba__abs(r) == SAMBA__LEAST_NORMAL) {
+        float exact = samba__fma(a * up, b, c * up);
+        if (samba__abs(exact) < SAMBA__LEAST_NORMAL * up) r *= 0.0f;
+    }
+    return samba__flush(r);
+}
+
+/* Is a value of n in rows this small, and not zero? */
+SAMBA__FN bool samba__any_below(const float *x, int64_t row, int64_t rows, int64_t n, float least)
+{
+    int32_t found = 0;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < n; j++) {
+            float size = samba__abs(x[i * row + j]);
+            found |= (int32_t)(size < least) & (int32_t)(size > 0.0f);
+        }
+    return found != 0;
+}
+
+/* May a sum underflow? Operands of bf16 have 8 bits. Where they are zero or at least 2^-50, products
+   are multiples of 2^-114, and so are all sums of them, which then are zero or at least that; added
+   to a C that is zero or at least 2^-100, a multiple of 2^-123. */
+SAMBA__FN bool samba__may_underflow(const samba__bf16_product *s)
+{
+    const float least = 8.8817842e-16f, least_sum = 7.8886091e-31f; /* 2^-50, 2^-100 */
+    bool by_rows = s->a_col == 1;
+    int64_t lines = by_rows ? s->rows : s->kc, line = by_rows ? s->a_row : s->a_col;
+
+    return samba__any_below(s->a, line, lines, by_rows ? s->kc : s->rows, least)
+        || samba__any_below(s->b, s->b_row, s->kc, s->cols, least)
+        || (!s->begins && samba__any_below(s->c, s->c_row, s->rows, s->cols, least_sum));
+}
+
+/* A chain: sum[j] of every second step of a row of A, from `first` on. */
+SAMBA__KERNEL void samba__bf16_chain(const samba__bf16_product *s, const float *a, int64_t first,
+                                     int64_t end, bool flush, float *sum)
+{
+    for (int64_t j = 0; j < s->cols; j++)
+        sum[j] = 0.0f;
+
+    for (int64_t p = first; p < end; p += 2) {
+        const float x = a[p * s->a_col], *b = s->b + p * s->b_row;
+        for (int64_t j = 0; j < s->cols; j++)
+            sum[j] = flush ? samba__fma_flushed(x, b[j], sum[j]) : samba__fma(x, b[j], sum[j]);
+    }
+}
+
+/* The definition, row by row: all there is where there are no vectors, or none that flush. */
+SAMBA__KERNEL void samba__define_bf16(const samba__bf16_product *s, bool flush)
+{
+    float even[SAMBA__GEMM_COLS], odd[SAMBA__GEMM_COLS];
+
+    for (int64_t i = 0; i < s->rows; i++) {
+        const float *a = s->a + i * s->a_row;
+        float *c = s->c + i * s->c_row;
+
+        for (int64_t p = 0; p < s->kc; p += SAMBA__BF16_STEPS) {
+            int64_t end = samba__min64(p + SAMBA__BF16_STEPS, s->kc);
+            bool from_zero = s->begins && p == 0;
+            samba__bf16_chain(s, a, p, end, flush, even);
+            samba__bf16_chain(s, a, p + 1, end, flush, odd);
+
+            for (int64_t j = 0; j < s->cols; j++) {
+                float from = from_zero ? 0.0f : c[j];
+                if (flush)
+                    c[j] = samba__flush(samba__flush(from) + samba__flush(even[j] + odd[j]));
+                else
+                    c[j] = from + (even[j] + odd[j]);
+            }
+        }
+    }
+}
+
+SAMBA__FN void samba__multiply_bf16_exactly(const samba__bf16_product *s)
+{
+    if (samba__may_underflow(s))
+        samba__define_bf16(s, true);
+    else
+        samba__define_bf16(s, false);
+}
+
 /* What an instruction set does in its own way; NULL: there are no vectors for it. */
 typedef struct samba__gemm_set {
     int32_t mr, nr; /* a micro-tile */
@@ -5403,6 +5571,10 @@ typedef struct samba__gemm_set {
                    samba_dtype type, int64_t p, int64_t pc);
     /* One row times packed weights. */
     void (*packed_row)(const samba__packed_product *s, int64_t j0, int64_t j1);
+    /* In bf16; NULL: as it is defined. Called in the mode that flushes, if there is one, else only
+       where nothing underflows. */
+    void (*multiply_bf16)(const samba__bf16_product *s);
+    void (*load_operands)(float *y, const void *x, samba_dtype type, int64_t n);
 } samba__gemm_set;
 
 #define SAMBA__LINE_FLOATS 16 /* of a line of the cache */
@@ -5750,6 +5922,118 @@ SAMBA__FN void samba__multiply_skinny(const samba__panel_product *s)
 
 #endif
 
+#define samba__round_operands SAMBA__OF_SET(samba__round_operands)
+SAMBA__VECTORIZED SAMBA__FN void samba__round_operands(float *y, const void *x, samba_dtype type,
+                                                       int64_t n)
+{
+    samba__load_operands(y, x, type, n);
+}
+
+#if SAMBA__VEC_LANES > 1
+#define samba__bf16_step SAMBA__OF_SET(samba__bf16_step)
+#define samba__bf16_end SAMBA__OF_SET(samba__bf16_end)
+#define samba__bf16_kernel SAMBA__OF_SET(samba__bf16_kernel)
+#define samba__bf16_panel SAMBA__OF_SET(samba__bf16_panel)
+
+/* Both chains of a micro-tile are in registers, so it has half as many rows. */
+#define SAMBA__BF16_ROWS (SAMBA__MR / 2)
+
+SAMBA__KERNEL void samba__bf16_step(samba__vec sum[][2], int rows, const float *a, int64_t a_row,
+                                    const float *b)
+{
+    samba__vec lo = samba__vec_load(b);
+    samba__vec hi = samba__vec_load(b + SAMBA__VEC_LANES);
+    SAMBA__UNROLLED
+    for (int r = 0; r < rows; r++) {
+        samba__vec x = samba__vec_set(a[r * a_row]);
+        sum[r][0] = samba__vec_fma(x, lo, sum[r][0]);
+        sum[r][1] = samba__vec_fma(x, hi, sum[r][1]);
+    }
+}
+
+/* c += even + odd, or = if the sums begin. */
+SAMBA__KERNEL void samba__bf16_end(samba__vec even[][2], samba__vec odd[][2], int rows, float *c,
+                                   int64_t c_row, bool begins, const samba__edge *e)
+{
+    SAMBA__UNROLLED
+    for (int r = 0; r < rows; r++) {
+        float *lo = c + r * c_row, *hi = lo + SAMBA__VEC_LANES;
+        samba__vec from_lo = samba__vec_set(0.0f), from_hi = from_lo;
+        if (!begins) {
+            from_lo = samba__vec_load_some(lo, e->whole, e->lo);
+            from_hi = samba__vec_load_some(hi, e->whole, e->hi);
+        }
+
+        samba__vec sum_lo = samba__vec_add(even[r][0], odd[r][0]);
+        samba__vec sum_hi = samba__vec_add(even[r][1], odd[r][1]);
+        samba__vec_store_some(lo, e->whole, e->lo, samba__vec_add(from_lo, sum_lo));
+        samba__vec_store_some(hi, e->whole, e->hi, samba__vec_add(from_hi, sum_hi));
+    }
+}
+
+/* rows x 2 vectors of C, from row i on. */
+SAMBA__KERNEL void samba__bf16_kernel(const samba__bf16_product *s, int64_t i, int rows)
+{
+    const float *a = s->a + i * s->a_row, *b = s->b;
+    const int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
+    samba__edge e;
+    e.whole = s->cols == 2 * SAMBA__VEC_LANES;
+    e.lo = samba__mask_first(s->cols);
+    e.hi = samba__mask_first(s->cols - SAMBA__VEC_LANES);
+    e.c_hi = SAMBA__VEC_LANES;
+
+    for (int64_t p = 0; p < s->kc; p += SAMBA__BF16_STEPS) {
+        samba__vec even[SAMBA__BF16_ROWS][2], odd[SAMBA__BF16_ROWS][2];
+        SAMBA__UNROLLED
+        for (int r = 0; r < rows; r++) {
+            even[r][0] = even[r][1] = samba__vec_set(0.0f);
+            odd[r][0] = odd[r][1] = even[r][0];
+        }
+
+        int64_t steps = samba__min64(SAMBA__BF16_STEPS, s->kc - p);
+        for (int64_t pairs = steps / 2; pairs > 0; pairs--) {
+            samba__bf16_step(even, rows, a, a_row, b);
+            samba__bf16_step(odd, rows, a + a_col, a_row, b + b_row);
+            a += 2 * a_col;
+            b += 2 * b_row;
+        }
+        if (steps % 2) samba__bf16_step(even, rows, a, a_row, b);
+
+        samba__bf16_end(even, odd, rows, s->c + i * s->c_row, s->c_row, s->begins && p == 0, &e);
+    }
+}
+
+SAMBA__FN void samba__bf16_panel(const samba__bf16_product *s)
+{
+    int64_t i = 0;
+    for (; i + SAMBA__BF16_ROWS <= s->rows; i += SAMBA__BF16_ROWS)
+        samba__bf16_kernel(s, i, SAMBA__BF16_ROWS);
+
+    switch (s->rows - i) {
+#if SAMBA__BF16_ROWS > 3
+    case 5:
+        samba__bf16_kernel(s, i, 5);
+        break;
+    case 4:
+        samba__bf16_kernel(s, i, 4);
+        break;
+    case 3:
+        samba__bf16_kernel(s, i, 3);
+        break;
+#endif
+    case 2:
+        samba__bf16_kernel(s, i, 2);
+        break;
+    case 1:
+        samba__bf16_kernel(s, i, 1);
+        break;
+    default:
+        break;
+    }
+}
+#undef SAMBA__BF16_ROWS
+#endif
+
 /* What [gemm] knows of the set. */
 static const samba__gemm_set samba__gemm_kernels = {
 #if SAMBA__VEC_LANES > 1
@@ -5762,9 +6046,20 @@ static const samba__gemm_set samba__gemm_kernels = {
     samba__transpose_panel,
     samba__unpack,
     samba__packed_row,
+    samba__bf16_panel,
 #else
-    SAMBA__MR, SAMBA__NR, SAMBA__MC, SAMBA__KC, samba__multiply_panel, NULL, NULL, NULL, NULL,
+    SAMBA__MR,
+    SAMBA__NR,
+    SAMBA__MC,
+    SAMBA__KC,
+    samba__multiply_panel,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 #endif
+    samba__round_operands,
 };
 #endif /* the template */
 
@@ -5777,7 +6072,8 @@ static const samba__gemm_set samba__gemm_kernels = {
 
 #if SAMBA__DIRECT
 /* Nothing is packed; for [conv], which asks for the set. */
-static const samba__gemm_set samba__gemm_kernels = { 1, 1, 1, 1, NULL, NULL, NULL, NULL, NULL };
+static const samba__gemm_set samba__gemm_kernels
+    = { 1, 1, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
 static const samba__gemm_set *const samba__gemm_sets[] = { &samba__gemm_kernels };
 #else
 /* By the number of an instruction set. */
@@ -5835,6 +6131,8 @@ typedef struct samba__gemm {
     int64_t m, n, k;
     const float *a; /* A(i,p) = a[i * a_row + p * a_col] */
     int64_t a_row, a_col;
+    samba_dtype a_type; /* f32, or bf16 if the product is in bf16 */
+    bool in_bf16;       /* as [micro-kernel] defines it */
     const float *b; /* B(p,j) = b[p * b_row + j * b_col], of b_type: f32, bf16 or f16 */
     int64_t b_row, b_col;
     float *c; /* C(i,j) = c[i * c_row + j]; overlaps no operand */
@@ -6396,11 +6694,144 @@ SAMBA__FN void samba__run_band(const samba__gemm_set *set, const samba__gemm *g,
     }
 }
 
+/* ---- in bf16 -------------------------------------------------------------------------------- */
+/* Rows of a block, its steps, a multiple of SAMBA__BF16_STEPS, and the columns whose panels of B are
+   kept while the rows go by. Sums rest in C between blocks. */
+typedef struct samba__bf16_plan {
+    int64_t mc, kc, nc;
+} samba__bf16_plan;
+
+typedef char samba__bf16_blocks_are_whole[SAMBA_GEMM_KC % 32 == 0 ? 1 : -1];
+
+SAMBA__FN samba__bf16_plan samba__plan_bf16(const samba__gemm *g)
+{
+    samba__bf16_plan plan;
+    int64_t blocks = samba__ceil_div(g->k, SAMBA_GEMM_KC);
+    plan.kc = samba__ceil_div(samba__ceil_div(g->k, blocks), SAMBA__BF16_STEPS) * SAMBA__BF16_STEPS;
+    plan.mc = SAMBA__IS_SMALL ? SAMBA_GEMM_MC : (int64_t)SAMBA__KEEP_ROWS;
+    plan.nc = SAMBA__IS_SMALL ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC;
+    SAMBA_ASSERT((size_t)((plan.mc + plan.nc) * plan.kc) <= SAMBA__GEMM_LOCAL / sizeof(float));
+    return plan;
+}
+
+/* Rows [i, i + rows) and steps [p, p + kc) of A, line by line as they lie, in dst. */
+SAMBA__FN void samba__open_a_bf16(const samba__gemm_set *set, const samba__gemm *g, int64_t i,
+                                  int64_t p, float *dst, samba__bf16_product *s)
+{
+    const bool by_rows = g->a_col == 1;
+    SAMBA_ASSERT(by_rows || g->a_row == 1);
+    const int64_t size = (int64_t)samba_dtype_size(g->a_type), at = i * g->a_row + p * g->a_col;
+    const int64_t lines = by_rows ? s->rows : s->kc, n = by_rows ? s->kc : s->rows;
+    const int64_t line = by_rows ? g->a_row : g->a_col;
+    const uint8_t *src = (const uint8_t *)(const void *)g->a + at * size;
+
+    for (int64_t u = 0; u < lines; u++)
+        set->load_operands(dst + u * n, src + u * line * size, g->a_type, n);
+
+    s->a = dst;
+    s->a_row = by_rows ? n : 1;
+    s->a_col = by_rows ? 1 : n;
+}
+
+/* Columns [j, j + cols) and steps [p, p + kc) of B, as a panel. */
+SAMBA__FN void samba__pack_b_bf16(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
+                                  int64_t kc, int64_t j, int64_t cols, float *panel)
+{
+    if (g->packed) {
+        samba__panel_product unpacked;
+        unpacked.rows = SAMBA__FEW_ROWS + 1; /* a copy, which is rounded */
+        unpacked.kc = kc;
+        samba__open_packed(set, g, p, j, panel, false, &unpacked);
+        if (unpacked.b != panel) {
+            for (int64_t u = 0; u < kc; u++)
+                memcpy(panel + u * set->nr, unpacked.b + u * unpacked.b_row,
+                       (size_t)set->nr * sizeof(float));
+        }
+    } else {
+        bool more = j + 2 * set->nr <= g->n;
+        samba__pack_b(set, g, p, kc, j, cols, panel, more ? set->nr * g->b_col : 0);
+    }
+
+    set->load_operands(panel, panel, SAMBA_F32, kc * set->nr);
+}
+
+/* C (+)= A B, of one panel. */
+SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__bf16_product *s)
+{
+    if (set->multiply_bf16 && samba__enter_flush_mode()) {
+        set->multiply_bf16(s);
+        samba__enter_float_mode();
+    } else if (set->multiply_bf16 && !samba__may_underflow(s)) {
+        set->multiply_bf16(s);
+    } else {
+        samba__multiply_bf16_exactly(s);
+    }
+}
+
+SAMBA__FN void samba__add_biases(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
+                                 int64_t j1)
+{
+    for (int64_t i = i0; i < i1 && (g->bias || g->row_bias); i++) {
+        float *c = g->c + i * g->c_row;
+        for (int64_t j = j0; j < j1 && g->bias; j++)
+            c[j] += g->bias[j];
+        for (int64_t j = j0; j < j1 && g->row_bias; j++)
+            c[j] += g->row_bias[i];
+    }
+}
+
+/* Columns [j0,j1) of a block of steps, for all rows [i0,i1). In local: rows of A; panels of B. */
+SAMBA__FN void samba__run_bf16(const samba__gemm_set *set, const samba__gemm *g,
+                               const samba__bf16_plan *plan, int64_t i0, int64_t i1, int64_t j0,
+                               int64_t j1, int64_t p, float *local)
+{
+    const int64_t nr = set->nr;
+    samba__bf16_product s;
+    s.kc = samba__min64(plan->kc, g->k - p);
+    s.b_row = nr;
+    s.c_row = g->c_row;
+    s.begins = p == 0 && !g->accumulate;
+
+    for (int64_t i = i0; i < i1; i += s.rows) {
+        s.rows = samba__min64(plan->mc, i1 - i);
+        samba__open_a_bf16(set, g, i, p, local, &s);
+
+        float *panel = local + plan->mc * plan->kc;
+        for (int64_t j = j0; j < j1; j += nr, panel += s.kc * nr) {
+            s.cols = samba__min64(nr, j1 - j);
+            if (i == i0) samba__pack_b_bf16(set, g, p, s.kc, j, s.cols, panel);
+            s.b = panel;
+            s.c = g->c + i * g->c_row + j;
+            samba__multiply_bf16(set, &s);
+        }
+
+        if (p + s.kc < g->k) continue;
+        samba__add_biases(g, i, i + s.rows, j0, j1);
+        samba__gemm_epilogue(g, i, i + s.rows, j0, j1);
+    }
+}
+
+SAMBA__FN void samba__bf16_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
+                                     int64_t i1, int64_t j0, int64_t j1, float *local)
+{
+    SAMBA_ASSERT(g->k > 0 && !g->transposed);
+    const samba__bf16_plan plan = samba__plan_bf16(g);
+
+    for (int64_t j = j0; j < j1; j += plan.nc)
+        for (int64_t p = 0; p < g->k; p += plan.kc)
+            samba__run_bf16(set, g, &plan, i0, i1, j, samba__min64(j + plan.nc, j1), p, local);
+}
+
 /* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles. */
 SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
 {
     SAMBA_ASSERT(i0 >= 0 && i1 <= g->m && j0 >= 0 && j1 <= g->n);
+
+    if (g->in_bf16) {
+        samba__bf16_rectangle(set, g, i0, i1, j0, j1, local);
+        return;
+    }
 
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         samba__packed_product row;
@@ -6659,6 +7090,51 @@ SAMBA__FN void samba__gemm_columns(const samba__gemm *g, intptr_t begin, intptr_
     } while (p < k);
 }
 
+/* In bf16: steps [p, p + n) of row i of A, and of column j of B. */
+SAMBA__FN void samba__open_bf16(const samba__gemm *g, intptr_t i, intptr_t j, intptr_t p,
+                                int32_t n, float *a, float *b)
+{
+    const size_t a_size = samba_dtype_size(g->a_type), b_size = samba_dtype_size(g->b_type);
+    const uint8_t *from_a = (const uint8_t *)(const void *)g->a;
+    const uint8_t *from_b = (const uint8_t *)(const void *)g->b;
+    if (g->packed)
+        samba__unpack_any(b, samba__packed_at(g->packed, g->b_type, g->k, j),
+                          samba__panel_row(g->b_type), samba__scale_at(g->scale, g->k, j),
+                          g->b_type, p, n, 1);
+
+    for (int32_t u = 0; u < n; u++) {
+        int64_t at_a = i * g->a_row + (p + u) * g->a_col, at_b = (p + u) * g->b_row + j * g->b_col;
+        samba__load_operands(a + u, from_a + (size_t)at_a * a_size, g->a_type, 1);
+        if (!g->packed) samba__load(b + u, from_b + (size_t)at_b * b_size, g->b_type, 1);
+        b[u] = samba__bf16_operand(samba__float_bits(b[u]));
+    }
+}
+
+SAMBA__FN void samba__bf16_element(const samba__gemm *g, intptr_t i, intptr_t j)
+{
+    float a[SAMBA__BF16_STEPS], b[SAMBA__BF16_STEPS];
+    samba__bf16_product s;
+    s.rows = s.cols = 1;
+    s.a = a;
+    s.a_row = SAMBA__BF16_STEPS;
+    s.a_col = 1;
+    s.b = b;
+    s.b_row = 1;
+    s.c = g->c + i * (intptr_t)g->c_row + j;
+    s.c_row = 1;
+
+    for (intptr_t p = 0, k = (intptr_t)g->k; p < k; p += SAMBA__BF16_STEPS) {
+        int32_t n = k - p < SAMBA__BF16_STEPS ? (int32_t)(k - p) : (int32_t)SAMBA__BF16_STEPS;
+        samba__open_bf16(g, i, j, p, n, a, b);
+        s.kc = n;
+        s.begins = p == 0 && !g->accumulate;
+        samba__multiply_bf16_exactly(&s);
+    }
+
+    if (g->bias) *s.c += g->bias[j];
+    if (g->row_bias) *s.c += g->row_bias[i];
+}
+
 /* Rows [begin,end) of C. */
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
@@ -6667,8 +7143,17 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     (void)isa;
     SAMBA_ASSERT(!g->transposed);
 
+    const intptr_t n = (intptr_t)g->n;
+    if (SAMBA__HAS_TYPE(BF16) && g->in_bf16) {
+        for (int64_t i = begin; i < end; i++)
+            for (intptr_t j = 0; j < n; j++)
+                samba__bf16_element(g, (intptr_t)i, j);
+        samba__gemm_epilogue(g, begin, end, 0, g->n);
+        return;
+    }
+
     bool columns = g->b_row == 1 && !g->packed && g->b_type == SAMBA_F32;
-    const intptr_t n = (intptr_t)g->n, most = columns ? SAMBA__CHAINS : 4;
+    const intptr_t most = columns ? SAMBA__CHAINS : 4;
     for (intptr_t j = 0, cols; j < n; j += cols) {
         cols = n - j < most ? n - j : most;
         samba__gemm_columns(g, (intptr_t)begin, (intptr_t)end, j, (int32_t)cols);
@@ -8877,9 +9362,15 @@ SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *
     return p;
 }
 
+/* The first operand of a product: bf16 makes it one in bf16. */
+SAMBA__FN bool samba__expect_first_operand(samba_call *c, int32_t i)
+{
+    return c->in[i].dtype == SAMBA_BF16 || samba__expect_f32(c, i);
+}
+
 SAMBA__FN bool samba__matmul_shape(samba_call *c)
 {
-    if (!samba__expect(c, 2, 2, 2) || !samba__expect_f32(c, 0) || !samba__expect_float(c, 1))
+    if (!samba__expect(c, 2, 2, 2) || !samba__expect_first_operand(c, 0) || !samba__expect_float(c, 1))
         return false;
 
     samba_shape a = c->in[0].shape, b = c->in[1].shape, *y = &c->out[0].shape;
@@ -8941,7 +9432,7 @@ SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
 }
 
 /* One of its matrices; where they are is left open. */
-SAMBA__FN samba__gemm samba__matmul_gemm(const samba__product *p, samba_dtype b_type)
+SAMBA__FN samba__gemm samba__matmul_gemm(const samba__product *p, const samba_spec *in)
 {
     samba__gemm g = SAMBA__ZEROED;
     g.m = p->m;
@@ -8951,7 +9442,9 @@ SAMBA__FN samba__gemm samba__matmul_gemm(const samba__product *p, samba_dtype b_
     g.a_col = p->ta ? p->m : 1;
     g.b_row = p->tb ? 1 : p->n;
     g.b_col = p->tb ? p->k : 1;
-    g.b_type = b_type;
+    g.a_type = in[0].dtype;
+    g.in_bf16 = g.a_type == SAMBA_BF16;
+    g.b_type = in[1].dtype;
     return g;
 }
 
@@ -8959,7 +9452,7 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec, a->attr);
     int64_t tiles = samba__gemm_tiles(p.m, p.n, p.k);
-    samba__gemm g = samba__matmul_gemm(&p, a->in_spec[1].dtype);
+    samba__gemm g = samba__matmul_gemm(&p, a->in_spec);
     g.args = a;
     g.accumulate = a->n_in > 2;
 
@@ -8967,7 +9460,8 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
 
-        g.a = a->in[0] + samba__stretched_at(&p.a_batch, &p.batch, p.batch.ndim, i) * p.m * p.k;
+        int64_t a_at = samba__stretched_at(&p.a_batch, &p.batch, p.batch.ndim, i) * p.m * p.k;
+        g.a = (const float *)(const void *)samba__in_bytes(a, 0, a_at);
         int64_t b = samba__stretched_at(&p.b_batch, &p.batch, p.batch.ndim, i) * p.n * p.k;
         g.b = (const float *)(const void *)samba__in_bytes(a, 1, b);
         g.c = a->out[0] + i * p.m * p.n;
@@ -8992,10 +9486,11 @@ SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
 
 SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
 {
-    samba_tensor *a = g->in[0], *b = g->in[1], *dy = g->dout[0];
+    samba_tensor *a = g->in[0], *b = g->in[1];
+    samba_tensor *dy = samba_cast(g->dout[0], a->dtype); /* gradients of bf16 products are ones, too */
     bool ta = g->attr[SAMBA__MATMUL_TRANSPOSE_A] != 0, tb = g->attr[SAMBA__MATMUL_TRANSPOSE_B] != 0;
 
-    samba_tensor *da = ta ? samba_matmul_transposed(samba_cast(b, SAMBA_F32), tb, dy, true)
+    samba_tensor *da = ta ? samba_matmul_transposed(samba_cast(b, a->dtype), tb, dy, true)
                           : samba_matmul_transposed(dy, false, b, !tb);
     g->din[0] = samba__to_input(g, 0, da);
 
@@ -9021,7 +9516,20 @@ SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba
 {
     return samba__emit3(SAMBA__OP_affine, x, w, b, NULL, 0);
 }
-SAMBA__MATCHES(affine, "*k,w:nk,n?->*n", 0)
+SAMBA__FN bool samba__affine_shape(samba_call *c)
+{
+    samba_spec in[SAMBA_MAX_IN];
+    const samba_spec *given = c->in;
+    if (c->n_in < 1 || given[0].dtype != SAMBA_BF16)
+        return samba__expect_match(c, "*k,w:nk,n?->*n", 0);
+
+    memcpy(in, given, (size_t)c->n_in * sizeof *in); /* otherwise as with f32 */
+    in[0].dtype = SAMBA_F32;
+    c->in = in;
+    bool fits = samba__expect_match(c, "*k,w:nk,n?->*n", 0);
+    c->in = given;
+    return fits;
+}
 
 /* The product for x (*,k) and y (*,n). */
 SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *x, const samba_spec *y)
@@ -9031,6 +9539,8 @@ SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *x, const samba_spec *
     g.k = g.a_row = g.b_col = samba__last_dim(x);
     g.m = samba_count(&x->shape) / g.k;
     g.a_col = g.b_row = 1;
+    g.a_type = x->dtype;
+    g.in_bf16 = g.a_type == SAMBA_BF16;
     return g;
 }
 
@@ -9068,10 +9578,13 @@ SAMBA__KERNEL void samba__affine_kernel(const samba_args *a)
 SAMBA__FN void samba__affine_vjp(samba_vjp *g)
 {
     samba_tensor *dy = samba__as_matrix(g->dout[0]), *x = samba__as_matrix(g->in[0]);
+    samba_tensor *factor = samba_cast(dy, x ? x->dtype : SAMBA_F32);
     samba_shape first = samba_scalar_shape();
     first.ndim = 1;
-    g->din[0] = samba_reshape(samba_matmul_transposed(dy, false, g->in[1], false), g->in[0]->shape);
-    g->din[1] = samba_matmul_transposed(dy, true, x, false);
+
+    samba_tensor *dx = samba_matmul_transposed(factor, false, g->in[1], false);
+    g->din[0] = samba_reshape(dx, g->in[0]->shape);
+    g->din[1] = samba_matmul_transposed(factor, true, x, false);
     if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, first, false);
 }
 
@@ -9104,7 +9617,7 @@ SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
 
 SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
 {
-    if (!samba__expect(c, 2, 4, 1) || !samba__expect_f32(c, 0)) return false;
+    if (!samba__expect(c, 2, 4, 1) || !samba__expect_first_operand(c, 0)) return false;
     const samba_spec *x = &c->in[0], *b = &c->in[3];
     int32_t n = c->attr[SAMBA__PACKED_ROWS];
 
@@ -9114,6 +9627,7 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
         return samba_refuse(c, SAMBA_ESHAPE, "the bias must have %d values in f32", n);
 
     c->out[0] = *x;
+    c->out[0].dtype = SAMBA_F32;
     c->out[0].shape.dim[x->shape.ndim - 1] = n;
     return true;
 }
@@ -14381,7 +14895,7 @@ SAMBA__FN void samba__step_block(const samba__gemm *g, float *w, ptrdiff_t w_row
 SAMBA__FN void samba__matmul_sgd_kernel(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec + SAMBA__MATMUL_SGD_A, a->attr);
-    samba__gemm g = samba__matmul_gemm(&p, a->in_spec[SAMBA__MATMUL_SGD_A + 1].dtype);
+    samba__gemm g = samba__matmul_gemm(&p, a->in_spec + SAMBA__MATMUL_SGD_A);
 
     const int64_t across = samba__ceil_div(p.n, SAMBA__GRADIENT_COLS);
     int64_t i = a->begin / across * SAMBA__GRADIENT_ROWS;
@@ -14391,7 +14905,7 @@ SAMBA__FN void samba__matmul_sgd_kernel(const samba_args *a)
     for (int64_t u = a->begin; u < a->end; u++) {
         g.m = samba__min64(p.m - i, SAMBA__GRADIENT_ROWS);
         g.n = g.c_row = samba__min64(p.n - j, SAMBA__GRADIENT_COLS);
-        g.a = a->in[SAMBA__MATMUL_SGD_A] + i * g.a_row;
+        g.a = (const float *)(const void *)samba__in_bytes(a, SAMBA__MATMUL_SGD_A, i * g.a_row);
         g.b = (const float *)(const void *)samba__in_bytes(a, SAMBA__MATMUL_SGD_A + 1, j * g.b_col);
 
         samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), a->local, a->isa);
@@ -20227,6 +20741,24 @@ static samba_tensor *samba__rounded(samba_tensor *x)
     return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
 }
 
+/* x in bf16: where x is what a bf16 became, that. */
+static samba_tensor *samba__in_bf16(samba_tensor *x)
+{
+    if (!x || x->dtype != SAMBA_F32) return x;
+    const samba__node *n = x->node;
+    if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return n->in[0];
+    return samba_cast(x, SAMBA_BF16);
+}
+
+/* What product op reads as input k: its first operand in bf16 makes it a product in bf16, which
+   rounds weights itself. */
+SAMBA__FN samba_tensor *samba__factor_of(const samba_op *op, int32_t k, samba_tensor *x)
+{
+    bool in_bf16 = samba__is(op, SAMBA__OP_matmul) || samba__is(op, SAMBA__OP_affine);
+    if (!in_bf16 || k > 1) return samba__rounded(x);
+    return k == 1 && x && x->role == SAMBA__WEIGHT ? x : samba__in_bf16(x);
+}
+
 /* Does op overwrite, through another input, the state in whose memory input k lies? */
 SAMBA__FN bool samba__overwrites_input(const samba_op *op, samba_tensor *const *in, int32_t n_in,
                                        int32_t k)
@@ -20270,7 +20802,7 @@ SAMBA__FN samba_tensor *const *samba__round_inputs(const samba_session *s, const
     if (!user || !s->graphamp || samba__class_of(op) != SAMBA__IS_PRODUCT) return in;
 
     for (int32_t i = 0; i < n_in; i++)
-        read[i] = samba__rounded(in[i]);
+        read[i] = samba__factor_of(op, i, in[i]);
     return read;
 }
 

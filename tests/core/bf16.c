@@ -1,0 +1,301 @@
+// Products in bf16 against their definition, in [micro-kernel]: every instruction set of this
+// processor, and the kernel of small devices, must give the bits of what is computed below, in
+// double and with a rounding of its own.
+//     cc -O2 -I. tests/core/bf16.c -lm -pthread -o bf16 && ./bf16
+// run: small
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "tests/lib/test.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { FEW = 40 };
+
+static uint64_t n_drawn;
+
+static uint32_t draw_bits(void)
+{
+    uint32_t bits[4];
+    samba__philox(2026, n_drawn++, 0, bits);
+    return bits[0];
+}
+
+static int draw(int n) // 0 ... n - 1
+{
+    return (int)(draw_bits() % (uint32_t)n);
+}
+
+static float of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+// ---- The definition, in double ----
+
+// x, rounded to 24 bits with any exponent, and then to zero if it is below the least normal number.
+static float rounded(double x)
+{
+    int exponent;
+    if (x == 0 || isnan(x) || isinf(x)) return (float)x;
+    double fraction = frexp(x, &exponent);
+    double near = ldexp(rint(ldexp(fraction, 24)), exponent - 24);
+    if (fabs(near) < 0x1p-126) return (float)copysign(0, x);
+    return (float)near; // infinite, if it is too large
+}
+
+// x + y, to 53 bits, the last of which is set if others were lost: rounding it again is exact.
+static double sum_to_odd(double x, double y)
+{
+    double sum = x + y;
+    if (isinf(sum) || isnan(sum)) return sum;
+    double from_y = sum - x;
+    double lost = (x - (sum - from_y)) + (y - from_y);
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if (lost == 0 || bits & 1) return sum;
+
+    bool grows = (lost > 0) == (sum > 0);
+    bits += grows ? 1 : (uint64_t)-1;
+    memcpy(&sum, &bits, sizeof sum);
+    return sum;
+}
+
+// The product of two numbers of bf16 is exact in double.
+static float multiply_add(float a, float b, float c)
+{
+    return rounded(sum_to_odd((double)a * (double)b, (double)c));
+}
+
+static float add(float a, float b)
+{
+    return rounded(sum_to_odd((double)a, (double)b));
+}
+
+static float flushed(float x)
+{
+    return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
+}
+
+// To bf16: subnormals to zero, others to nearest even.
+static float operand_of(float x)
+{
+    x = flushed(x);
+    if (isnan(x) || isinf(x)) return x;
+    int exponent;
+    float fraction = frexpf(x, &exponent);
+    double near = ldexp(rint(ldexp((double)fraction, 8)), exponent - 8);
+    return (float)near;
+}
+
+TEST_UNCHECKED static void define(const samba__gemm *g, const float *a, const float *b)
+{
+    for (int64_t i = 0; i < g->m; i++) {
+        for (int64_t j = 0; j < g->n; j++) {
+            float *c = g->c + i * g->c_row + j;
+            float sum = g->accumulate ? flushed(*c) : 0;
+
+            for (int64_t p = 0; p < g->k; p += 32) {
+                float chain[2] = { 0, 0 };
+                for (int64_t q = p; q < g->k && q < p + 32; q++) {
+                    float x = operand_of(a[i * g->a_row + q * g->a_col]);
+                    float y = operand_of(b[q * g->b_row + j * g->b_col]);
+                    chain[q % 2] = multiply_add(x, y, chain[q % 2]);
+                }
+                sum = add(sum, add(chain[0], chain[1]));
+            }
+
+            if (g->bias) sum += g->bias[j];
+            if (g->row_bias) sum += g->row_bias[i];
+            *c = sum;
+        }
+    }
+}
+
+// ---- Numbers of several kinds ----
+enum values { USUAL, TINY, ANY_BITS, ANY_FINITE, LEAST, N_VALUES };
+
+static float number(enum values kind)
+{
+    float unit = (float)(draw(2000001) - 1000000) * 1e-6f;
+    switch (kind) {
+    case TINY: // products underflow
+        return ldexpf(unit, -63 + draw(9) - 4);
+    case ANY_BITS:
+        return of_bits(draw_bits());
+    case ANY_FINITE: {
+        float x = of_bits(draw_bits());
+        return isfinite(x) ? x : 0;
+    }
+    case LEAST: // sums near the least normal number, some a hair below it
+        return draw(2) ? ldexpf(1 + (float)draw(256) / 256, -63) : ldexpf(unit, -90 + draw(60));
+    default:
+        return draw(20) ? unit : draw(2) ? -0.0f : ldexpf(unit, draw(41) - 20);
+    }
+}
+
+static float *numbers(int64_t n, enum values kind)
+{
+    float *x = (float *)malloc((size_t)(n + 1) * sizeof *x);
+    CHECK(x);
+    for (int64_t i = 0; x && i < n; i++)
+        x[i] = number(kind);
+    return x;
+}
+
+// x as bf16, and in x what that holds.
+static uint16_t *halves(float *x, int64_t n)
+{
+    uint16_t *half = (uint16_t *)malloc((size_t)(n + 1) * sizeof *half);
+    CHECK(half);
+    for (int64_t i = 0; half && i < n; i++) {
+        samba__store(&half[i], &x[i], SAMBA_BF16, 1);
+        samba__load(&x[i], &half[i], SAMBA_BF16, 1);
+    }
+    return half;
+}
+
+// ---- One product on each instruction set ----
+static bool same(const float *got, const float *want, const samba__gemm *g, int isa)
+{
+    for (int64_t i = 0; i < g->m * g->c_row; i++) {
+        bool nan = isnan(got[i]) && isnan(want[i]);
+        if (nan || bits_of(got[i]) == bits_of(want[i])) continue;
+        printf("isa %d, (%d,%d) times (%d,%d): row %d, column %d is %a, not %a\n", isa, (int)g->m,
+               (int)g->k, (int)g->k, (int)g->n, (int)(i / g->c_row), (int)(i % g->c_row),
+               (double)got[i], (double)want[i]);
+        return false;
+    }
+    return true;
+}
+
+static void run_backwards(const samba__gemm *g, float *local, int isa)
+{
+    for (int64_t end = samba__gemm_tiles(g->m, g->n, g->k); end > 0;) {
+        int64_t begin = draw(4) ? end - 1 - draw(3) : 0;
+        if (begin < 0) begin = 0;
+        samba__gemm_run(g, begin, end, local, isa);
+        end = begin;
+    }
+}
+
+static void check_product(int64_t m, int64_t n, int64_t k, enum values kind)
+{
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.m = m;
+    g.n = n;
+    g.k = k;
+    g.in_bf16 = true;
+    g.c_row = n + draw(2) * draw(20);
+    g.accumulate = draw(2) == 1;
+
+    bool a_by_rows = draw(2), b_by_rows = draw(2);
+    g.a_row = a_by_rows ? k + draw(9) : 1;
+    g.a_col = a_by_rows ? 1 : m + draw(9);
+    g.b_row = b_by_rows ? n + draw(9) : 1;
+    g.b_col = b_by_rows ? 1 : k + draw(9);
+
+    int64_t n_a = m * g.a_row + k * g.a_col, n_b = k * g.b_row + n * g.b_col;
+    int64_t n_c = m * g.c_row;
+    float *a = numbers(n_a, kind), *b = numbers(n_b, kind), *start = numbers(n_c, kind);
+    float *bias = numbers(n, USUAL), *row_bias = numbers(m, USUAL);
+    uint16_t *half_a = draw(2) ? halves(a, n_a) : NULL;
+    uint16_t *half_b = draw(2) ? halves(b, n_b) : NULL;
+    float *want = numbers(n_c, USUAL), *got = numbers(n_c, USUAL);
+    float *local = (float *)malloc(SAMBA__GEMM_LOCAL + 1);
+
+    CHECK(local);
+    if (a && b && start && bias && row_bias && want && got && local) {
+        g.bias = draw(3) ? NULL : bias;
+        g.row_bias = draw(3) ? NULL : row_bias;
+        g.c = want;
+        memcpy(want, start, (size_t)n_c * sizeof *want);
+        define(&g, a, b);
+
+        g.a = half_a ? (const float *)(const void *)half_a : a;
+        g.a_type = half_a ? SAMBA_BF16 : SAMBA_F32;
+        g.b = half_b ? (const float *)(const void *)half_b : b;
+        g.b_type = half_b ? SAMBA_BF16 : SAMBA_F32;
+        g.c = got;
+        for (int isa = 0; isa <= samba__best_isa(); isa++) {
+            memcpy(got, start, (size_t)n_c * sizeof *got);
+            run_backwards(&g, local, isa);
+            CHECK(same(got, want, &g, isa));
+        }
+    }
+
+    free(a);
+    free(b);
+    free(start);
+    free(bias);
+    free(row_bias);
+    free(half_a);
+    free(half_b);
+    free(want);
+    free(got);
+    free(local);
+}
+
+static void test_small(void)
+{
+    for (int i = 0; i < TEST_TIMES(1000); i++)
+        check_product(1 + draw(FEW), 1 + draw(FEW), 1 + draw(3 * FEW), (enum values)(i % N_VALUES));
+}
+
+// A dimension of one or two blocks, a little less or more.
+static int about(int block)
+{
+    return (1 + draw(2)) * block - 9 + draw(19);
+}
+
+static void test_blocks(void)
+{
+    for (int i = 0; i < TEST_TIMES(20); i++) {
+        enum values kind = (enum values)(i % N_VALUES);
+        check_product(1 + draw(9), 1 + draw(FEW), about(SAMBA_GEMM_KC), kind);
+        check_product(about(96), 1 + draw(FEW), 1 + draw(FEW), kind);
+        check_product(1 + draw(9), about(SAMBA_GEMM_NC), 1 + draw(FEW), kind);
+    }
+    check_product(about(96), about(64), about(SAMBA_GEMM_KC), USUAL);
+}
+
+// 2^-126 - 2^-150 underflows, though with the bits of a subnormal it would become 2^-126.
+static void test_tiny_after_rounding(void)
+{
+    const float up[2] = { 0x1p-63f, 0x1p-75f }, down[2] = { 0x1p-63f, -0x1p-75f };
+    float a[4] = { up[0], 0, up[1], 0 }, b[4] = { down[0], 0, down[1], 0 };
+    for (int isa = 0; isa <= samba__best_isa(); isa++) {
+        float c = 1;
+        samba__gemm g;
+        memset(&g, 0, sizeof g);
+        g.m = g.n = g.c_row = 1;
+        g.k = g.a_row = g.b_col = 4;
+        g.a_col = g.b_row = 1;
+        g.in_bf16 = true;
+        g.a = a;
+        g.b = b;
+        g.c = &c;
+        float *local = (float *)malloc(SAMBA__GEMM_LOCAL + 1);
+        CHECK(local);
+        if (local) samba__gemm_run(&g, 0, 1, local, isa);
+        CHECK(c == 0);
+        free(local);
+    }
+}
+
+int main(void)
+{
+    RUN(test_tiny_after_rounding);
+    RUN(test_small);
+    RUN(test_blocks);
+    return test_summary();
+}
