@@ -110,7 +110,7 @@
                   REDUCE and GRADNORM prepare the step, OPT makes it
      section id   its number in the schedule; its call id, the same, since each is called once
      mapping      whether gradients are kept between sections (section), or not (spatial)
-     GraphAMP     bf16 in place of f32 for what waits between ops
+     GraphAMP     bf16 in place of f32 for what waits between ops, and in products
      microbatch   a part of the batch that runs by itself; a replica is one with its own thread
      unit         what a kernel can do alone, such as a row; a worker of the pool takes a range of
                   them, its grain
@@ -789,7 +789,8 @@ SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool ke
 SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool keepdim);
 
 /* Products. matmul: (*,m,k) (*,k,n) -> (*,m,n), 1-D as torch. affine: x w^T + b, x (*,k), w (n,k),
-   b (n) or NULL -> (*,n). */
+   b (n) or NULL -> (*,n). A first operand of bf16 makes it a product in bf16, whose result is f32:
+   the second one is rounded, too. */
 SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b);
 SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba_tensor *b);
 
@@ -917,9 +918,11 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, s
 /* A warning says what is allowed but rarely meant, each text once. Errors: as samba_error says. */
 typedef enum samba_log_level { SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_level;
 
-/* GraphAMP: results are rounded to bf16 and kept so for the backward pass; parameters, their
-   gradients and all arithmetic stay f32. MP0: none. MP1: what products read. MP4: what every op
-   makes, but scalars and losses. */
+/* GraphAMP: what waits between ops is rounded to bf16 and kept so for the backward pass; parameters,
+   their gradients and sums stay f32. MP0: none. MP1: what products read. MP4: what every op makes,
+   but scalars and losses. Products of matmul and linear are computed in bf16, as a matrix unit does
+   it: their definition stands in [micro-kernel]. Convolutions and attention read what was rounded,
+   and compute in f32. */
 typedef enum samba_graphamp { SAMBA_MP0 = 0, SAMBA_MP1 = 1, SAMBA_MP4 = 4 } samba_graphamp;
 
 /* How to open a session. All zero is a good session. */
@@ -7475,7 +7478,7 @@ typedef enum samba__class {
     SAMBA__IS_ELEMENTWISE, /* a row MAP: may be fused with others */
     SAMBA__IS_MOVES,       /* moves values as they are, makes or converts them; any type */
     SAMBA__IS_REDUCTION,
-    SAMBA__IS_PRODUCT, /* its inputs are rounded by GraphAMP */
+    SAMBA__IS_PRODUCT, /* what it reads is rounded by GraphAMP */
     SAMBA__IS_LOSS,
     SAMBA__IS_UPDATE, /* overwrites an input */
     SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */

@@ -2,7 +2,6 @@
 // processor, and the kernel of small devices, must give the bits of what is computed below, in
 // double and with a rounding of its own.
 //     cc -O2 -I. tests/core/bf16.c -lm -pthread -o bf16 && ./bf16
-// run: small
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"

@@ -270,7 +270,7 @@ static void test_refused(void)
     refused(&m, samba_ok(m.s), SAMBA_EDTYPE, "samba_set_param_dtype");
     samba_set_param_dtype(m.s, (samba_dtype)99);
     refused(&m, samba_ok(m.s), SAMBA_EDTYPE, "samba_set_param_dtype");
-    samba_tensor *x = samba_zeros(m.s, "x", SAMBA_BF16, SAMBA_SHAPE(4, 64));
+    samba_tensor *x = samba_zeros(m.s, "x", SAMBA_F16, SAMBA_SHAPE(4, 64));
     refused(&m, samba_affine(x, m.w[2], NULL) != NULL, SAMBA_EDTYPE, "samba_cast");
     refused(&m, samba_matmul(x, m.w[2]) != NULL, SAMBA_EDTYPE, "samba_cast");
     CHECK(samba_set_param_dtype(NULL, SAMBA_BF16) == SAMBA_F32);
