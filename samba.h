@@ -918,11 +918,11 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, s
 /* A warning says what is allowed but rarely meant, each text once. Errors: as samba_error says. */
 typedef enum samba_log_level { SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_level;
 
-/* GraphAMP: what waits between ops is rounded to bf16 and kept so for the backward pass; parameters,
-   their gradients and sums stay f32. MP0: none. MP1: what products read. MP4: what every op makes,
-   but scalars and losses. Products of matmul and linear are computed in bf16, as a matrix unit does
-   it: their definition stands in [micro-kernel]. Convolutions and attention read what was rounded,
-   and compute in f32. */
+/* GraphAMP: what waits between ops is rounded to bf16 and kept so for the backward pass;
+   parameters, their gradients and sums stay f32. MP0: none. MP1: what products read. MP4: what
+   every op makes, but scalars and losses. Products of matmul and linear are computed in bf16, as a
+   matrix unit does it: their definition stands in [micro-kernel]. Convolutions and attention read
+   what was rounded, and compute in f32. */
 typedef enum samba_graphamp { SAMBA_MP0 = 0, SAMBA_MP1 = 1, SAMBA_MP4 = 4 } samba_graphamp;
 
 /* How to open a session. All zero is a good session. */
@@ -5417,17 +5417,17 @@ typedef struct samba__panel_product {
        C(i,j) = c, plus bias(j) if given, plus row_bias(i) if given
 
    Operands of f32 are rounded to bf16 first: subnormals to zero of their sign, others to nearest
-   even; a NaN stays one. Each fma and each + rounds once, and what is below 2^-126 after rounding is
-   zero of its sign, as are subnormal operands, and a subnormal C(i,j). Infinities are those of IEEE
-   754; a NaN is a NaN, of any sign and payload. That is what the matrix unit of Intel's processors
-   does (AMX, Software Developer's Manual, TDPBF16PS); all others do the same in f32. VDPBF16PS and
-   Arm's BFMMLA sum in another order, and are of no use. */
+   even; a NaN stays one. Each fma and each + rounds once, and what is below 2^-126 after rounding
+   is zero of its sign, as are subnormal operands, and a subnormal C(i,j). Infinities are those of
+   IEEE 754; a NaN is a NaN, of any sign and payload. That is what the matrix unit of Intel's
+   processors does (AMX, Software Developer's Manual, TDPBF16PS); all others do the same in f32.
+   VDPBF16PS and Arm's BFMMLA sum in another order, and are of no use. */
 enum { SAMBA__BF16_STEPS = 32 };
 
 #define SAMBA__LEAST_NORMAL 1.17549435e-38f /* 2^-126 */
 
-/* C[rows x cols] (+)= A[rows x kc] B[kc x cols] in bf16, with cols <= NR. Operands are values of bf16
-   in floats, none of them subnormal. */
+/* C[rows x cols] (+)= A[rows x kc] B[kc x cols] in bf16, with cols <= NR. Operands are values of
+   bf16 in floats, none of them subnormal. */
 typedef struct samba__bf16_product {
     int64_t rows, cols, kc;
     const float *a; /* A(i,p) = a[i * a_row + p * a_col] */
@@ -5439,7 +5439,8 @@ typedef struct samba__bf16_product {
     bool begins; /* the sums start from zero, not from C */
 } samba__bf16_product;
 
-/* The float of these bits, rounded to bf16 as operands are; without branches, for loops of vectors. */
+/* The float of these bits, rounded to bf16 as operands are. Without branches, as loops of vectors
+   want it. */
 SAMBA__INLINE float samba__bf16_operand(uint32_t bits)
 {
     uint32_t size = bits & 0x7FFFFFFFu;
@@ -5497,9 +5498,9 @@ SAMBA__FN bool samba__any_below(const float *x, int64_t row, int64_t rows, int64
     return found != 0;
 }
 
-/* May a sum underflow? Operands of bf16 have 8 bits. Where they are zero or at least 2^-50, products
-   are multiples of 2^-114, and so are all sums of them, which then are zero or at least that; added
-   to a C that is zero or at least 2^-100, a multiple of 2^-123. */
+/* May a sum underflow? Operands of bf16 have 8 bits. Where they are zero or at least 2^-50,
+   products are multiples of 2^-114, and so are all sums of them, which then are zero or at least
+   that; added to a C that is zero or at least 2^-100, a multiple of 2^-123. */
 SAMBA__FN bool samba__may_underflow(const samba__bf16_product *s)
 {
     const float least = 8.8817842e-16f, least_sum = 7.8886091e-31f; /* 2^-50, 2^-100 */
@@ -5926,6 +5927,7 @@ SAMBA__FN void samba__multiply_skinny(const samba__panel_product *s)
 #endif
 
 #define samba__round_operands SAMBA__OF_SET(samba__round_operands)
+
 SAMBA__VECTORIZED SAMBA__FN void samba__round_operands(float *y, const void *x, samba_dtype type,
                                                        int64_t n)
 {
@@ -6024,6 +6026,7 @@ SAMBA__FN void samba__bf16_panel(const samba__bf16_product *s)
         samba__bf16_kernel(s, i, 3);
         break;
 #endif
+
     case 2:
         samba__bf16_kernel(s, i, 2);
         break;
@@ -6034,6 +6037,7 @@ SAMBA__FN void samba__bf16_panel(const samba__bf16_product *s)
         break;
     }
 }
+
 #undef SAMBA__BF16_ROWS
 #endif
 
@@ -6136,7 +6140,7 @@ typedef struct samba__gemm {
     int64_t a_row, a_col;
     samba_dtype a_type; /* f32, or bf16 if the product is in bf16 */
     bool in_bf16;       /* as [micro-kernel] defines it */
-    const float *b; /* B(p,j) = b[p * b_row + j * b_col], of b_type: f32, bf16 or f16 */
+    const float *b;     /* B(p,j) = b[p * b_row + j * b_col], of b_type: f32, bf16 or f16 */
     int64_t b_row, b_col;
     float *c; /* C(i,j) = c[i * c_row + j]; overlaps no operand */
     int64_t c_row;
@@ -6698,8 +6702,8 @@ SAMBA__FN void samba__run_band(const samba__gemm_set *set, const samba__gemm *g,
 }
 
 /* ---- in bf16 -------------------------------------------------------------------------------- */
-/* Rows of a block, its steps, a multiple of SAMBA__BF16_STEPS, and the columns whose panels of B are
-   kept while the rows go by. Sums rest in C between blocks. */
+/* Rows of a block, its steps, a multiple of SAMBA__BF16_STEPS, and the columns whose panels of B
+   are kept while the rows go by. Sums rest in C between blocks. */
 typedef struct samba__bf16_plan {
     int64_t mc, kc, nc;
 } samba__bf16_plan;
@@ -7094,8 +7098,8 @@ SAMBA__FN void samba__gemm_columns(const samba__gemm *g, intptr_t begin, intptr_
 }
 
 /* In bf16: steps [p, p + n) of row i of A, and of column j of B. */
-SAMBA__FN void samba__open_bf16(const samba__gemm *g, intptr_t i, intptr_t j, intptr_t p,
-                                int32_t n, float *a, float *b)
+SAMBA__FN void samba__open_bf16(const samba__gemm *g, intptr_t i, intptr_t j, intptr_t p, int32_t n,
+                                float *a, float *b)
 {
     const size_t a_size = samba_dtype_size(g->a_type), b_size = samba_dtype_size(g->b_type);
     const uint8_t *from_a = (const uint8_t *)(const void *)g->a;
@@ -9373,7 +9377,8 @@ SAMBA__FN bool samba__expect_first_operand(samba_call *c, int32_t i)
 
 SAMBA__FN bool samba__matmul_shape(samba_call *c)
 {
-    if (!samba__expect(c, 2, 2, 2) || !samba__expect_first_operand(c, 0) || !samba__expect_float(c, 1))
+    if (!samba__expect(c, 2, 2, 2) || !samba__expect_first_operand(c, 0)
+        || !samba__expect_float(c, 1))
         return false;
 
     samba_shape a = c->in[0].shape, b = c->in[1].shape, *y = &c->out[0].shape;
@@ -9490,7 +9495,8 @@ SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
 SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
 {
     samba_tensor *a = g->in[0], *b = g->in[1];
-    samba_tensor *dy = samba_cast(g->dout[0], a->dtype); /* gradients of bf16 products are ones, too */
+    samba_tensor *dy
+        = samba_cast(g->dout[0], a->dtype); /* gradients of bf16 products are ones, too */
     bool ta = g->attr[SAMBA__MATMUL_TRANSPOSE_A] != 0, tb = g->attr[SAMBA__MATMUL_TRANSPOSE_B] != 0;
 
     samba_tensor *da = ta ? samba_matmul_transposed(samba_cast(b, a->dtype), tb, dy, true)
@@ -9519,6 +9525,7 @@ SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba
 {
     return samba__emit3(SAMBA__OP_affine, x, w, b, NULL, 0);
 }
+
 SAMBA__FN bool samba__affine_shape(samba_call *c)
 {
     samba_spec in[SAMBA_MAX_IN];

@@ -31,7 +31,7 @@ if have "${CC%% *}"; then           # it may be two words, such as ccache gcc
     row compiler "$($CC --version 2>/dev/null | head -n 1)"
     program=$(mktemp) || exit 1
     trap 'rm -f "$program" "$program.log"' EXIT
-    # Functions that are static and not used are dropped before they are optimized: 2 seconds for 20.
+    # Static functions that nothing uses are dropped before they are optimized: 2 s instead of 12.
     if $CC -O1 -DSAMBA_STATIC -I"$root" -o "$program" "$root/tools/cli/doctor.c" -lm -pthread \
         >"$program.log" 2>&1
     then
