@@ -672,9 +672,6 @@ typedef struct samba_op {
     bool (*shape)(samba_call *call); /* needed if signature is NULL */
     void (*work)(samba_work *work, const samba_call *call);
     void (*kernel)(const samba_args *args);
-    /* The same, with the same bits, for processors with AVX2, NEON or WebAssembly's vectors, and
-       with AVX-512. NULL: the one before. */
-    void (*wide[2])(const samba_args *args);
     void (*vjp)(samba_vjp *g); /* NULL: no gradient, and samba says so */
     const char *attributes;    /* names and kinds for who prints them: "slope:f axis:i" */
 } samba_op;
@@ -1758,7 +1755,6 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 #define SAMBA__X86 1
 #define SAMBA__NEON 0
 #define SAMBA__AVX2 __attribute__((target("avx2,fma")))
-#define SAMBA__VNNI_FN __attribute__((target("avx512f,avx512bw,avx512vnni,avx2,fma")))
 #else
 #define SAMBA__X86 0
 #define SAMBA__AVX2
@@ -1788,8 +1784,6 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 #define SAMBA__VECTORIZED
 #endif
 #define SAMBA__AVX2_FN SAMBA__AVX2 SAMBA__VECTORIZED
-
-enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA__ISA_AVX512 = 2 };
 
 /* How samba__fma, a b + c rounded once, is made. Where the compiler has an instruction for it, that
    is the whole story. Elsewhere it would call the C library, and libraries round twice (newlib), or
@@ -4111,43 +4105,106 @@ SAMBA__FN const char *samba__wrong_arithmetic(void)
 
    A new template: its number above [base], SAMBA__OF_SET for its names, its text between
    "#if SAMBA__TEMPLATE == number && defined(SAMBA__SUFFIX)" and "#endif", outside of every other
-   #if, and after it the include. A new set: a block, and a row in SAMBA__EACH_SET. */
+   #if, and after it the include.
+
+   A new set: its row in SAMBA__EACH_SET, and a block, unless it has the vectors of another set.
+   What sets do in different ways is a member of samba__set, and a line of SAMBA__SET_ROW in
+   [op-rows]. */
 /* The name that the file is included by; in quotes, it is looked for beside itself. */
 #ifndef SAMBA_SELF
 #define SAMBA_SELF "samba.h"
 #endif
 
-/* All sets of this processor, the plainest first, and whether it has them. Their number is
-   samba_args.isa. With buffers for small memory there is no room for the tiles of AVX-512. Every
-   AArch64 has NEON with fma. */
+/* Dot products of bytes came later than AVX-512 and NEON, and are no part of them: sets with them
+   are rows of their own. Not in the device half, which asks nothing of the C library. */
+#if SAMBA__X86 && !SAMBA__IS_SMALL \
+    && ((defined(__clang__) && __clang_major__ >= 7) || (!defined(__clang__) && __GNUC__ >= 9))
+#define SAMBA__VNNI 1
+#define SAMBA__VNNI_FN __attribute__((target("avx512f,avx512bw,avx512vnni,avx2,fma")))
+#else
+#define SAMBA__VNNI 0
+#endif
+#if SAMBA__NEON && defined(__ARM_FEATURE_DOTPROD)
+#define SAMBA__SDOT 1
+#define SAMBA__SDOT_FN
+#define SAMBA__HAS_SDOT true
+#elif SAMBA__NEON && !defined(__clang__) && __GNUC__ >= 8 && defined(__linux__) \
+    && !SAMBA__DEVICE_HALF
+#include <sys/auxv.h>
+#define SAMBA__SDOT 1
+#define SAMBA__SDOT_FN __attribute__((target("arch=armv8.2-a+dotprod")))
+#define SAMBA__HAS_SDOT (((getauxval(AT_HWCAP) >> 20) & 1) != 0) /* HWCAP_ASIMDDP */
+#else
+#define SAMBA__SDOT 0
+#endif
+
 #define SAMBA__CPU_HAS(feature) (__builtin_cpu_supports(feature) != 0)
 #define SAMBA__HAS_AVX2 (SAMBA__CPU_HAS("avx2") && SAMBA__CPU_HAS("fma"))
 #define SAMBA__HAS_AVX512 (SAMBA__HAS_AVX2 && SAMBA__CPU_HAS("avx512f"))
-#if SAMBA__X86 && !SAMBA__IS_SMALL
-#define SAMBA__EACH_SET(DO) \
-    DO(portable, true) \
-    DO(avx2, SAMBA__HAS_AVX2) \
-    DO(avx512, SAMBA__HAS_AVX512)
-#elif SAMBA__X86
-#define SAMBA__EACH_SET(DO) \
-    DO(portable, true) \
-    DO(avx2, SAMBA__HAS_AVX2)
+#define SAMBA__HAS_VNNI \
+    (SAMBA__HAS_AVX512 && SAMBA__CPU_HAS("avx512bw") && SAMBA__CPU_HAS("avx512vnni"))
+
+/* All sets of this processor, the plainest first; each can do what those before it can. Their
+   number is samba_args.isa. A row has the name of the set, and whose functions it runs:
+
+       vectors   those that use vectors of any length
+       eights    those to which vectors of more than 8 floats would be of no use
+       loops     loops that the compiler vectorizes, outside of templates
+       dot4      dot products of bytes, in [int-ops]
+       works     does this processor have the set? Every AArch64 has NEON with fma
+
+   With buffers for small memory there is no room for the tiles of AVX-512. */
+/* clang-format off */
+#if SAMBA__X86
+#define SAMBA__EACH_SET(DO, x) \
+    /*    set          vectors   eights    loops     dot4      works */ \
+    DO(x, portable,    portable, portable, portable, portable, true) \
+    DO(x, avx2,        avx2,     avx2,     avx2,     avx2,     SAMBA__HAS_AVX2) \
+    SAMBA__IF_NOT(SAMBA__IS_SMALL, \
+    DO(x, avx512,      avx512,   avx2,     avx2,     avx2,     SAMBA__HAS_AVX512)) \
+    SAMBA__IF(SAMBA__VNNI, \
+    DO(x, avx512_vnni, avx512,   avx2,     avx2,     vnni,     SAMBA__HAS_VNNI))
 #elif SAMBA__NEON
-#define SAMBA__EACH_SET(DO) \
-    DO(portable, true) \
-    DO(neon, true)
+#define SAMBA__EACH_SET(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, true) \
+    DO(x, neon,        neon,     neon,     portable, portable, true) \
+    SAMBA__IF(SAMBA__SDOT, \
+    DO(x, neon_sdot,   neon,     neon,     portable, sdot,     SAMBA__HAS_SDOT))
 #elif SAMBA__WASM
-#define SAMBA__EACH_SET(DO) \
-    DO(portable, true) \
-    DO(wasm, true)
+#define SAMBA__EACH_SET(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, true) \
+    DO(x, wasm,        wasm,     wasm,     portable, portable, true)
 #else
-#define SAMBA__EACH_SET(DO) DO(portable, true)
+#define SAMBA__EACH_SET(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, true)
 #endif
+#define SAMBA__ONE_MORE(x, ...) + x
+enum { SAMBA__ISA_PORTABLE = 0, SAMBA__N_SETS = SAMBA__EACH_SET(SAMBA__ONE_MORE, 1) };
+/* clang-format on */
+
+struct samba__filling;
+typedef void (*samba__dot4_fn)(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
+                               int32_t *sum);
+
+/* What sets do in different ways: the columns of a table in [op-rows], where all of it is known. */
+typedef struct samba__set {
+    const char *name;
+    bool (*works)(void);
+    const struct samba__gemm_set *gemm;
+    const struct samba__pool_set *pool;
+    const struct samba__attention_set *attention;
+    samba__dot4_fn dot4;
+    bool (*has_nonfinite)(const void *x, int64_t n, samba_dtype type);
+    void (*extremes)(const uint32_t *x, int64_t n, int32_t span[2]);
+    void (*fill)(const struct samba__filling *f, int64_t begin, int64_t end);
+} samba__set;
+
+SAMBA__FN const samba__set *samba__set_of(int32_t isa);
 
 #define SAMBA__JOIN_(a, b) a##b
 #define SAMBA__JOIN(a, b) SAMBA__JOIN_(a, b)
 #define SAMBA__OF_SET(name) SAMBA__JOIN(name, SAMBA__SUFFIX)
-/* A function that wider vectors would not make faster: AVX-512 has that of AVX2. */
+/* A function of the column "eights". */
 #define SAMBA__OF_NARROW(name) SAMBA__JOIN(name, SAMBA__NARROW_SUFFIX)
 
 /* What a set consists of; and, for products, SAMBA__MR x SAMBA__NR, its micro-tile, and the largest
@@ -5066,37 +5123,6 @@ SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec 
 #endif
 #endif /* the sets */
 #if SAMBA__TEMPLATE == 0
-
-/* Whether this processor has a set. No function of a set may run before that is known, so these
-   are compiled for none. */
-#define SAMBA__SET_WORKS(set, works) \
-    SAMBA__FN bool samba__works_##set(void) \
-    { \
-        return works; \
-    }
-SAMBA__EACH_SET(SAMBA__SET_WORKS)
-
-typedef struct samba__set {
-    const char *name;
-    bool (*works)(void);
-} samba__set;
-
-static const samba__set samba__sets[] = {
-#define SAMBA__SET_ROW(set, ...) { #set, samba__works_##set },
-    SAMBA__EACH_SET(SAMBA__SET_ROW)
-};
-
-/* The number of the last set that works here. */
-SAMBA__FN int32_t samba__best_isa(void)
-{
-    int32_t set = (int32_t)(sizeof samba__sets / sizeof *samba__sets) - 1;
-#if SAMBA__X86
-    __builtin_cpu_init();
-#endif
-    while (!samba__sets[set].works())
-        set--;
-    return set;
-}
 
 /* ==== [packed-weights] ======================================================================== */
 /* A program that only infers may keep the weights w (n,k) of a dense layer in the order in which a
@@ -6079,21 +6105,9 @@ static const samba__gemm_set samba__gemm_kernels = {
 
 #if SAMBA__DIRECT
 /* Nothing is packed; for [conv], which asks for the set. */
-static const samba__gemm_set samba__gemm_kernels
+static const samba__gemm_set samba__gemm_kernels_portable
     = { 1, 1, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
-static const samba__gemm_set *const samba__gemm_sets[] = { &samba__gemm_kernels };
-#else
-/* By the number of an instruction set. */
-static const samba__gemm_set *const samba__gemm_sets[] = {
-#define SAMBA__GEMM_ROW(set, ...) &samba__gemm_kernels_##set,
-    SAMBA__EACH_SET(SAMBA__GEMM_ROW)
-};
 #endif
-
-SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
-{
-    return samba__gemm_sets[isa];
-}
 
 /* ==== [gemm] ================================================================================ */
 /* Every dense layer, every attention score and every convolution ends here, so this chapter is
@@ -6876,7 +6890,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
-    const samba__gemm_set *set = samba__gemm_set_of(isa);
+    const samba__gemm_set *set = samba__set_of(isa)->gemm;
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     bool wide = g->m < g->n;
     int64_t each = wide ? t.down : t.across; /* tiles of a column, or of a band */
@@ -7546,11 +7560,12 @@ typedef enum samba__spread_rule {
      FAST   the same, with a second kernel for sets of 8 lanes or 4, as its loops gain by vectors
      FAMILY the same for ops that differ in little and share these functions, which are compiled
             once: a run-time argument says which op is meant
-   A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. On
-   x86, for one, the row of cast makes SAMBA__OP_cast, and this row of the table:
+   A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. That
+   of cast, for one, makes SAMBA__OP_cast, this row of the table
        { "cast", 0x0181, SAMBA_OP_NONE, NULL, 1, samba__cast_shape, samba__cast_work,
-         samba__cast_kernel_portable, { samba__cast_kernel_avx2, NULL }, samba__cast_vjp,
-         its attributes as text } */
+         samba__cast_kernel_portable, samba__cast_vjp, its attributes as text }
+   and, on x86, its kernel for each instruction set, in samba__op_kernels:
+       { samba__cast_kernel_portable, samba__cast_kernel_avx2, samba__cast_kernel_avx2, ... } */
 #define SAMBA__OPS(MAP, CURVE, OP, FAST, FAMILY) \
     MAP(0x0101, RULE, ADDS,       add,        2, a + b,                     1, NONE, F32) \
     MAP(0x0102, RULE, ADDS,       sub,        2, a - b,                     1, NONE, F32) \
@@ -11107,11 +11122,11 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
                                    const samba__runs *q, const int32_t *at, const float *rows,
                                    ptrdiff_t a_row)
 {
-    const samba__gemm_set *set = samba__gemm_set_of(a->isa);
+    const samba__gemm_set *set = samba__set_of(a->isa)->gemm;
     int64_t width = set->nr, half = width / 2;
     int64_t direct_cost = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     int64_t packed_cost = samba__ceil_div(q->n, width) * (s->rows + 12);
-    bool direct = a->isa != 0 && direct_cost > 0 && direct_cost <= packed_cost;
+    bool direct = a->isa != SAMBA__ISA_PORTABLE && direct_cost > 0 && direct_cost <= packed_cost;
 
     float *c = s->c, *panel = a->local;
     s->a = rows;
@@ -11320,7 +11335,7 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, pt
         t.first = i == 0;
         t.bias = NULL;
 
-        samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), samba__gemm_set_of(a->isa),
+        samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), samba__set_of(a->isa)->gemm,
                          m->tile);
         samba__conv_tile(a, v, true, &b, m->tile, &t);
     }
@@ -11612,15 +11627,15 @@ SAMBA__INLINE float samba__if_best(uint32_t bits, int32_t best, int32_t tap)
 
 /* ---- A template: maxima, for each set -------------------------------------------------------- */
 #if SAMBA__TEMPLATE == SAMBA__TEMPLATE_POOL && defined(SAMBA__SUFFIX)
-#define samba__max_windows SAMBA__OF_SET(samba__max_windows)
-#define samba__max_plane SAMBA__OF_SET(samba__max_plane)
-#define samba__max_plane_backward SAMBA__OF_SET(samba__max_plane_backward)
-#define samba__max_squares SAMBA__OF_SET(samba__max_squares)
-#define samba__max_squares_backward SAMBA__OF_SET(samba__max_squares_backward)
-#define samba__pool_sum SAMBA__OF_SET(samba__pool_sum)
-#define samba__pool_add SAMBA__OF_SET(samba__pool_add)
-#define samba__pool_kernels SAMBA__OF_SET(samba__pool_kernels)
-#if SAMBA__VEC_LANES < 16
+#define samba__max_windows SAMBA__OF_NARROW(samba__max_windows)
+#define samba__max_plane SAMBA__OF_NARROW(samba__max_plane)
+#define samba__max_plane_backward SAMBA__OF_NARROW(samba__max_plane_backward)
+#define samba__max_squares SAMBA__OF_NARROW(samba__max_squares)
+#define samba__max_squares_backward SAMBA__OF_NARROW(samba__max_squares_backward)
+#define samba__pool_sum SAMBA__OF_NARROW(samba__pool_sum)
+#define samba__pool_add SAMBA__OF_NARROW(samba__pool_add)
+#define samba__pool_kernels SAMBA__OF_NARROW(samba__pool_kernels)
+#if SAMBA__VEC_LANES < 16 /* many rows are shorter than longer vectors */
 
 /* A plane of maxima: pieces of rows of y, tap after tap. The maximum is the first, or the last NaN;
    it is found without a branch, because nobody predicts what data decide. */
@@ -11729,12 +11744,6 @@ static const samba__pool_set samba__pool_kernels = {
     samba__max_plane, samba__max_plane_backward, samba__max_squares, samba__max_squares_backward,
     samba__pool_sum,  samba__pool_add,
 };
-#else /* many rows are shorter than vectors of 16 */
-static const samba__pool_set samba__pool_kernels = {
-    samba__max_plane_avx2,   samba__max_plane_backward_avx2,
-    samba__max_squares_avx2, samba__max_squares_backward_avx2,
-    samba__pool_sum_avx2,    samba__pool_add_avx2,
-};
 #endif
 #endif /* the template */
 
@@ -11744,12 +11753,6 @@ static const samba__pool_set samba__pool_kernels = {
 #include SAMBA_SELF
 #undef SAMBA__TEMPLATE
 #define SAMBA__TEMPLATE 0
-
-/* By the number of an instruction set. */
-static const samba__pool_set *const samba__pool_sets[] = {
-#define SAMBA__POOL_ROW(set, ...) &samba__pool_kernels_##set,
-    SAMBA__EACH_SET(SAMBA__POOL_ROW)
-};
 
 /* A plane of means, window by window. */
 SAMBA__INLINE void samba__avg_plane(const samba__pool_set *set, const samba__pool_sides *v,
@@ -11841,7 +11844,7 @@ SAMBA__FN bool samba__has_squares(const samba__pool_sides *v)
 
 SAMBA__FN void samba__pooling_run(const samba_args *a, samba__pooling op)
 {
-    const samba__pool_set *set = samba__pool_sets[a->isa];
+    const samba__pool_set *set = samba__set_of(a->isa)->pool;
     samba__pool_sides v = samba__pool_sides_of(a, op);
     ptrdiff_t x_plane = v.in[0] * v.in[1], y_plane = v.out[0] * v.out[1];
     bool squares = samba__has_squares(&v);
@@ -12422,9 +12425,6 @@ SAMBA__VECTORIZED SAMBA__FN void samba__add_int8_kernel(const samba_args *a)
    sum[j] += x . row j for 4 rows of weights, w_row apart, of length k: all that products do, so it
    is what instruction sets have their own of. Two pointers and a distance reach all rows: four
    pointers would not fit into the registers of small processors. ---- */
-typedef void (*samba__dot4_fn)(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
-                               int32_t *sum);
-
 /* k terms, one at a time. */
 SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
                                     int32_t *sum)
@@ -12543,11 +12543,7 @@ SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *w,
     samba__dot4_rest(x + p, w + p, w_row, k - p, sum);
 }
 
-/* Not in the device half, which asks nothing of the C library. */
-#if !defined(SAMBA_RUNTIME_ONLY) \
-    && ((defined(__clang__) && __clang_major__ >= 7) || (!defined(__clang__) && __GNUC__ >= 9))
-#define SAMBA__VNNI 1
-
+#if SAMBA__VNNI
 /* The sums of the lanes of four vectors. */
 SAMBA__VNNI_FN SAMBA__INLINE __m128i samba__lane_sums(const __m512i v[4])
 {
@@ -12593,20 +12589,9 @@ SAMBA__VNNI_FN SAMBA__FN void samba__dot4_vnni(const int8_t *x, const int8_t *w,
     _mm_storeu_si128(to, _mm_add_epi32(_mm_loadu_si128(to), samba__lane_sums(all)));
 }
 #endif
-#else
-#define samba__dot4_avx2 samba__dot4_portable
 #endif
 
-#if SAMBA__NEON && defined(__ARM_FEATURE_DOTPROD)
-#define SAMBA__SDOT_FN
-#define SAMBA__HAS_SDOT true
-#elif SAMBA__NEON && !defined(__clang__) && __GNUC__ >= 8 && defined(__linux__) \
-    && !defined(SAMBA_RUNTIME_ONLY)
-#include <sys/auxv.h>
-#define SAMBA__SDOT_FN __attribute__((target("arch=armv8.2-a+dotprod")))
-#define SAMBA__HAS_SDOT ((getauxval(AT_HWCAP) >> 20) & 1) /* HWCAP_ASIMDDP */
-#endif
-#if defined(SAMBA__SDOT_FN)
+#if SAMBA__SDOT
 /* 16 terms at a time: sdot adds four products to each sum. ARMv8.4 has it, and many before. */
 SAMBA__SDOT_FN SAMBA__FN void samba__dot4_sdot(const int8_t *x, const int8_t *w, ptrdiff_t w_row,
                                                ptrdiff_t k, int32_t *sum)
@@ -12628,20 +12613,6 @@ SAMBA__SDOT_FN SAMBA__FN void samba__dot4_sdot(const int8_t *x, const int8_t *w,
     samba__dot4_rest(x + p, w + p, w_row, k - p, sum);
 }
 #endif
-
-/* Of an instruction set. VNNI and sdot came later than AVX-512 and NEON, and are no part of them.
- */
-SAMBA__FN samba__dot4_fn samba__dot4_of(int32_t isa)
-{
-#if defined(SAMBA__VNNI)
-    if (isa == SAMBA__ISA_AVX512 && SAMBA__CPU_HAS("avx512bw") && SAMBA__CPU_HAS("avx512vnni"))
-        return samba__dot4_vnni;
-#endif
-#if defined(SAMBA__SDOT_FN)
-    if (isa == SAMBA__ISA_NEON && SAMBA__HAS_SDOT) return samba__dot4_sdot;
-#endif
-    return isa == SAMBA__ISA_PORTABLE ? samba__dot4_portable : samba__dot4_avx2;
-}
 
 /* A channel of y: how its sum becomes an int8. A row of input 2 of both products. */
 typedef struct samba__int8_channel {
@@ -12759,7 +12730,7 @@ SAMBA__FN void samba__affine_int8_kernel(const samba_args *a)
         int32_t sum[SAMBA__INT8_COLUMNS] = { 0 };
         int8_t *y = samba__out_int8(a) + row * n + j;
 
-        samba__int8_dots(samba__dot4_of(a->isa), samba__in_int8(a, 0) + row * k,
+        samba__int8_dots(samba__set_of(a->isa)->dot4, samba__in_int8(a, 0) + row * k,
                          samba__in_int8(a, SAMBA__INT8_WEIGHT) + j * k, k, k, some, sum);
         samba__int8_store(sum, some, &table[j], false, &to, y, 1);
     }
@@ -12844,7 +12815,7 @@ SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
     v.k = v.in_channels * v.kernel[0] * v.kernel[1];
     v.wide = (v.output[1] - 1) * v.stride[1] + (v.kernel[1] - 1) * v.dilation[1] + 1;
 
-    v.dot4 = samba__dot4_of(a->isa);
+    v.dot4 = samba__set_of(a->isa)->dot4;
     v.zero_x = (int8_t)a->attr[SAMBA__CONV_INT8_ZERO_X];
     v.to = samba__int8_y_of(a->attr + SAMBA__CONV_INT8_ZERO_Y);
     return v;
@@ -14193,12 +14164,6 @@ static const samba__attention_set samba__attention_kernels = {
 #undef SAMBA__TEMPLATE
 #define SAMBA__TEMPLATE 0
 
-/* By the number of an instruction set. */
-static const samba__attention_set *const samba__attention_sets[] = {
-#define SAMBA__ATTENTION_ROW(set, ...) &samba__attention_kernels_##set,
-    SAMBA__EACH_SET(SAMBA__ATTENTION_ROW)
-};
-
 /* Points at element b of the batch. */
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
@@ -14206,7 +14171,7 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     const samba_shape *q = &a->in_spec[at->first].shape;
 
     at->args = a;
-    at->set = samba__attention_sets[a->isa];
+    at->set = samba__set_of(a->isa)->attention;
     at->b = b;
     at->drop = samba__dropping_of(
         a, at->first ? (int)SAMBA__ATTENTION_BACKWARD_RATE : (int)SAMBA__ATTENTION_RATE,
@@ -15071,62 +15036,131 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
     (void)g;
 }
 
-/* samba_op.wide of an op with a kernel for each instruction set; of one that gains nothing by
-   AVX-512; and of one with a single kernel. Their argument ends with _, as the name of a kernel
-   that is compiled for several sets is itself a macro. */
+/* The argument kernel_ ends with _, as the name of a kernel that is compiled for several sets is
+   itself a macro. */
 /* clang-format off */
-#if SAMBA__X86 && !SAMBA__IS_SMALL
-#define SAMBA__WIDE(kernel_) { kernel_##avx2, kernel_##avx512 }
-#define SAMBA__NARROW(kernel_) { kernel_##avx2, NULL }
-#elif SAMBA__X86
-#define SAMBA__WIDE(kernel_) { kernel_##avx2, NULL }
-#define SAMBA__NARROW SAMBA__WIDE
-#elif SAMBA__NEON
-#define SAMBA__WIDE(kernel_) { kernel_##neon, NULL }
-#define SAMBA__NARROW SAMBA__WIDE
-#elif SAMBA__WASM
-#define SAMBA__WIDE(kernel_) { kernel_##wasm, NULL }
-#define SAMBA__NARROW SAMBA__WIDE
-#else
-#define SAMBA__WIDE(kernel_) { NULL, NULL }
-#define SAMBA__NARROW SAMBA__WIDE
-#endif
-#define SAMBA__NOT_WIDE { NULL, NULL }
-#define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, wide, attributes) \
+#define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, attributes) \
     SAMBA__IF(SAMBA__HAS(name), { \
       SAMBA__NAME_COLUMN(name), wire, flags, NULL, cost, \
-      SAMBA__SHAPE_COLUMN(shape), work, kernel, wide, \
+      SAMBA__SHAPE_COLUMN(shape), work, kernel, \
       SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
       SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },)
 /* clang-format on */
 #define SAMBA__ROW_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
     SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, samba__##name##_shape, \
-               samba__map_work, samba__##name##_kernel_portable, \
-               SAMBA__NARROW(samba__##name##_kernel_), SAMBA__ATTRIBUTES_##attributes)
-#define SAMBA__ROW_CURVE(wire, gradient, spread, name, arity, value, cost, attributes, type) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, samba__##name##_shape, \
-               samba__map_work, samba__##name##_kernel_portable, \
-               SAMBA__WIDE(samba__##name##_kernel_), SAMBA__ATTRIBUTES_##attributes)
+               samba__map_work, samba__##name##_kernel_portable, SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_OP(wire, gradient, spread, name, class, attributes, cost, flags, shape, work, \
                       kernel) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel, SAMBA__NOT_WIDE, \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel, \
                SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_FAST(wire, gradient, spread, name, class, attributes, cost, flags, shape, work, \
                         kernel) \
     SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel##_portable, \
-               SAMBA__NARROW(kernel##_), SAMBA__ATTRIBUTES_##attributes)
+               SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_FAMILY(wire, gradient, spread, name, class, attributes, cost, flags, rule, \
                           work, run, which) \
     SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, samba__##name##_shape, \
                samba__##name##_work, samba__##name##_kernel_portable, \
-               SAMBA__WIDE(samba__##name##_kernel_), SAMBA__ATTRIBUTES_##attributes)
+               SAMBA__ATTRIBUTES_##attributes)
 static const samba_op samba__op_table[SAMBA__N_OPS] = { SAMBA__OPS(
-    SAMBA__ROW_MAP, SAMBA__ROW_CURVE, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_FAMILY) };
+    SAMBA__ROW_MAP, SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_FAMILY) };
 
 /* Is op one of samba's own? Otherwise the program registered it, or it is not known here. */
 SAMBA__FN bool samba__is_builtin(const samba_op *op)
 {
     return op >= samba__op_table && op < samba__op_table + SAMBA__N_OPS;
+}
+
+/* The kernels of each op, by the number of an instruction set. */
+typedef void (*samba__kernel_fn)(const samba_args *args);
+
+/* clang-format off */
+#define SAMBA__OF_VECTORS(kernel_, set, vectors, eights, ...) kernel_##vectors,
+#define SAMBA__OF_EIGHTS(kernel_, set, vectors, eights, ...) kernel_##eights,
+#define SAMBA__OF_ALL(kernel, ...) kernel,
+#define SAMBA__KERNELS(name, which, kernel) \
+    SAMBA__IF(SAMBA__HAS(name), { SAMBA__EACH_SET(which, kernel) },)
+/* clang-format on */
+#define SAMBA__KERNELS_MAP(wire, gradient, spread, name, ...) \
+    SAMBA__KERNELS(name, SAMBA__OF_EIGHTS, samba__##name##_kernel_)
+#define SAMBA__KERNELS_CURVE(wire, gradient, spread, name, ...) \
+    SAMBA__KERNELS(name, SAMBA__OF_VECTORS, samba__##name##_kernel_)
+#define SAMBA__KERNELS_OP(wire, gradient, spread, name, class, attributes, cost, flags, shape, \
+                          work, kernel) \
+    SAMBA__KERNELS(name, SAMBA__OF_ALL, kernel)
+#define SAMBA__KERNELS_FAST(wire, gradient, spread, name, class, attributes, cost, flags, shape, \
+                            work, kernel) \
+    SAMBA__KERNELS(name, SAMBA__OF_EIGHTS, kernel##_)
+static const samba__kernel_fn samba__op_kernels[SAMBA__N_OPS][SAMBA__N_SETS]
+    = { SAMBA__OPS(SAMBA__KERNELS_MAP, SAMBA__KERNELS_CURVE, SAMBA__KERNELS_OP, SAMBA__KERNELS_FAST,
+                   SAMBA__KERNELS_CURVE) };
+
+/* The kernel of op for an instruction set; an op of the program has one for all. */
+SAMBA__FN samba__kernel_fn samba__kernel_of(const samba_op *op, int32_t isa)
+{
+    if (SAMBA__N_SETS == 1 || (SAMBA__OWN_OPS && !samba__is_builtin(op))) return op->kernel;
+    return samba__op_kernels[op - samba__op_table][isa];
+}
+
+/* ---- The table of instruction sets ---- */
+/* Whether this processor has a set. No function of a set may run before that is known, so these
+   are compiled for none. */
+#define SAMBA__SET_WORKS(x, set, vectors, eights, loops, dot4, works) \
+    SAMBA__FN bool samba__works_##set(void) \
+    { \
+        return works; \
+    }
+SAMBA__EACH_SET(SAMBA__SET_WORKS, NONE)
+
+/* Loops of the host half. */
+#define SAMBA__LOOPS_OF(set) \
+    static bool samba__has_nonfinite_##set(const void *x, int64_t n, samba_dtype type); \
+    static void samba__extremes_##set(const uint32_t *x, int64_t n, int32_t span[2]); \
+    static void samba__fill_##set(const struct samba__filling *f, int64_t begin, int64_t end);
+#if !defined(SAMBA_RUNTIME_ONLY)
+SAMBA__LOOPS_OF(portable)
+#if SAMBA__X86
+SAMBA__LOOPS_OF(avx2)
+#endif
+#endif
+
+/* Without the ops that run it, a column is empty, so that a linker finds its functions unused. */
+enum {
+    SAMBA__HAS_POOLS = SAMBA__HAS(max_pool2d) || SAMBA__HAS(max_pool2d_backward)
+        || SAMBA__HAS(avg_pool2d) || SAMBA__HAS(avg_pool2d_backward),
+    SAMBA__HAS_ATTENTION
+    = SAMBA__HAS(scaled_dot_product_attention) || SAMBA__HAS(scaled_dot_product_attention_backward),
+    SAMBA__HAS_INT8 = SAMBA__HAS(affine_int8) || SAMBA__HAS(convolution_int8)
+};
+
+#define SAMBA__SET_ROW(x, set, vectors, eights, loops, dot4, works) \
+    { #set, \
+      samba__works_##set, \
+      &samba__gemm_kernels_##vectors, \
+      SAMBA__HAS_POOLS ? &samba__pool_kernels_##eights : NULL, \
+      SAMBA__HAS_ATTENTION ? &samba__attention_kernels_##vectors : NULL, \
+      SAMBA__HAS_INT8 ? samba__dot4_##dot4 : NULL, \
+      SAMBA__HOST_COLUMN(samba__has_nonfinite_##loops), \
+      SAMBA__HOST_COLUMN(samba__extremes_##loops), \
+      SAMBA__HOST_COLUMN(samba__fill_##loops) },
+static const samba__set samba__sets[SAMBA__N_SETS] = { SAMBA__EACH_SET(SAMBA__SET_ROW, NONE) };
+
+SAMBA__FN const samba__set *samba__set_of(int32_t isa)
+{
+    SAMBA_ASSERT(isa >= 0 && isa < SAMBA__N_SETS);
+    return &samba__sets[SAMBA__N_SETS == 1 ? 0 : isa];
+}
+
+/* The number of the last set that works here. */
+SAMBA__FN int32_t samba__best_isa(void)
+{
+    int32_t isa = SAMBA__N_SETS - 1;
+#if SAMBA__X86
+    __builtin_cpu_init();
+#endif
+    while (!samba__sets[isa].works())
+        isa--;
+    return isa;
 }
 
 /* Wire numbers from here on belong to the ops of programs. */
@@ -17107,14 +17141,9 @@ SAMBA__FN void samba__leave_avx(void)
 
 SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
 {
-    bool wide = a->isa != SAMBA__ISA_PORTABLE;
-    if (a->isa == SAMBA__ISA_AVX512 && op->wide[1])
-        op->wide[1](a);
-    else if (wide && op->wide[0])
-        op->wide[0](a);
-    else
-        op->kernel(a);
-    if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
+    samba__kernel_of(op, a->isa)(a);
+    /* A kernel that is the same for all sets may have called a product. */
+    if (a->isa != SAMBA__ISA_PORTABLE) samba__leave_avx();
     if (SAMBA__OWN_OPS && !samba__is_builtin(op))
         samba__enter_float_mode(); /* it may have changed */
 }
@@ -18312,6 +18341,19 @@ SAMBA__KERNEL void samba__extremes(const uint32_t *x, int64_t n, int32_t span[2]
     span[0] = least;
     span[1] = most;
 }
+
+SAMBA__VECTORIZED SAMBA__FN bool samba__has_nonfinite_portable(const void *x, int64_t n,
+                                                               samba_dtype type)
+{
+    return samba__has_nonfinite(x, n, type);
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__extremes_portable(const uint32_t *x, int64_t n,
+                                                          int32_t span[2])
+{
+    samba__extremes(x, n, span);
+}
+
 #if SAMBA__X86
 SAMBA__AVX2_FN SAMBA__FN bool samba__has_nonfinite_avx2(const void *x, int64_t n, samba_dtype type)
 {
@@ -18323,28 +18365,6 @@ SAMBA__AVX2_FN SAMBA__FN void samba__extremes_avx2(const uint32_t *x, int64_t n,
     samba__extremes(x, n, span);
 }
 #endif
-SAMBA__VECTORIZED SAMBA__FN bool samba__has_nonfinite_here(const void *x, int64_t n,
-                                                           samba_dtype type, int32_t isa)
-{
-#if SAMBA__X86
-    if (isa != SAMBA__ISA_PORTABLE) return samba__has_nonfinite_avx2(x, n, type);
-#endif
-    (void)isa;
-    return samba__has_nonfinite(x, n, type);
-}
-
-SAMBA__VECTORIZED SAMBA__FN void samba__extremes_here(const uint32_t *x, int64_t n, int32_t isa,
-                                                      int32_t span[2])
-{
-#if SAMBA__X86
-    if (isa != SAMBA__ISA_PORTABLE) {
-        samba__extremes_avx2(x, n, span);
-        return;
-    }
-#endif
-    (void)isa;
-    samba__extremes(x, n, span);
-}
 
 /* Notes which of n elements, the first of which is number `at`, are not finite. */
 SAMBA__NOINLINE void samba__note_nonfinite(samba__lowest first[3], const uint8_t *x, int64_t at,
@@ -18369,7 +18389,7 @@ SAMBA__FN void samba__check_memory(const samba__task *t, int32_t o, int64_t begi
     samba_dtype type = t->args.out_spec[o].dtype;
     if (!t->args.out[o] || !samba__is_float(type) || begin >= end) return;
     const uint8_t *x = (const uint8_t *)t->args.out[o] + (size_t)begin * samba_dtype_size(type);
-    if (samba__has_nonfinite_here(x, end - begin, type, t->args.isa))
+    if (samba__set_of(t->args.isa)->has_nonfinite(x, end - begin, type))
         samba__note_nonfinite(first, x, begin, end - begin, type);
 }
 
@@ -18435,7 +18455,7 @@ SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int6
         const float *x = t->args.in[t->found->overwritten] + begin + r * pitch;
         const uint32_t *bits = (const uint32_t *)(const void *)x;
         int32_t span[2] = { INT32_MAX, INT32_MIN };
-        samba__extremes_here(bits, end - begin, t->args.isa, span);
+        samba__set_of(t->args.isa)->extremes(bits, end - begin, span);
         if (span[0] < low || span[1] > high) {
             span[0] = INT32_MAX;
             span[1] = INT32_MIN;
@@ -18779,7 +18799,7 @@ SAMBA__FN void samba__note_input(const samba__task *t, int32_t k, samba__lowest 
     const samba_spec *spec = &t->args.in_spec[k];
     const uint8_t *x = (const uint8_t *)t->args.in[k];
     int64_t count = samba_count(&spec->shape);
-    if (samba__has_nonfinite_here(x, count, spec->dtype, t->args.isa))
+    if (samba__set_of(t->args.isa)->has_nonfinite(x, count, spec->dtype))
         samba__note_nonfinite(first, x, 0, count, spec->dtype);
 }
 
@@ -20358,9 +20378,14 @@ SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, in
     }
 }
 
-#if SAMBA__SIMD
-SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int64_t begin,
-                                                   int64_t end)
+SAMBA__VECTORIZED SAMBA__FN void samba__fill_portable(const samba__filling *f, int64_t begin,
+                                                      int64_t end)
+{
+    samba__fill_kernel(f, begin, end);
+}
+
+#if SAMBA__X86
+SAMBA__AVX2_FN SAMBA__FN void samba__fill_avx2(const samba__filling *f, int64_t begin, int64_t end)
 {
     samba__fill_kernel(f, begin, end);
 }
@@ -20370,13 +20395,7 @@ SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_
 {
     const samba__filling *f = (const samba__filling *)context;
     (void)thread;
-#if SAMBA__SIMD
-    if (samba__best_isa() != SAMBA__ISA_PORTABLE) {
-        samba__fill_run_avx2(f, begin, end);
-        return;
-    }
-#endif
-    samba__fill_kernel(f, begin, end);
+    samba__set_of(samba__best_isa())->fill(f, begin, end);
 }
 
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
@@ -31932,7 +31951,7 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
         bool weight = q.role == SAMBA__WEIGHT;
         if (!samba__is_float(q.spec.dtype) || q.alias || (!weight && q.role != SAMBA__STATE))
             continue;
-        if (!samba__has_nonfinite_here(s->rt->data[i], n, q.spec.dtype, s->rt->isa)) continue;
+        if (!samba__set_of(s->rt->isa)->has_nonfinite(s->rt->data[i], n, q.spec.dtype)) continue;
 
         first[0] = first[1] = first[2] = SAMBA__NOWHERE;
         samba__note_nonfinite(first, (const uint8_t *)s->rt->data[i], 0, n, q.spec.dtype);
