@@ -6168,6 +6168,21 @@ typedef struct samba__gemm {
     const samba_args *args; /* whose epilogue, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
+/* C (+)= A B for a convolution: B consists of pieces of the rows of an image, the runs, n / run of
+   them. Of each, so many floats more can be read as vectors have. */
+typedef struct samba__gathered {
+    ptrdiff_t m, n, k; /* k is at most SAMBA__CONV_KC */
+    const float *a;    /* A(i,p) = a[i * a_row + p] */
+    ptrdiff_t a_row;
+    const float *b; /* B(p,j) = b[at[p] + j / run * step + j % run] */
+    const int32_t *at;
+    ptrdiff_t run, step;
+    float *c; /* C(i,j) = c[i * c_row + j] */
+    ptrdiff_t c_row;
+    const float *row_bias; /* NULL, or m values */
+    bool accumulate;
+} samba__gathered;
+
 /* Run the fused consumer of this part of C now, while it is in the cache. */
 SAMBA__FN void samba__gemm_epilogue(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
                                     int64_t j1)
@@ -6914,6 +6929,93 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     }
 }
 
+/* ---- products of convolutions -------------------------------------------------------------- */
+/* Packs columns j ... of B as a panel: pieces of 8, of which what is too much is overwritten by the
+   next. */
+SAMBA__INLINE void samba__gather_panel(const samba__gathered *g, const samba__panel_product *s,
+                                       ptrdiff_t j, float *to)
+{
+    int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
+    ptrdiff_t x = j % g->run, base = j / g->run * g->step;
+    for (ptrdiff_t next = 0; next < s->cols; n++) {
+        SAMBA_ASSERT(n < SAMBA__GEMM_COLS);
+        ptrdiff_t left = g->run - x;
+        from[n] = (int32_t)(base + x);
+        k[n] = (int32_t)next;
+        next += samba__min_index(left, 8);
+        x += 8;
+        if (left <= 8) {
+            x = 0;
+            base += g->step;
+        }
+    }
+
+    for (ptrdiff_t p = 0; p < s->kc; p++, to += s->b_row) {
+        const float *row = g->b + g->at[p];
+        for (int32_t i = 0; i < n; i++)
+            memcpy(to + k[i], row + from[i], 8 * sizeof *to);
+    }
+}
+
+/* Points the halves of a panel at pieces of B: the one that begins at column j, and the next. */
+SAMBA__INLINE void samba__open_runs(const samba__gathered *g, ptrdiff_t j, ptrdiff_t half,
+                                    samba__panel_product *s)
+{
+    ptrdiff_t low = samba__min_index(half, g->run - j % g->run), next = j + low;
+    s->b = g->b + j / g->run * g->step + j % g->run;
+    s->c_hi = low;
+    s->cols_hi = 0;
+    s->b_hi = 0;
+
+    if (next < g->n) {
+        s->cols_hi = samba__min_index(half, g->run - next % g->run);
+        s->b_hi = g->b + next / g->run * g->step + next % g->run - s->b;
+    }
+    s->cols = low + s->cols_hi;
+}
+
+/* Runs that fill halves of panels well are read where they are; others are packed, in `panel`,
+   which costs as much as some rows of C. */
+SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, int isa)
+{
+    const samba__gemm_set *set = samba__set_of(isa)->gemm;
+    const int64_t width = set->nr, half = width / 2;
+    int64_t direct_cost = (samba__ceil_div(g->run, half) * (g->n / g->run) + 1) / 2 * g->m;
+    int64_t packed_cost = samba__ceil_div(g->n, width) * (g->m + 12);
+    bool direct = isa != SAMBA__ISA_PORTABLE && direct_cost > 0 && direct_cost <= packed_cost;
+    SAMBA_ASSERT(g->n % g->run == 0 && (size_t)(g->k * width + 8) <= SAMBA__GEMM_PANEL);
+
+    samba__panel_product s;
+    s.rows = g->m;
+    s.kc = g->k;
+    s.a = g->a;
+    s.a_row = s.a_next = g->a_row;
+    s.a_col = 1;
+    s.b = panel;
+    s.b_row = width;
+    s.b_next = 0;
+    s.b_at = direct ? g->at : NULL;
+    s.b_hi = s.c_hi = half;
+    s.c_row = s.from_row = g->c_row;
+    s.bias = NULL;
+    s.row_bias = g->row_bias;
+    s.prefetch_a = false;
+
+    for (ptrdiff_t j = 0; j < g->n; j += (ptrdiff_t)s.cols) {
+        if (direct) {
+            samba__open_runs(g, j, (ptrdiff_t)half, &s);
+        } else {
+            s.cols = samba__min64(width, g->n - j);
+            s.cols_hi = samba__max64(s.cols - half, 0);
+            samba__gather_panel(g, &s, j, panel);
+        }
+
+        s.c = g->c + j;
+        s.from = g->accumulate ? s.c : NULL;
+        set->multiply_panel(&s);
+    }
+}
+
 #endif /* !SAMBA__DIRECT */
 
 /* ==== [direct] ================================================================================ */
@@ -7181,6 +7283,37 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     }
 
     samba__gemm_epilogue(g, begin, end, 0, g->n);
+}
+
+/* Four columns of a run at a time. */
+SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, int isa)
+{
+    samba__chains t;
+    (void)panel;
+    (void)isa;
+    t.at = g->at;
+    t.a_col = 1;
+    t.b_row = 0;
+    t.b_col = 1;
+    t.k = (intptr_t)g->k;
+
+    ptrdiff_t x = 0;
+    t.b = g->b;
+    for (ptrdiff_t j = 0, n; j < g->n; j += n) {
+        n = samba__min_index(4, g->run - x);
+        for (ptrdiff_t i = 0; i < g->m; i++) {
+            float *c = g->c + i * g->c_row + j;
+            t.a = g->a + i * g->a_row;
+            samba__write_chains(&t, (int32_t)n, g->accumulate ? c : NULL, NULL,
+                                g->row_bias ? g->row_bias + i : NULL, c);
+        }
+
+        x += n;
+        t.b += n;
+        if (x < g->run) continue;
+        x = 0;
+        t.b += g->step - g->run;
+    }
 }
 #endif /* SAMBA__DIRECT */
 
@@ -10556,28 +10689,52 @@ typedef struct samba__conv_geometry {
     ptrdiff_t stride[2], padding[2], dilation[2];
 } samba__conv_geometry;
 
-/* The product that makes one of y, dx, dw. Along each axis (rows, columns), target t of y or dx
-   sees a window of the source that begins at t stride + start and has span + 1 positions; tap k
+/* One axis, rows or columns, of the product that makes one of y, dx, dw. Along it, target t sees a
+   window of the source that begins at position t stride + start and has span + 1 positions; tap k
    reads position first + k step of it. start may be negative, where the zeros are.
-   An example, along one axis: kernel 3, stride 2, padding 1, 5 inputs and so 3 outputs. For y:
-   start -1, span 2, first 0, step 1, so y(t) reads x(2 t - 1), x(2 t), x(2 t + 1). For dx the
-   inputs of one residue modulo 2 are targets: u = 2 t reads dy(t) by tap 1 alone, u = 2 t + 1
-   reads dy(t + 1) by tap 0 and dy(t) by tap 2; start is 0 and span 1 for both. */
+
+   An example: kernel 3, stride 2, padding 1, 5 inputs and so 3 outputs. For y, start is -1, span 2,
+   first 0, step 1: y(t) reads x(2 t - 1), x(2 t), x(2 t + 1). For dx the arrows turn around:
+
+       dx(u)   0       1       2       3       4        taps stand on the lines
+               |     /   \     |     /   \     |
+               1   2       0   1   2       0   1
+               | /           \ | /           \ |
+       dy(t)   0               1               2
+
+   Of dx, elements whose u have one residue modulo 2 are targets of one product: u = 2 t reads dy(t)
+   by tap 1 alone, u = 2 t + 1 reads dy(t + 1) by tap 0 and dy(t) by tap 2. start is 0, span 1 and
+   step -1 for both; first is 0 for the even ones and 1 for the odd ones. */
+typedef struct samba__axis {
+    ptrdiff_t source, all_targets; /* how many there are: of x and y; for dx, of dy and dx */
+    ptrdiff_t stride, start, span, step;
+    ptrdiff_t residues, every; /* every so many taps meet the same residue */
+    ptrdiff_t targets, taps;   /* that a residue has, at most */
+} samba__axis;
+
+/* The targets that share their taps: of y and dw all, of dx those of a residue of rows and one of
+   columns. */
+typedef struct samba__residue {
+    ptrdiff_t number[2];
+    ptrdiff_t targets[2];
+    ptrdiff_t first[2]; /* where the first of its taps reads in a window */
+    ptrdiff_t taps[2], n_taps;
+    ptrdiff_t before; /* so many taps of others have their weights before those of its own */
+} samba__residue;
+
+/* The product, for all residues. Nothing changes once samba__conv_of has opened it. */
 typedef struct samba__conv {
+    samba__made made;
     samba__conv_geometry g;
+    samba__axis axis[2]; /* rows, columns */
     /* C is rows x targets, and channels x taps terms are summed; of a group. */
     ptrdiff_t rows;     /* output channels; for dx input channels */
     ptrdiff_t channels; /* of the source: input channels; for dx output channels */
-    ptrdiff_t taps;     /* of the kernel, or those that a residue has */
-    ptrdiff_t source[2], target[2], kernel[2];
-    ptrdiff_t stride[2], start[2], span[2], first[2], step[2];
+    ptrdiff_t n_taps;   /* that a residue has, at most */
     /* A row of a packed tile has all positions of a phase, 0, phases, 2 phases ..., before those of
-       the next. So neighboring targets read neighboring cells, whatever the stride. */
+       the next. So what lies beside each other in B does so in the tile, whatever the stride. */
     ptrdiff_t phases;
-    /* dx with a stride: targets are residue, residue + stride ... of all. Every every-th tap meets
-       them, and the weights of `before` taps lie before those. */
-    bool strided_dx;
-    ptrdiff_t residues[2], residue[2], all_targets[2], most_targets[2], every[2], before;
+    bool strided_dx; /* there is more than one residue, unless x is small */
     /* Tiles: some rows of targets, and of the source some channels. A unit of work is an image and
        group with a tile of rows; for dw a share of images and group with a tile of channels. */
     ptrdiff_t tile_rows, row_tiles, tile_channels, channel_tiles;
@@ -10588,11 +10745,22 @@ typedef struct samba__conv {
     const struct samba__tile_limits *limits;
 } samba__conv;
 
+/* What v makes; on a device without the op, a compiler drops what is made for it. */
+SAMBA__INLINE bool samba__makes_dx(const samba__conv *v)
+{
+    return SAMBA__HAS(convolution_backward_input) && v->made == SAMBA__MAKES_DX;
+}
+
+SAMBA__INLINE bool samba__makes_dw(const samba__conv *v)
+{
+    return SAMBA__HAS(convolution_backward_weight) && v->made == SAMBA__MAKES_DW;
+}
+
 /* The tile of the source that some rows of targets meet in some channels: cells from position
-   first on. */
+   first on. One tile serves all residues, so it has room for the one with most targets. */
 typedef struct samba__tile {
     ptrdiff_t channel, channels;
-    ptrdiff_t row, target[2]; /* the first row of targets, and how many rows and columns */
+    ptrdiff_t row; /* of targets, the first one */
     ptrdiff_t first[2], cells[2];
     ptrdiff_t width; /* cells of a phase in a row */
 } samba__tile;
@@ -10603,16 +10771,13 @@ SAMBA__NOINLINE void samba__open_tile(samba__tile *b, const samba__conv *v, ptrd
     b->channel = channel_tile * v->tile_channels;
     b->channels = samba__min_index(v->tile_channels, v->channels - b->channel);
     b->row = row_tile * v->tile_rows;
-    b->target[0] = samba__min_index(v->tile_rows, v->target[0] - b->row);
-    b->target[1] = v->target[1];
 
-    /* One tile serves all residues, so it has room for the one with most targets. */
-    ptrdiff_t most[2]
-        = { samba__min_index(v->tile_rows, v->most_targets[0] - b->row), v->most_targets[1] };
-    b->first[0] = v->start[0] + b->row * v->stride[0];
-    b->first[1] = v->start[1];
-    for (int i = 0; i < 2; i++)
-        b->cells[i] = (most[i] - 1) * v->stride[i] + v->span[i] + 1;
+    const samba__axis *down = &v->axis[0], *across = &v->axis[1];
+    ptrdiff_t rows = samba__min_index(v->tile_rows, down->targets - b->row);
+    b->first[0] = down->start + b->row * down->stride;
+    b->first[1] = across->start;
+    b->cells[0] = (rows - 1) * down->stride + down->span + 1;
+    b->cells[1] = (across->targets - 1) * across->stride + across->span + 1;
     SAMBA_ASSERT(b->channels > 0 && b->cells[0] > 0 && b->cells[1] > 0);
     b->width = samba__ceil_index(b->cells[1], v->phases);
 }
@@ -10654,8 +10819,8 @@ SAMBA__FN double samba__tile_floats(const samba__conv *v)
     samba__tile b;
     samba__open_tile(&b, v, 0, 0);
     double cells = (double)b.width * (double)v->phases * (double)b.channels * (double)b.cells[0];
-    double sums = (double)v->rows * (double)v->tile_rows * (double)v->most_targets[1]
-        * (double)v->residues[1];
+    double sums = (double)v->rows * (double)v->tile_rows * (double)v->axis[1].targets
+        * (double)v->axis[1].residues;
     return cells + (double)v->limits->overrun + (v->strided_dx ? sums : 0.0);
 }
 
@@ -10694,153 +10859,187 @@ SAMBA__FN void samba__open_geometry(samba__conv_geometry *g, samba__made made, c
     }
 }
 
-SAMBA__FN samba__conv_geometry samba__conv_geometry_of(samba__made made, const samba_spec *in,
-                                                       const samba_spec *out, const int32_t *attr)
+/* Output t meets inputs t stride - padding + k dilation. */
+SAMBA__FN void samba__open_axis(samba__axis *x, const samba__conv_geometry *g, int i)
 {
-    samba__conv_geometry g;
-    samba__open_geometry(&g, made, in, out, attr);
-    return g;
+    x->source = g->input[i];
+    x->all_targets = x->targets = g->output[i];
+    x->taps = g->kernel[i];
+    x->stride = g->stride[i];
+    x->start = -g->padding[i];
+    x->span = (g->kernel[i] - 1) * g->dilation[i];
+    x->step = g->dilation[i];
+    x->residues = x->every = 1;
 }
 
-/* y and dw along axis i: output t meets inputs t stride - padding + k dilation. */
-SAMBA__FN void samba__conv_axis(samba__conv *v, int i)
+/* Input u meets output (u + padding - k dilation) / stride, if stride divides that. With u = t
+   stride + residue this is t plus a number; taps whose number differs by stride / gcd(stride,
+   dilation) meet the same residue. */
+SAMBA__FN void samba__open_dx_axis(samba__axis *x, const samba__conv_geometry *g, int i)
 {
-    const samba__conv_geometry *g = &v->g;
-    v->source[i] = g->input[i];
-    v->target[i] = g->output[i];
-    v->kernel[i] = g->kernel[i];
-    v->stride[i] = g->stride[i];
-    v->start[i] = -g->padding[i];
-    v->span[i] = (g->kernel[i] - 1) * g->dilation[i];
-    v->step[i] = g->dilation[i];
-    v->residues[i] = v->every[i] = 1;
-    v->all_targets[i] = v->most_targets[i] = v->target[i];
-}
-
-/* dx along axis i: input u meets output (u + padding - k dilation) / stride, if stride divides
-   that. With u = t stride + residue this is t plus a number; taps whose number differs by stride /
-   gcd(stride, dilation) meet the same residue. */
-SAMBA__FN void samba__conv_dx_axis(samba__conv *v, int i)
-{
-    const samba__conv_geometry *g = &v->g;
     ptrdiff_t stride = g->stride[i], reach = (g->kernel[i] - 1) * g->dilation[i];
-
-    v->source[i] = g->output[i];
-    v->all_targets[i] = g->input[i];
-    v->residues[i] = samba__min_index(stride, g->input[i]);
-
     ptrdiff_t shared = samba__gcd(stride, g->dilation[i]);
-    v->every[i] = stride / shared;
-    v->target[i] = v->most_targets[i] = samba__ceil_index(g->input[i], stride);
-    v->kernel[i] = samba__ceil_index(g->kernel[i], v->every[i]); /* at most */
 
-    v->stride[i] = 1;
-    v->start[i] = (g->padding[i] - reach) / stride;
-    v->span[i] = (stride - 1 + g->padding[i]) / stride - v->start[i];
-    v->step[i] = -(g->dilation[i] / shared);
+    x->source = g->output[i];
+    x->all_targets = g->input[i];
+    x->residues = samba__min_index(stride, g->input[i]);
+    x->targets = samba__ceil_index(g->input[i], stride);
+    x->every = stride / shared;
+    x->taps = samba__ceil_index(g->kernel[i], x->every);
+
+    x->stride = 1;
+    x->start = (g->padding[i] - reach) / stride;
+    x->span = (stride - 1 + g->padding[i]) / stride - x->start;
+    x->step = -(g->dilation[i] / shared);
+}
+
+/* What follows from the shapes for each op: the axes, what is summed for what, what lies beside
+   each other in B, and how images are dealt out. */
+SAMBA__FN void samba__geometry_y(samba__conv *v)
+{
+    const samba__conv_geometry *g = &v->g;
+    for (int i = 0; i < 2; i++)
+        samba__open_axis(&v->axis[i], g, i);
+    v->rows = g->out_channels;
+    v->channels = g->in_channels;
+    v->phases = g->stride[1]; /* outputs */
+    v->shares = g->images;
+}
+
+SAMBA__FN void samba__geometry_dx(samba__conv *v, ptrdiff_t weights)
+{
+    const samba__conv_geometry *g = &v->g;
+    for (int i = 0; i < 2; i++)
+        samba__open_dx_axis(&v->axis[i], g, i);
+    v->rows = g->in_channels;
+    v->channels = g->out_channels;
+    v->phases = 1; /* inputs of a residue */
+    v->strided_dx = g->stride[0] > 1 || g->stride[1] > 1;
+    v->shares = g->images;
+    v->scratch = weights;
+}
+
+/* The images are dealt out to at most 8 shares, so that threads can work side by side; each sums a
+   dw of its own, and these are added at the end. Fewer if w is large, as each share needs memory
+   for a dw and a pass to add it. */
+SAMBA__FN void samba__geometry_dw(samba__conv *v, ptrdiff_t weights)
+{
+    const samba__conv_geometry *g = &v->g;
+    ptrdiff_t few = samba__min_index(samba__min_index(g->images, 8), (1 << 18) / weights);
+    samba__geometry_y(v);
+    v->phases = g->dilation[1]; /* taps */
+    v->shares = samba__max_index(few, 1);
+    v->scratch = weights * v->shares;
 }
 
 /* Cuts the work of v into tiles that fit into the cache, and into 8 units at least. */
-SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
+SAMBA__FN void samba__conv_cut(samba__conv *v)
 {
+    const ptrdiff_t targets = v->axis[0].targets;
     ptrdiff_t least = samba__ceil_index(8, v->shares * v->g.groups), one = 1; /* tiles of a share */
     ptrdiff_t *cut = &v->tile_rows;
-    v->tile_rows = v->target[0];
+    bool makes_dw = samba__makes_dw(v);
+    v->tile_rows = targets;
     v->tile_channels = v->channels;
 
     if (makes_dw)
         cut = &v->tile_channels;
-    else if (v->target[0] * v->target[1] < 64 * least) /* too few targets to be shared */
+    else if (targets * v->axis[1].targets < 64 * least) /* too few targets to be shared */
         cut = &one;
     *cut = samba__ceil_index(*cut, samba__min_index(least, *cut));
 
     double most = (double)samba__min_index(v->limits->room, v->limits->cached);
     while (samba__tile_floats(v) > most) {
-        bool deep = v->tile_channels * v->taps > 2 * v->limits->terms || v->tile_rows == 1;
+        bool deep = v->tile_channels * v->n_taps > 2 * v->limits->terms || v->tile_rows == 1;
         cut = v->tile_channels > 1 && deep ? &v->tile_channels : &v->tile_rows;
         if (*cut == 1) break;
         *cut = samba__ceil_index(*cut, 2);
     }
 
     v->tile_in_scratch = samba__tile_floats(v) > (double)v->limits->room;
-    if (v->tile_in_scratch) v->tile_rows = v->target[0];
+    if (v->tile_in_scratch) v->tile_rows = targets;
 
-    v->row_tiles = samba__ceil_index(v->target[0], v->tile_rows);
+    v->row_tiles = samba__ceil_index(targets, v->tile_rows);
     v->channel_tiles = samba__ceil_index(v->channels, v->tile_channels);
     v->tiles = makes_dw ? v->channel_tiles : v->row_tiles;
     v->units = v->shares * v->g.groups * v->tiles;
+    SAMBA_ASSERT(v->tile_rows > 0 && v->tile_channels > 0 && v->units > 0);
 }
 
-/* For dw, the images are dealt out to at most 8 shares, so that threads can work side by side; each
-   sums a dw of its own, and these are added at the end. Fewer if w is large, as each share needs
-   memory for a dw and a pass to add it. */
 SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *limits,
                                     samba__made made, const samba_spec *in, const samba_spec *out,
                                     const int32_t *attr)
 {
-    bool makes_dx = made == SAMBA__MAKES_DX, makes_dw = made == SAMBA__MAKES_DW;
     memset(v, 0, sizeof *v);
+    v->made = made;
     v->limits = limits;
     samba__open_geometry(&v->g, made, in, out, attr);
 
     const samba__conv_geometry *g = &v->g;
-    ptrdiff_t weights = (ptrdiff_t)samba_count(makes_dw ? &out->shape : &in[1].shape);
-    v->rows = makes_dx ? g->in_channels : g->out_channels;
-    v->channels = makes_dx ? g->out_channels : g->in_channels;
-    v->strided_dx = makes_dx && (g->stride[0] > 1 || g->stride[1] > 1);
+    ptrdiff_t weights = g->groups * g->out_channels * g->in_channels * g->kernel[0] * g->kernel[1];
+    if (samba__makes_dx(v))
+        samba__geometry_dx(v, weights);
+    else if (samba__makes_dw(v))
+        samba__geometry_dw(v, weights);
+    else
+        samba__geometry_y(v);
+    v->n_taps = v->axis[0].taps * v->axis[1].taps;
+    SAMBA_ASSERT(v->axis[0].span >= 0 && v->axis[1].span >= 0);
 
-    for (int i = 0; i < 2; i++)
-        if (makes_dx)
-            samba__conv_dx_axis(v, i);
-        else
-            samba__conv_axis(v, i);
-    v->taps = v->kernel[0] * v->kernel[1];
-    v->phases = makes_dw ? g->dilation[1] : v->stride[1];
-
-    v->shares = g->images;
-    if (makes_dw) {
-        ptrdiff_t few = samba__min_index(samba__min_index(g->images, 8), (1 << 18) / weights);
-        v->shares = samba__max_index(few, 1);
-    }
-
-    if (makes_dx) v->scratch = weights;
-    if (makes_dw) v->scratch = weights * v->shares;
-
-    samba__conv_cut(v, makes_dw);
-    if (v->strided_dx) v->residue_sums = v->rows * v->tile_rows * v->most_targets[1];
+    samba__conv_cut(v);
+    if (samba__makes_dx(v) && v->strided_dx)
+        v->residue_sums = v->rows * v->tile_rows * v->axis[1].targets;
 }
 
-/* Sets v to the taps of the residue whose first tap is `first`, and counts the taps before it. */
-SAMBA__FN void samba__residue_taps(samba__conv *v, const ptrdiff_t *first)
+/* The taps of the residue whose first tap is `first`, and those before it. */
+SAMBA__FN void samba__residue_taps(const samba__conv *v, const ptrdiff_t *first, samba__residue *r)
 {
     ptrdiff_t before[2];
     for (int i = 0; i < 2; i++) {
-        ptrdiff_t n = v->g.kernel[i], every = v->every[i], k = first[i];
-        v->kernel[i] = k < n ? samba__ceil_index(n - k, every) : 0;
+        ptrdiff_t n = v->g.kernel[i], every = v->axis[i].every, k = first[i];
+        r->taps[i] = k < n ? samba__ceil_index(n - k, every) : 0;
         before[i] = k * (n / every) + samba__min_index(k, n % every);
+        SAMBA_ASSERT(r->taps[i] <= v->axis[i].taps);
     }
-    v->taps = v->kernel[0] * v->kernel[1];
-    v->before = before[0] * v->g.kernel[1] + v->kernel[0] * before[1];
+    r->n_taps = r->taps[0] * r->taps[1];
+    r->before = before[0] * v->g.kernel[1] + r->taps[0] * before[1];
 }
 
-/* Makes v the product of one residue of dx: its targets, its first tap, and where that meets dy. */
-SAMBA__FN void samba__conv_residue(samba__conv *v, ptrdiff_t number)
+/* All targets of y and dw, with all taps. */
+SAMBA__FN void samba__open_all_targets(const samba__conv *v, samba__residue *r)
+{
+    memset(r, 0, sizeof *r);
+    for (int i = 0; i < 2; i++) {
+        r->targets[i] = v->axis[i].targets;
+        r->taps[i] = v->axis[i].taps;
+    }
+    r->n_taps = v->n_taps;
+}
+
+/* A residue of dx: its targets, its first tap, and where that meets dy. */
+SAMBA__FN void samba__open_residue(const samba__conv *v, ptrdiff_t number, samba__residue *r)
 {
     ptrdiff_t tap[2];
-    v->residue[0] = number / v->residues[1];
-    v->residue[1] = number % v->residues[1];
+    r->number[0] = number / v->axis[1].residues;
+    r->number[1] = number % v->axis[1].residues;
 
     for (int i = 0; i < 2; i++) {
+        const samba__axis *x = &v->axis[i];
         ptrdiff_t stride = v->g.stride[i], dilation = v->g.dilation[i], n = v->g.kernel[i], k = 0;
-        ptrdiff_t at = v->residue[i] + v->g.padding[i];
+        ptrdiff_t at = r->number[i] + v->g.padding[i];
         while (k < n && (at - k * dilation) % stride)
             k++;
-        v->target[i] = samba__ceil_index(v->all_targets[i] - v->residue[i], stride);
-        v->first[i] = (at - k * dilation) / stride - v->start[i];
+        r->targets[i] = samba__ceil_index(x->all_targets - r->number[i], stride);
+        r->first[i] = (at - k * dilation) / stride - x->start;
         tap[i] = k;
+        SAMBA_ASSERT(r->targets[i] > 0 && r->targets[i] <= x->targets);
     }
 
-    samba__residue_taps(v, tap);
+    samba__residue_taps(v, tap, r);
+    for (int i = 0; i < 2; i++) /* from first to last, taps stay in the window */
+        SAMBA_ASSERT(r->taps[i] == 0
+                     || (r->first[i] <= v->axis[i].span
+                         && r->first[i] + (r->taps[i] - 1) * v->axis[i].step >= 0));
 }
 
 /* The one rule behind the three ops: y is the shape that x and w make. */
@@ -10976,9 +11175,10 @@ SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made 
 {
     samba__conv v;
     samba__conv_of(&v, &samba__own_tiles, made, c->in, c->out, c->attr);
-    int64_t rows = v.g.groups * v.rows, residues = v.residues[0] * v.residues[1];
-    w->flops = samba__flops(v.g.images * rows * v.target[0] * v.target[1] * residues,
-                            v.channels * v.taps);
+    const samba__axis *down = &v.axis[0], *across = &v.axis[1];
+    int64_t rows = v.g.groups * v.rows, residues = down->residues * across->residues;
+    w->flops = samba__flops(v.g.images * rows * down->targets * across->targets * residues,
+                            v.channels * v.n_taps);
 
     w->n_phases = made == SAMBA__MAKES_Y ? 1 : 2;
     w->units[0] = made == SAMBA__MAKES_DX ? rows : v.units;
@@ -10999,11 +11199,11 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
                                                    const float *from, ptrdiff_t n, ptrdiff_t deep,
                                                    float *to)
 {
-    ptrdiff_t plane = v->source[0] * v->source[1], phases = v->phases;
+    ptrdiff_t plane = v->axis[0].source * v->axis[1].source, phases = v->phases;
 
 #if !SAMBA__DIRECT
     if (set && phases == 1) {
-        samba__transpose(set, from, plane, n, deep, to, deep, v->source[1]);
+        samba__transpose(set, from, plane, n, deep, to, deep, v->axis[1].source);
         return;
     }
 #endif
@@ -11025,162 +11225,71 @@ SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, cons
                                 const samba__gemm_set *set, float *tile)
 {
     ptrdiff_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
-    ptrdiff_t plane = v->source[0] * v->source[1];
+    const samba__axis *down = &v->axis[0], *across = &v->axis[1];
 
     for (ptrdiff_t i = 0; i < b->channels / deep * phases; i++) {
         /* Elements begin, begin + phases ... of a row go to cells left, left + 1 ... */
         ptrdiff_t channel = i / phases, phase = i % phases, first = b->first[1] + phase;
         ptrdiff_t left = samba__ceil_index(samba__max_index(-first, 0), phases);
         ptrdiff_t begin = first + left * phases;
-        ptrdiff_t n
-            = samba__min_index(samba__ceil_index(v->source[1] - begin, phases), b->width - left);
-        SAMBA_ASSERT(n <= 0 || (begin >= 0 && begin + (n - 1) * phases < v->source[1]));
+        ptrdiff_t n = samba__ceil_index(across->source - begin, phases);
+        n = samba__min_index(n, b->width - left);
+        SAMBA_ASSERT(n <= 0 || (begin >= 0 && begin + (n - 1) * phases < across->source));
 
         /* A kernel of one column or row leaves out what a stride skips. */
-        if (v->span[1] == 0 && phases == v->stride[1] && phase) continue;
+        if (across->span == 0 && phases == across->stride && phase) continue;
 
         for (ptrdiff_t r = 0; r < b->cells[0]; r++) {
             ptrdiff_t row = b->first[0] + r;
             float *to = tile + ((channel * b->cells[0] + r) * phases + phase) * width;
-            if (v->span[0] == 0 && r % v->stride[0]) continue;
+            if (down->span == 0 && r % down->stride) continue;
             memset(to, 0, (size_t)width * sizeof *to); /* what lies outside the image */
-            if (n <= 0 || row < 0 || row >= v->source[0]) continue;
-            const float *from = x + channel * plane + row * v->source[1] + begin;
+            if (n <= 0 || row < 0 || row >= down->source) continue;
+            const float *from = x + (channel * down->source + row) * across->source + begin;
             samba__pack_cells(v, set, from, n, deep, to + left * deep);
         }
     }
 }
 
-/* The columns of B in a tile: column j is j / run * step + j % run behind the first one. */
-typedef struct samba__runs {
-    const float *tile;
-    ptrdiff_t n, run, step;
-} samba__runs;
+/* A way through the cells of a tile, row by row. Rows of B are one of them and columns the other:
+   over the taps and over the targets, or, for dw, the reverse. */
+typedef struct samba__tile_walk {
+    ptrdiff_t n[2], step[2];
+} samba__tile_walk;
 
-#if SAMBA__DIRECT
-/* C (+)= A B for the rows of B that begin at at[]. */
-SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
-                                   const samba__runs *q, const int32_t *at, const float *rows,
-                                   ptrdiff_t a_row)
+SAMBA__INLINE samba__tile_walk samba__over_taps(const samba__conv *v, const samba__residue *r)
 {
-    samba__chains t;
-    (void)a;
-    t.at = at;
-    t.a_col = 1;
-    t.b_row = 0;
-    t.b_col = 1;
-    t.k = (intptr_t)s->kc;
-
-    ptrdiff_t x = 0;
-    t.b = q->tile;
-    for (ptrdiff_t j = 0, n; j < q->n; j += n) {
-        n = samba__min_index(4, q->run - x);
-        for (ptrdiff_t i = 0; i < s->rows; i++) {
-            float *c = s->c + i * s->c_row + j;
-            t.a = rows + i * a_row;
-            samba__write_chains(&t, (int32_t)n, s->from ? c : NULL, NULL,
-                                s->row_bias ? s->row_bias + i : NULL, c);
-        }
-
-        x += n;
-        t.b += n;
-        if (x < q->run) continue;
-        x = 0;
-        t.b += q->step - q->run;
-    }
-}
-#else
-/* Packs columns j ... of B as a panel, where B(p,j) = tile[at[p] + column j]: pieces of 8, of which
-   what is too much is overwritten by the next. */
-SAMBA__INLINE void samba__im2col_panel(const samba__panel_product *s, const samba__runs *q,
-                                       const int32_t *at, ptrdiff_t j, float *to)
-{
-    int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
-    for (ptrdiff_t next = 0, x = j % q->run, base = j / q->run * q->step; next < s->cols; n++) {
-        SAMBA_ASSERT(n < SAMBA__GEMM_COLS);
-        ptrdiff_t left = q->run - x;
-        from[n] = (int32_t)(base + x);
-        k[n] = (int32_t)next;
-        next += samba__min_index(left, 8);
-        x += 8;
-        if (left <= 8) {
-            x = 0;
-            base += q->step;
-        }
-    }
-
-    for (ptrdiff_t p = 0; p < s->kc; p++, to += s->b_row) {
-        const float *x = q->tile + at[p];
-        for (int32_t i = 0; i < n; i++)
-            memcpy(to + k[i], x + from[i], 8 * sizeof *to);
-    }
+    samba__tile_walk w = { { r->taps[0], r->taps[1] }, { v->axis[0].step, v->axis[1].step } };
+    return w;
 }
 
-/* C (+)= A B for the rows of B that begin at at[]. Runs that fill halves of panels well are read
-   where they are; others are packed, which costs as much as some rows of C. */
-SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
-                                   const samba__runs *q, const int32_t *at, const float *rows,
-                                   ptrdiff_t a_row)
+SAMBA__INLINE samba__tile_walk samba__over_targets(const samba__conv *v, const samba__residue *r,
+                                                   const samba__tile *b)
 {
-    const samba__gemm_set *set = samba__set_of(a->isa)->gemm;
-    int64_t width = set->nr, half = width / 2;
-    int64_t direct_cost = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
-    int64_t packed_cost = samba__ceil_div(q->n, width) * (s->rows + 12);
-    bool direct = a->isa != SAMBA__ISA_PORTABLE && direct_cost > 0 && direct_cost <= packed_cost;
-
-    float *c = s->c, *panel = a->local;
-    s->a = rows;
-    s->a_row = a_row;
-    s->a_col = 1;
-    s->a_next = a_row;
-    s->b = panel;
-    s->b_row = width;
-    s->b_at = direct ? at : NULL;
-    s->b_hi = s->c_hi = half;
-    s->bias = NULL;
-
-    for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
-        x = j % q->run;
-        s->cols = samba__min64(direct ? samba__min64(half, q->run - x) : width, q->n - j);
-        s->cols_hi = samba__max64(s->cols - half, 0);
-        s->c = c + j;
-        s->from = s->from ? s->c : NULL;
-
-        if (direct) {
-            s->b = q->tile + j / q->run * q->step + x;
-            hi = j + s->cols;
-            s->c_hi = s->cols;
-            x = hi % q->run;
-            if (hi < q->n) s->cols_hi = samba__min64(half, q->run - x);
-            s->b_hi = hi < q->n ? q->tile + hi / q->run * q->step + x - s->b : 0;
-            s->cols += s->cols_hi;
-        } else
-            samba__im2col_panel(s, q, at, (ptrdiff_t)j, panel);
-
-        set->multiply_panel(s);
-    }
+    ptrdiff_t rows = samba__min_index(v->tile_rows, r->targets[0] - b->row);
+    samba__tile_walk w = { { rows, r->targets[1] }, { v->axis[0].stride, v->axis[1].stride } };
+    return w;
 }
 
-#endif
-
-/* Where rows p ... p + n - 1 of B begin in the tile: taps of its channels, or, for dw, outputs. */
-SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bool makes_dw,
+/* Where rows p ... p + n - 1 of B begin in the tile, of which a cell has `deep` channels. Those of
+   one channel are the walk w from position `first` on; those of the next follow. */
+SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b,
+                                  const samba__tile_walk *w, const ptrdiff_t *first, ptrdiff_t deep,
                                   ptrdiff_t p, ptrdiff_t n, int32_t *at)
 {
-    const ptrdiff_t *sides = makes_dw ? b->target : v->kernel;
-    const ptrdiff_t *by = makes_dw ? v->stride : v->step;
-    ptrdiff_t deep = makes_dw ? b->channels : 1, phases = v->phases;
-    ptrdiff_t c = p / sides[1] / sides[0], row = p / sides[1] % sides[0], x = p % sides[1];
+    const ptrdiff_t width = w->n[1], phases = v->phases;
+    ptrdiff_t c = p / width / w->n[0], row = p / width % w->n[0], x = p % width;
 
     for (ptrdiff_t u = 0; u < n; x = 0) {
-        ptrdiff_t line = (c * b->cells[0] + v->first[0] + row * by[0]) * phases * b->width;
-        for (; x < sides[1] && u < n; x++, u++) {
-            ptrdiff_t cell = v->first[1] + x * by[1];
+        ptrdiff_t line = (c * b->cells[0] + first[0] + row * w->step[0]) * phases * b->width;
+        for (; x < width && u < n; x++, u++) {
+            ptrdiff_t cell = first[1] + x * w->step[1];
+            SAMBA_ASSERT(cell >= 0 && cell < b->cells[1]);
             if (phases > 1) cell = cell % phases * b->width + cell / phases;
             at[u] = (int32_t)((line + cell) * deep);
         }
 
-        if (++row == sides[0]) {
+        if (++row == w->n[0]) {
             row = 0;
             c++;
         }
@@ -11190,16 +11299,18 @@ SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bo
 /* The sums of residues in one row of dx, of all channels of a group, go to their places: of two
    residues as pairs, which vectors can write. */
 SAMBA__VECTORIZED SAMBA__FN void samba__place_residues(const samba_args *a, const samba__conv *v,
-                                                       ptrdiff_t image, ptrdiff_t first,
-                                                       const float *sums)
+                                                       const samba__residue *last, ptrdiff_t image,
+                                                       ptrdiff_t first, const float *sums)
 {
-    ptrdiff_t rows = samba__min_index(v->tile_rows, v->target[0] - first), wide = v->all_targets[1];
-    ptrdiff_t by = v->g.stride[1], size = v->residue_sums, pairs = by == 2 ? wide / 2 : 0;
+    const samba__axis *down = &v->axis[0], *across = &v->axis[1];
+    ptrdiff_t rows = samba__min_index(v->tile_rows, last->targets[0] - first);
+    ptrdiff_t wide = across->all_targets, by = v->g.stride[1];
+    ptrdiff_t size = v->residue_sums, pairs = by == 2 ? wide / 2 : 0;
 
     for (ptrdiff_t i = 0; i < v->rows * rows; i++) {
         ptrdiff_t at = i / rows * v->tile_rows + i % rows;
-        ptrdiff_t row = (first + i % rows) * v->g.stride[0] + v->residue[0];
-        float *dx = a->out[0] + ((image * v->rows + i / rows) * v->all_targets[0] + row) * wide;
+        ptrdiff_t row = (first + i % rows) * v->g.stride[0] + last->number[0];
+        float *dx = a->out[0] + ((image * v->rows + i / rows) * down->all_targets + row) * wide;
         const float *even = sums + at * (wide - pairs), *odd = sums + size + at * pairs;
 
         for (ptrdiff_t j = 0; j < pairs; j++) {
@@ -11207,7 +11318,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__place_residues(const samba_args *a, cons
             dx[2 * j + 1] = odd[j];
         }
 
-        for (ptrdiff_t r = 0; r < v->residues[1]; r++) {
+        for (ptrdiff_t r = 0; r < across->residues; r++) {
             ptrdiff_t n = samba__ceil_index(wide - r, by);
             for (ptrdiff_t j = pairs; j < n; j++)
                 dx[j * by + r] = sums[r * size + at * n + j];
@@ -11225,34 +11336,42 @@ typedef struct samba__conv_term {
     const float *bias; /* of rows, added after the last term; or NULL */
 } samba__conv_term;
 
-SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, bool makes_dw,
+SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const samba__residue *r,
                                 const samba__tile *b, const float *tile, const samba__conv_term *t)
 {
-    /* Rows of B are taps and columns outputs; for dw it is the other way round. */
-    const ptrdiff_t *sides = makes_dw ? v->kernel : b->target;
-    const ptrdiff_t *by = makes_dw ? v->step : v->stride;
-    ptrdiff_t deep = makes_dw ? b->channels : 1, run = sides[1] * deep;
-    ptrdiff_t terms = makes_dw ? b->target[0] * b->target[1] : b->channels * v->taps;
+    static const ptrdiff_t corner[2] = { 0, 0 };
+    const bool makes_dw = samba__makes_dw(v);
+    const samba__tile_walk taps = samba__over_taps(v, r), targets = samba__over_targets(v, r, b);
+    const samba__tile_walk *down = makes_dw ? &targets : &taps,
+                           *across = makes_dw ? &taps : &targets;
+    const ptrdiff_t *first = makes_dw ? corner : r->first;
+    SAMBA_ASSERT(across->step[1] == v->phases); /* its cells lie beside each other */
+
+    ptrdiff_t deep = makes_dw ? b->channels : 1;
+    ptrdiff_t terms = down->n[0] * down->n[1] * (makes_dw ? 1 : b->channels);
     ptrdiff_t most = samba__ceil_index(terms, samba__ceil_index(terms, SAMBA__CONV_KC));
-    samba__runs q = { tile, sides[0] * run, run, by[0] * v->phases * b->width * deep };
 
     int32_t at[SAMBA__CONV_KC];
-    samba__panel_product s;
-    s.c_row = t->c_row;
-    s.rows = v->rows;
-    s.from_row = s.c_row;
-    s.prefetch_a = false;
+    samba__gathered g;
+    g.m = v->rows;
+    g.run = across->n[1] * deep;
+    g.n = across->n[0] * g.run;
+    g.step = across->step[0] * v->phases * b->width * deep;
+    g.a_row = t->a_row;
+    g.b = tile;
+    g.at = at;
+    g.c = t->c;
+    g.c_row = t->c_row;
 
-    for (ptrdiff_t p = 0, kc; p < terms; p += kc) {
-        kc = samba__min_index(most, terms - p);
-        SAMBA_ASSERT(kc > 0 && kc <= SAMBA__CONV_KC); /* at[] has room */
-        s.kc = kc;
-        s.c = t->c;
-        s.from = t->first && p == 0 ? NULL : s.c;
-        s.row_bias = p + kc == terms ? t->bias : NULL;
+    for (ptrdiff_t p = 0; p < terms; p += g.k) {
+        g.k = samba__min_index(most, terms - p);
+        SAMBA_ASSERT(g.k > 0 && g.k <= SAMBA__CONV_KC); /* at[] has room */
+        g.a = t->a + p;
+        g.accumulate = !t->first || p > 0;
+        g.row_bias = p + g.k == terms ? t->bias : NULL;
 
-        samba__im2col_rows(v, b, makes_dw, p, kc, at);
-        samba__conv_product(a, &s, &q, at, t->a + p, t->a_row);
+        samba__im2col_rows(v, b, down, first, deep, p, g.k, at);
+        samba__multiply_gathered(&g, a->local, a->isa);
     }
 }
 
@@ -11265,32 +11384,33 @@ typedef struct samba__conv_memory {
 SAMBA__FN const float *samba__conv_channels(const samba_args *a, const samba__conv *v,
                                             const samba__tile *b, ptrdiff_t image)
 {
-    ptrdiff_t plane = v->source[0] * v->source[1];
+    ptrdiff_t plane = v->axis[0].source * v->axis[1].source;
     return a->in[0] + (image * v->channels + b->channel) * plane;
 }
 
 /* A unit of y or dx: rows of targets of an image and group, from all tiles of channels in order.
    dx reads transposed weights, in scratch, after those of the residues before. */
-SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bool makes_y,
-                                   ptrdiff_t unit, samba__conv_memory *m)
+SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v,
+                                   const samba__residue *r, ptrdiff_t unit, samba__conv_memory *m)
 {
-    ptrdiff_t image = unit / v->tiles, row_tile = unit % v->tiles, k = v->channels * v->taps;
+    const bool makes_dx = samba__makes_dx(v);
+    ptrdiff_t image = unit / v->tiles, row_tile = unit % v->tiles, k = v->channels * r->n_taps;
     ptrdiff_t row = image % v->g.groups * v->rows, first_row = row_tile * v->tile_rows;
-    const float *w = a->in[1], *bias = makes_y && a->n_in > 2 ? a->in[2] : NULL;
-    if (!makes_y) w = (float *)a->scratch + v->before * v->channels * v->rows * v->g.groups;
+    const float *w = a->in[1], *bias = !makes_dx && a->n_in > 2 ? a->in[2] : NULL;
+    if (makes_dx) w = (float *)a->scratch + r->before * v->channels * v->rows * v->g.groups;
 
     samba__conv_term t;
-    t.c = a->out[0] + (image * v->rows * v->target[0] + first_row) * v->target[1];
-    t.c_row = v->target[0] * v->target[1];
+    t.c = a->out[0] + (image * v->rows * r->targets[0] + first_row) * r->targets[1];
+    t.c_row = r->targets[0] * r->targets[1];
     t.a_row = k;
-    if (v->strided_dx) {
-        if (first_row >= v->target[0]) return;
-        t.c = m->sums + v->residue[1] * v->residue_sums;
-        t.c_row = v->tile_rows * v->target[1];
+    if (makes_dx && v->strided_dx) {
+        if (first_row >= r->targets[0]) return;
+        t.c = m->sums + r->number[1] * v->residue_sums;
+        t.c_row = v->tile_rows * r->targets[1];
     }
 
     ptrdiff_t terms = v->channel_tiles;
-    if (v->taps == 0) { /* no tap meets this residue */
+    if (r->n_taps == 0) { /* no tap meets this residue */
         memset(t.c, 0, (size_t)(v->rows * t.c_row) * sizeof *t.c);
         terms = 0;
     }
@@ -11302,25 +11422,26 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bo
             samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), NULL, m->tile);
         m->packed = true;
 
-        t.a = w + row * k + b.channel * v->taps;
+        t.a = w + row * k + b.channel * r->n_taps;
         t.first = i == 0;
         t.bias = bias && i == v->channel_tiles - 1 ? bias + row : NULL;
-        samba__conv_tile(a, v, false, &b, m->tile, &t);
+        samba__conv_tile(a, v, r, &b, m->tile, &t);
     }
 
-    if (v->strided_dx && v->residue[1] == v->residues[1] - 1)
-        samba__place_residues(a, v, image, first_row, m->sums);
+    if (makes_dx && v->strided_dx && r->number[1] == v->axis[1].residues - 1)
+        samba__place_residues(a, v, r, image, first_row, m->sums);
 }
 
 /* A unit of dw: some channels of a group's inputs, from all tiles of rows of the images of a share,
    which are every shares-th one. Columns are in the order (tile of channels, row, column,
    channel). */
-SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, ptrdiff_t unit,
+SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v,
+                                   const samba__residue *r, ptrdiff_t unit,
                                    const samba__conv_memory *m)
 {
     ptrdiff_t share = unit / v->tiles, channel_tile = unit % v->tiles, groups = v->g.groups;
     ptrdiff_t images = samba__ceil_index(v->g.images - share / groups, v->shares);
-    ptrdiff_t plane = v->target[0] * v->target[1];
+    ptrdiff_t plane = r->targets[0] * r->targets[1];
 
     for (ptrdiff_t i = 0; i < images * v->row_tiles; i++) {
         ptrdiff_t image = share + i / v->row_tiles * v->shares * groups;
@@ -11328,49 +11449,51 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, pt
         samba__open_tile(&b, v, i % v->row_tiles, channel_tile);
 
         samba__conv_term t;
-        t.c_row = v->channels * v->taps;
-        t.c = (float *)a->scratch + share * v->rows * t.c_row + b.channel * v->taps;
-        t.a = a->in[1] + image * v->rows * plane + b.row * v->target[1];
+        t.c_row = v->channels * v->n_taps;
+        t.c = (float *)a->scratch + share * v->rows * t.c_row + b.channel * v->n_taps;
+        t.a = a->in[1] + image * v->rows * plane + b.row * r->targets[1];
         t.a_row = plane;
         t.first = i == 0;
         t.bias = NULL;
 
         samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), samba__set_of(a->isa)->gemm,
                          m->tile);
-        samba__conv_tile(a, v, true, &b, m->tile, &t);
+        samba__conv_tile(a, v, r, &b, m->tile, &t);
     }
 }
 
 /* A row of dw: the sum of its shares, back in the order (channel, row, column). */
 SAMBA__FN void samba__add_shares(const samba_args *a, const samba__conv *v, ptrdiff_t o)
 {
-    ptrdiff_t k = v->channels * v->taps;
+    ptrdiff_t k = v->channels * v->n_taps;
     for (ptrdiff_t share = 0; share < v->shares; share++) {
         const float *from = (float *)a->scratch + (share * v->g.groups * v->rows + o) * k;
         for (ptrdiff_t channel = 0, next; channel < v->channels; channel = next) {
             next = samba__min_index(channel + v->tile_channels, v->channels);
-            for (ptrdiff_t tap = 0; tap < v->taps; tap++) {
+            for (ptrdiff_t tap = 0; tap < v->n_taps; tap++) {
                 float *sum = a->out[0] + o * k + tap;
                 for (ptrdiff_t c = channel; c < next; c++, from++)
-                    sum[c * v->taps] = share == 0 ? *from : sum[c * v->taps] + *from;
+                    sum[c * v->n_taps] = share == 0 ? *from : sum[c * v->n_taps] + *from;
             }
         }
     }
 }
 
 /* Row c of the transposed weights of a group, for each residue that has taps. */
-SAMBA__FN void samba__transpose_weights(const samba_args *a, samba__conv *v, ptrdiff_t row)
+SAMBA__FN void samba__transpose_weights(const samba_args *a, const samba__conv *v, ptrdiff_t row)
 {
     ptrdiff_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->g.groups;
-    ptrdiff_t down = v->every[0], by = v->every[1], n = v->g.kernel[0], m = v->g.kernel[1];
+    ptrdiff_t down = v->axis[0].every, by = v->axis[1].every;
+    ptrdiff_t n = v->g.kernel[0], m = v->g.kernel[1];
     const float *w = a->in[1] + (group * v->channels * v->rows + c) * n * m;
     ptrdiff_t residues[2]
         = { samba__min_index(n, down), samba__min_index(m, by) }; /* that have taps */
 
     for (ptrdiff_t i = 0; i < residues[0] * residues[1]; i++) {
         ptrdiff_t k[2] = { i / residues[1], i % residues[1] };
-        samba__residue_taps(v, k);
-        float *to = (float *)a->scratch + (v->before * rows + row * v->taps) * v->channels;
+        samba__residue r;
+        samba__residue_taps(v, k, &r);
+        float *to = (float *)a->scratch + (r.before * rows + row * r.n_taps) * v->channels;
         for (ptrdiff_t o = 0; o < v->channels; o++)
             for (ptrdiff_t y = k[0]; y < n; y += down)
                 for (ptrdiff_t x = k[1]; x < m; x += by)
@@ -11378,9 +11501,24 @@ SAMBA__FN void samba__transpose_weights(const samba_args *a, samba__conv *v, ptr
     }
 }
 
+/* A unit of y or dx: all residues, one after another, from a tile that is packed once. */
+SAMBA__FN void samba__conv_residues(const samba_args *a, const samba__conv *v, ptrdiff_t unit,
+                                    samba__conv_memory *m)
+{
+    ptrdiff_t residues = v->axis[0].residues * v->axis[1].residues;
+    for (ptrdiff_t i = 0; i < residues; i++) {
+        samba__residue r;
+        if (samba__makes_dx(v))
+            samba__open_residue(v, i, &r);
+        else
+            samba__open_all_targets(v, &r);
+        samba__conv_targets(a, v, &r, unit, m);
+    }
+}
+
 SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
 {
-    samba__conv v; /* of residues, the current one */
+    samba__conv v;
     samba__conv_of(&v, &samba__own_tiles, made, a->in_spec, a->out_spec, a->attr);
     SAMBA_ASSERT(v.tile_in_scratch || samba__tile_floats(&v) <= (double)SAMBA__TILE_ROOM);
 
@@ -11390,20 +11528,20 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
         m.sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
         if (v.tile_in_scratch)
             m.sums = (float *)a->scratch + v.scratch + u * (ptrdiff_t)samba__tile_floats(&v);
-        m.tile = m.sums + v.residue_sums * v.residues[1];
+        m.tile = m.sums + v.residue_sums * v.axis[1].residues;
         m.packed = false;
 
-        if (made == SAMBA__MAKES_DX && a->phase == 0)
+        if (samba__makes_dx(&v) && a->phase == 0) {
             samba__transpose_weights(a, &v, u);
-        else if (made == SAMBA__MAKES_DW && a->phase == 0)
-            samba__conv_weights(a, &v, u, &m);
-        else if (made == SAMBA__MAKES_DW)
+        } else if (samba__makes_dw(&v) && a->phase == 0) {
+            samba__residue all;
+            samba__open_all_targets(&v, &all);
+            samba__conv_weights(a, &v, &all, u, &m);
+        } else if (samba__makes_dw(&v)) {
             samba__add_shares(a, &v, u);
-        else
-            for (ptrdiff_t i = 0; i < v.residues[0] * v.residues[1]; i++) {
-                if (made == SAMBA__MAKES_DX) samba__conv_residue(&v, i);
-                samba__conv_targets(a, &v, made == SAMBA__MAKES_Y, u, &m);
-            }
+        } else {
+            samba__conv_residues(a, &v, u, &m);
+        }
     }
 }
 
@@ -12488,10 +12626,20 @@ SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *w, ptrdiff_t 
 
     if (x < end)
         __asm__(
-            "1:\n\tldr %[odd], [%[x]], #4\n\tsxtb16 %[even], %[odd]\n\tsxtb16 %[odd], %[odd], ror #8\n\t" SAMBA__DSP_ROW(
-                "s1", "%[w], %[row]]") SAMBA__DSP_ROW("s0", "%[w]], #4")
-                SAMBA__DSP_ROW("s3", "%[w2], %[row]]")
-                    SAMBA__DSP_ROW("s2", "%[w2]], #4") "cmp %[x], %[end]\n\tbne 1b"
+            /* clang-format off */
+            "1:\n"
+            "ldr %[odd], [%[x]], #4\n"
+            "sxtb16 %[even], %[odd]\n"
+            "sxtb16 %[odd], %[odd], ror #8\n"
+
+            SAMBA__DSP_ROW("s1", "%[w], %[row]]")
+            SAMBA__DSP_ROW("s0", "%[w]], #4")
+            SAMBA__DSP_ROW("s3", "%[w2], %[row]]")
+            SAMBA__DSP_ROW("s2", "%[w2]], #4")
+
+            "cmp %[x], %[end]\n"
+            "bne 1b"
+            /* clang-format on */
             : [x] "+r"(x), [w] "+r"(w), [w2] "+r"(w2), [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2),
               [s3] "+r"(s3), [even] "=&r"(even), [odd] "=&r"(odd), [low] "=&r"(low),
               [high] "=&r"(high)
@@ -12754,8 +12902,7 @@ typedef struct samba__int8_conv {
     const int8_t *x, *w;
     int8_t *y;
     const samba__int8_channel *table;
-    ptrdiff_t groups, in_channels, out_channels; /* of a group */
-    ptrdiff_t input[2], kernel[2], output[2], stride[2], padding[2], dilation[2];
+    samba__conv_geometry g;
     ptrdiff_t k;    /* terms of a sum */
     ptrdiff_t wide; /* columns that a row of y reads */
     samba__dot4_fn dot4;
@@ -12791,8 +12938,6 @@ SAMBA__FN void samba__convolution_int8_work(samba_work *w, const samba_call *c)
 
 SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
 {
-    samba__conv_geometry g
-        = samba__conv_geometry_of(SAMBA__MAKES_Y, a->in_spec, a->out_spec, a->attr);
     samba__int8_conv v;
 
     v.x = samba__in_int8(a, 0);
@@ -12800,20 +12945,9 @@ SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
     v.y = samba__out_int8(a);
     v.table = (const samba__int8_channel *)(const void *)a->in[SAMBA__INT8_TABLE];
 
-    v.groups = (ptrdiff_t)g.groups;
-    v.in_channels = (ptrdiff_t)g.in_channels;
-    v.out_channels = (ptrdiff_t)g.out_channels;
-    for (int i = 0; i < 2; i++) {
-        v.input[i] = (ptrdiff_t)g.input[i];
-        v.kernel[i] = (ptrdiff_t)g.kernel[i];
-        v.output[i] = (ptrdiff_t)g.output[i];
-        v.stride[i] = (ptrdiff_t)g.stride[i];
-        v.padding[i] = (ptrdiff_t)g.padding[i];
-        v.dilation[i] = (ptrdiff_t)g.dilation[i];
-    }
-
-    v.k = v.in_channels * v.kernel[0] * v.kernel[1];
-    v.wide = (v.output[1] - 1) * v.stride[1] + (v.kernel[1] - 1) * v.dilation[1] + 1;
+    samba__open_geometry(&v.g, SAMBA__MAKES_Y, a->in_spec, a->out_spec, a->attr);
+    v.k = v.g.in_channels * v.g.kernel[0] * v.g.kernel[1];
+    v.wide = (v.g.output[1] - 1) * v.g.stride[1] + (v.g.kernel[1] - 1) * v.g.dilation[1] + 1;
 
     v.dot4 = samba__set_of(a->isa)->dot4;
     v.zero_x = (int8_t)a->attr[SAMBA__CONV_INT8_ZERO_X];
@@ -12826,15 +12960,15 @@ SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
 SAMBA__NOINLINE void samba__int8_rows(const samba__int8_conv *v, const int8_t *x, ptrdiff_t row,
                                       int8_t *to)
 {
-    ptrdiff_t before = v->padding[1] < v->wide ? v->padding[1] : v->wide;
-    ptrdiff_t inside = v->wide - before < v->input[1] ? v->wide - before : v->input[1];
+    ptrdiff_t before = v->g.padding[1] < v->wide ? v->g.padding[1] : v->wide;
+    ptrdiff_t inside = v->wide - before < v->g.input[1] ? v->wide - before : v->g.input[1];
 
-    for (ptrdiff_t c = 0; c < v->in_channels; c++, x += v->input[0] * v->input[1])
-        for (ptrdiff_t ky = 0; ky < v->kernel[0]; ky++, to += v->wide) {
-            ptrdiff_t iy = row * v->stride[0] - v->padding[0] + ky * v->dilation[0];
+    for (ptrdiff_t c = 0; c < v->g.in_channels; c++, x += v->g.input[0] * v->g.input[1])
+        for (ptrdiff_t ky = 0; ky < v->g.kernel[0]; ky++, to += v->wide) {
+            ptrdiff_t iy = row * v->g.stride[0] - v->g.padding[0] + ky * v->g.dilation[0];
             memset(to, v->zero_x, (size_t)v->wide);
-            if (iy >= 0 && iy < v->input[0])
-                memcpy(to + before, x + iy * v->input[1], (size_t)inside);
+            if (iy >= 0 && iy < v->g.input[0])
+                memcpy(to + before, x + iy * v->g.input[1], (size_t)inside);
         }
 }
 
@@ -12842,7 +12976,7 @@ SAMBA__NOINLINE void samba__int8_rows(const samba__int8_conv *v, const int8_t *x
 SAMBA__NOINLINE void samba__int8_windows(const samba__int8_conv *v, const int8_t *x,
                                          const int8_t *w, int32_t *sum)
 {
-    ptrdiff_t width = v->kernel[1], step = v->stride[1], next = v->wide - width;
+    ptrdiff_t width = v->g.kernel[1], step = v->g.stride[1], next = v->wide - width;
     const int8_t *x2 = x + 2 * step, *last = w + v->k;
     int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
 
@@ -12872,7 +13006,7 @@ SAMBA__NOINLINE void samba__int8_windows(const samba__int8_conv *v, const int8_t
 SAMBA__NOINLINE void samba__int8_near_windows(const samba__int8_conv *v, const int8_t *x,
                                               const int8_t *w, int32_t *sum)
 {
-    ptrdiff_t width = v->kernel[1], next = v->wide - width;
+    ptrdiff_t width = v->g.kernel[1], next = v->wide - width;
     const int8_t *last = w + v->k;
     int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
 
@@ -12908,13 +13042,13 @@ SAMBA__NOINLINE void samba__int8_in_place(const samba__int8_conv *v, ptrdiff_t i
 {
     int8_t rows[SAMBA__INT8_TERMS];
     int32_t sum[SAMBA__INT8_COLUMNS];
-    ptrdiff_t n = v->output[1], plane = v->output[0] * n, stride = v->stride[1];
-    ptrdiff_t part = image * v->groups + group, channel = group * v->out_channels;
-    int8_t *y = v->y + part * v->out_channels * plane + row * n;
+    ptrdiff_t n = v->g.output[1], plane = v->g.output[0] * n, stride = v->g.stride[1];
+    ptrdiff_t part = image * v->g.groups + group, channel = group * v->g.out_channels;
+    int8_t *y = v->y + part * v->g.out_channels * plane + row * n;
 
-    samba__int8_rows(v, v->x + part * v->in_channels * v->input[0] * v->input[1], row, rows);
+    samba__int8_rows(v, v->x + part * v->g.in_channels * v->g.input[0] * v->g.input[1], row, rows);
 
-    for (ptrdiff_t o = channel; o < channel + v->out_channels; o++, y += plane) {
+    for (ptrdiff_t o = channel; o < channel + v->g.out_channels; o++, y += plane) {
         ptrdiff_t some = n < SAMBA__INT8_COLUMNS ? n : (ptrdiff_t)SAMBA__INT8_COLUMNS;
         for (ptrdiff_t begin = 0; begin < n; begin += some) {
             ptrdiff_t j = begin + some > n ? n - some : begin;
@@ -12934,11 +13068,11 @@ SAMBA__NOINLINE void samba__int8_in_place(const samba__int8_conv *v, ptrdiff_t i
    then begins at its corner, and dilation is 1 in a row. ---- */
 SAMBA__NOINLINE void samba__int8_inner(const samba__int8_conv *v, const int8_t *x, int8_t *to)
 {
-    ptrdiff_t width = v->kernel[1], down = v->dilation[0] * v->input[1];
-    ptrdiff_t next = v->input[0] * v->input[1] - v->kernel[0] * down;
+    ptrdiff_t width = v->g.kernel[1], down = v->g.dilation[0] * v->g.input[1];
+    ptrdiff_t next = v->g.input[0] * v->g.input[1] - v->g.kernel[0] * down;
 
-    for (ptrdiff_t c = v->in_channels; c > 0; c--, x += next)
-        for (ptrdiff_t ky = v->kernel[0]; ky > 0; ky--, x += down) {
+    for (ptrdiff_t c = v->g.in_channels; c > 0; c--, x += next)
+        for (ptrdiff_t ky = v->g.kernel[0]; ky > 0; ky--, x += down) {
             ptrdiff_t i = 0;
             if (width == 3) { /* most of them */
                 to[0] = x[0];
@@ -12956,28 +13090,28 @@ SAMBA__NOINLINE void samba__int8_inner(const samba__int8_conv *v, const int8_t *
 SAMBA__FN void samba__int8_window(const samba__int8_conv *v, const int8_t *x, ptrdiff_t row,
                                   ptrdiff_t column, ptrdiff_t p, ptrdiff_t n, int8_t *to)
 {
-    ptrdiff_t width = v->kernel[1], taps = v->kernel[0] * width, step = v->dilation[1];
-    ptrdiff_t top = row * v->stride[0] - v->padding[0];
-    ptrdiff_t left = column * v->stride[1] - v->padding[1];
+    ptrdiff_t width = v->g.kernel[1], taps = v->g.kernel[0] * width, step = v->g.dilation[1];
+    ptrdiff_t top = row * v->g.stride[0] - v->g.padding[0];
+    ptrdiff_t left = column * v->g.stride[1] - v->g.padding[1];
     ptrdiff_t channel = p / taps, ky = p % taps / width, kx = p % width;
-    ptrdiff_t bottom = top + (v->kernel[0] - 1) * v->dilation[0];
+    ptrdiff_t bottom = top + (v->g.kernel[0] - 1) * v->g.dilation[0];
 
-    if (n == v->k && step == 1 && top >= 0 && left >= 0 && bottom < v->input[0]
-        && left + width <= v->input[1]) {
-        samba__int8_inner(v, x + top * v->input[1] + left, to);
+    if (n == v->k && step == 1 && top >= 0 && left >= 0 && bottom < v->g.input[0]
+        && left + width <= v->g.input[1]) {
+        samba__int8_inner(v, x + top * v->g.input[1] + left, to);
         return;
     }
 
     while (n > 0) {
-        ptrdiff_t iy = top + ky * v->dilation[0], ix = left + kx * step;
-        ptrdiff_t at = (channel * v->input[0] + iy) * v->input[1];
-        bool inside = iy >= 0 && iy < v->input[0];
+        ptrdiff_t iy = top + ky * v->g.dilation[0], ix = left + kx * step;
+        ptrdiff_t at = (channel * v->g.input[0] + iy) * v->g.input[1];
+        bool inside = iy >= 0 && iy < v->g.input[0];
         ptrdiff_t some = width - kx < n ? width - kx : n;
 
         ptrdiff_t i = 0;
         for (; i < some && ix < 0; i++, ix += step)
             to[i] = v->zero_x;
-        for (; inside && i < some && ix < v->input[1]; i++, ix += step)
+        for (; inside && i < some && ix < v->g.input[1]; i++, ix += step)
             to[i] = x[at + ix];
         for (; i < some; i++)
             to[i] = v->zero_x;
@@ -12986,7 +13120,7 @@ SAMBA__FN void samba__int8_window(const samba__int8_conv *v, const int8_t *x, pt
         n -= some;
         kx = 0;
         ky++;
-        if (ky < v->kernel[0]) continue;
+        if (ky < v->g.kernel[0]) continue;
         ky = 0;
         channel++;
     }
@@ -12998,15 +13132,15 @@ SAMBA__NOINLINE void samba__int8_pixel(const samba__int8_conv *v, ptrdiff_t imag
 {
     int8_t window[SAMBA__INT8_TERMS];
     const int8_t *x
-        = v->x + (image * v->groups + group) * v->in_channels * v->input[0] * v->input[1];
-    ptrdiff_t plane = v->output[0] * v->output[1];
+        = v->x + (image * v->g.groups + group) * v->g.in_channels * v->g.input[0] * v->g.input[1];
+    ptrdiff_t plane = v->g.output[0] * v->g.output[1];
 
-    for (ptrdiff_t o = 0; o < v->out_channels; o += SAMBA__INT8_COLUMNS) {
-        ptrdiff_t n = v->out_channels - o, channel = group * v->out_channels + o;
+    for (ptrdiff_t o = 0; o < v->g.out_channels; o += SAMBA__INT8_COLUMNS) {
+        ptrdiff_t n = v->g.out_channels - o, channel = group * v->g.out_channels + o;
         if (n > SAMBA__INT8_COLUMNS) n = SAMBA__INT8_COLUMNS;
         int32_t sum[SAMBA__INT8_COLUMNS] = { 0 };
-        int8_t *y = v->y + (image * v->groups * v->out_channels + channel) * plane
-            + row * v->output[1] + column;
+        int8_t *y = v->y + (image * v->g.groups * v->g.out_channels + channel) * plane
+            + row * v->g.output[1] + column;
 
         for (ptrdiff_t p = 0; p < v->k; p += SAMBA__INT8_TERMS) {
             ptrdiff_t some = v->k - p;
@@ -13022,14 +13156,14 @@ SAMBA__NOINLINE void samba__int8_pixel(const samba__int8_conv *v, ptrdiff_t imag
 SAMBA__FN void samba__convolution_int8_kernel(const samba_args *a)
 {
     samba__int8_conv v = samba__int8_conv_of(a);
-    bool in_place = v.out_channels < SAMBA__INT8_MANY && v.output[1] >= 4 && v.dilation[1] == 1
-        && v.in_channels * v.kernel[0] * v.wide <= SAMBA__INT8_TERMS;
+    bool in_place = v.g.out_channels < SAMBA__INT8_MANY && v.g.output[1] >= 4
+        && v.g.dilation[1] == 1 && v.g.in_channels * v.g.kernel[0] * v.wide <= SAMBA__INT8_TERMS;
 
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++)
-        for (ptrdiff_t group = 0; group < v.groups; group++) {
-            ptrdiff_t image = u / v.output[0], row = u % v.output[0];
+        for (ptrdiff_t group = 0; group < v.g.groups; group++) {
+            ptrdiff_t image = u / v.g.output[0], row = u % v.g.output[0];
             if (in_place) samba__int8_in_place(&v, image, group, row);
-            for (ptrdiff_t column = 0; !in_place && column < v.output[1]; column++)
+            for (ptrdiff_t column = 0; !in_place && column < v.g.output[1]; column++)
                 samba__int8_pixel(&v, image, group, row, column);
         }
 }
