@@ -19331,56 +19331,79 @@ typedef struct samba__history {
     uint64_t forgot; /* when all that had run was forgotten: a restore, a failed run */
 } samba__history;
 
-struct samba_session {
-    samba_desc desc;
-    uint64_t seed;
+/* What went wrong, and who is told. */
+typedef struct samba__session_errors {
     samba_code code;
-    char error[1024];
+    char text[1024];
     bool poisoned;                        /* no memory for a container: for good */
     bool quiet, untold;                   /* errors are not printed; one was not */
     uint64_t warned[SAMBA__MAX_WARNINGS]; /* hashes of the warnings that were given */
     int32_t n_warned;
-    bool told_nonfinite;       /* of a loss */
-    const char *error_context; /* in front of each error; the caller's, or NULL */
-    const char *called;        /* which of several functions that share their work was called */
-    const void *zeros;         /* what is read after an error */
+    bool told_nonfinite; /* of a loss */
+    const char *context; /* in front of each error; the caller's, or NULL */
+    const char *called;  /* which of several functions that share their work was called */
+    const void *zeros;   /* what is read after an error */
     size_t zeros_size;
+} samba__session_errors;
+
+/* Memory, by how long it lives. */
+typedef struct samba__session_arenas {
     size_t held;                /* bytes from desc.alloc now */
-    samba__chunk *chunks;       /* arena: names, tensors, nodes; freed at close */
-    samba__chunk *temp_chunks;  /* arena of a compilation */
-    samba__chunk *scope_chunks; /* arena of what goes with a scope */
+    samba__chunk *chunks;       /* names, tensors, nodes; freed at close */
+    samba__chunk *temp_chunks;  /* of a compilation */
+    samba__chunk *scope_chunks; /* what goes with a scope */
     samba__scope *scope;        /* the innermost one; NULL: none */
     bool transient;             /* what is made now goes with it */
-    uint32_t marks;             /* walks over the graph so far */
     samba__block *blocks;       /* stb_ds */
+} samba__session_arenas;
+
+/* What was recorded so far. */
+typedef struct samba__session_trace {
     samba_tensor **tensors;     /* stb_ds list */
     samba__node **nodes;        /* stb_ds list in trace order */
     samba__entry *names;        /* stb_ds string map */
     samba__graph_entry *graphs; /* the same, of the program */
     const samba_op **user_ops;  /* stb_ds list */
-    bool tracing, train, running_stats, legacy_names, has_pool;
-    bool withholds;               /* compile and load send nothing */
-    bool lacks_grads;             /* and gradients of losses do not begin with ones */
-    uint32_t section;             /* of the ops recorded now */
-    const char *graph;            /* of the ops recorded now */
-    bool freezes;                 /* the parameters made now */
-    bool shares;                  /* layers called now may have been called before */
-    uint32_t n_programs;          /* compiled or loaded so far: each ends a trace */
-    samba_lazy_opts lazy;         /* how parameters begin */
-    bool eager_params, cuts_bf16; /* drawn when they are made; packed by truncation */
-    samba_trace_fn on_trace;      /* NULL: nobody looks */
+    uint32_t marks;             /* walks over the graph so far */
+    uint32_t n_programs;        /* compiled or loaded so far: each ends a trace */
+    const char *op_prefix;      /* of the names of ops traced now; NULL: none */
+    const char *next_name;      /* a layer names the op it is about to emit */
+    int32_t n_named;            /* counts unnamed ops */
+    samba_tensor *counter;      /* of forward runs: dropout draws anew each time */
+    bool generating;            /* the compiler is recording, not the user */
+    bool differentiating;       /* samba_grad is recording */
+} samba__session_trace;
+
+/* What holds for the ops, parameters and runs from here on. */
+typedef struct samba__session_modes {
+    bool tracing, train, running_stats, legacy_names;
+    bool withholds;       /* compile and load send nothing */
+    bool lacks_grads;     /* and gradients of losses do not begin with ones */
+    uint32_t section;     /* of the ops recorded now */
+    const char *graph;    /* of the ops recorded now */
+    bool freezes;         /* the parameters made now */
+    bool shares;          /* layers called now may have been called before */
+    samba_lazy_opts lazy; /* how parameters begin */
+    bool eager_params;    /* parameters are drawn when they are made */
+    bool cuts_bf16;       /* weights are packed by truncation */
+    samba_graphamp graphamp;
+    samba_dtype param_dtype; /* of the matrices made now */
+} samba__session_modes;
+
+/* The caller's functions; NULL: none. */
+typedef struct samba__session_hooks {
+    samba_trace_fn on_trace;
     void *on_trace_user;
-    samba_event_fn on_event; /* NULL: none */
+    samba_event_fn on_event;
     void *event_user;
-    samba_node_fn on_node; /* NULL: none */
+    samba_node_fn on_node;
     void *node_user;
-    bool generating;       /* the compiler is recording, not the user */
-    bool differentiating;  /* samba_grad is recording */
-    const char *op_prefix; /* of the names of ops traced now; NULL: none */
-    const char *next_name; /* a layer names the op it is about to emit */
-    int32_t n_named;       /* counts unnamed ops */
-    samba_tensor *counter; /* of forward runs: dropout draws anew each time */
+} samba__session_hooks;
+
+/* The program that was compiled or loaded, and its runs. */
+typedef struct samba__session_program {
     samba__pool pool;
+    bool has_pool;
     float *local;     /* scratch of the threads when ops run eagerly */
     samba__file file; /* the loaded program; bytes if values stay there */
     void *memory;     /* of the runtime */
@@ -19391,9 +19414,18 @@ struct samba_session {
     bool inputs_ready;     /* inputs and parameters of the program have values */
     bool zero_params;      /* parameters without a value are run as zeros */
     uint64_t runs;         /* begun so far */
-    samba_graphamp graphamp;
-    samba_dtype param_dtype; /* of the matrices made now */
-    double dropped_rate;     /* "p" as it was set in a program that infers, for samba_get */
+    double dropped_rate;   /* "p" as it was set in a program that infers, for samba_get */
+} samba__session_program;
+
+struct samba_session {
+    samba_desc desc;
+    uint64_t seed;
+    samba__session_errors errors;
+    samba__session_arenas arenas;
+    samba__session_trace trace;
+    samba__session_modes modes;
+    samba__session_hooks hooks;
+    samba__session_program program;
 };
 
 /* ==== [errors] ================================================================================ */
@@ -19418,33 +19450,33 @@ SAMBA_API const char *samba_code_text(samba_code code)
 
 SAMBA_API bool samba_ok(const samba_session *s)
 {
-    return s && s->code == SAMBA_OK;
+    return s && s->errors.code == SAMBA_OK;
 }
 
 SAMBA_API samba_code samba_error_code(const samba_session *s)
 {
-    return s ? s->code : SAMBA_ENOMEM;
+    return s ? s->errors.code : SAMBA_ENOMEM;
 }
 
 SAMBA_API const char *samba_error(samba_session *s)
 {
-    return s ? s->error : "SAMBA_ENOMEM: there is no session: samba_open() found no memory";
+    return s ? s->errors.text : "SAMBA_ENOMEM: there is no session: samba_open() found no memory";
 }
 
 SAMBA_API void samba_clear_error(samba_session *s)
 {
-    if (!s || s->poisoned) return;
-    s->next_name = NULL; /* of the layer that failed: the text is the caller's */
-    s->code = SAMBA_OK;
-    s->error[0] = 0;
-    s->untold = false;
+    if (!s || s->errors.poisoned) return;
+    s->trace.next_name = NULL; /* of the layer that failed: the text is the caller's */
+    s->errors.code = SAMBA_OK;
+    s->errors.text[0] = 0;
+    s->errors.untold = false;
 }
 
 SAMBA__FN void samba__print_error(samba_session *s)
 {
-    s->untold = s->quiet;
+    s->errors.untold = s->errors.quiet;
 #if !defined(SAMBA_NO_STDIO)
-    if (!s->quiet) fprintf(stderr, "samba: %s\n", s->error);
+    if (!s->errors.quiet) fprintf(stderr, "samba: %s\n", s->errors.text);
 #endif
 }
 
@@ -19459,10 +19491,10 @@ SAMBA__FN void samba__tell_warning(const samba_session *s, const char *text)
 
 SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet)
 {
-    bool former = s && s->quiet;
+    bool former = s && s->errors.quiet;
     if (!s) return false;
-    s->quiet = quiet;
-    if (!quiet && s->untold) samba__print_error(s);
+    s->errors.quiet = quiet;
+    if (!quiet && s->errors.untold) samba__print_error(s);
     return former;
 }
 
@@ -19471,18 +19503,18 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet)
 SAMBA__FN void samba__vwarn(samba_session *s, const char *fmt, va_list args)
 {
     char text[1024];
-    if (!samba_ok(s) || !fmt || s->n_warned == SAMBA__MAX_WARNINGS) return;
+    if (!samba_ok(s) || !fmt || s->errors.n_warned == SAMBA__MAX_WARNINGS) return;
 
     samba__text t = samba__text_in(text, sizeof text);
     samba__vformat(&t, fmt, args);
     uint64_t hash = samba__hash(text, strlen(text), 0);
-    for (int32_t i = 0; i < s->n_warned; i++) {
-        if (s->warned[i] == hash) return;
+    for (int32_t i = 0; i < s->errors.n_warned; i++) {
+        if (s->errors.warned[i] == hash) return;
     }
 
-    s->warned[s->n_warned++] = hash;
+    s->errors.warned[s->errors.n_warned++] = hash;
     samba__tell_warning(s, text);
-    if (s->n_warned == SAMBA__MAX_WARNINGS)
+    if (s->errors.n_warned == SAMBA__MAX_WARNINGS)
         samba__tell_warning(s, "this session gives no more warnings");
 }
 
@@ -19504,8 +19536,8 @@ SAMBA_API void samba_warn(samba_session *s, const char *fmt, ...)
 
 SAMBA_API const char *samba_error_context(samba_session *s, const char *text)
 {
-    const char *former = s ? s->error_context : NULL;
-    if (s) s->error_context = text;
+    const char *former = s ? s->errors.context : NULL;
+    if (s) s->errors.context = text;
     return former;
 }
 
@@ -19513,14 +19545,14 @@ SAMBA_API const char *samba_error_context(samba_session *s, const char *text)
    that was called. */
 SAMBA__FN const char *samba__call(samba_session *s, const char *name)
 {
-    const char *former = s ? s->called : NULL;
-    if (s) s->called = name;
+    const char *former = s ? s->errors.called : NULL;
+    if (s) s->errors.called = name;
     return former;
 }
 
 SAMBA__FN const char *samba__called(const samba_session *s)
 {
-    return s && s->called ? s->called : "samba_run";
+    return s && s->errors.called ? s->errors.called : "samba_run";
 }
 
 /* Keeps the first error, and prints it or passes it to the log. It returns false, so that a
@@ -19528,25 +19560,25 @@ SAMBA__FN const char *samba__called(const samba_session *s)
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
     va_list args;
-    if (!s || s->code != SAMBA_OK) return false;
+    if (!s || s->errors.code != SAMBA_OK) return false;
     if (code <= SAMBA_OK || code >= SAMBA_N_CODES) code = SAMBA_EARG; /* it is an error */
 
     for (int turn = 0; turn < 2; turn++) {
-        samba__text t = samba__text_in(s->error, sizeof s->error);
+        samba__text t = samba__text_in(s->errors.text, sizeof s->errors.text);
         if (turn > 0) t.most = 200; /* long names are shortened, so that the remedy is read */
 
         samba__format(&t, "%s ", samba__code_text(code, 0));
-        if (s->error_context) samba__put_text(&t, s->error_context);
+        if (s->errors.context) samba__put_text(&t, s->errors.context);
         va_start(args, fmt);
         samba__vformat(&t, fmt ? fmt : samba_code_text(code), args);
         va_end(args);
         if (t.len < t.cap) break;
     }
 
-    s->code = code;
-    s->next_name = NULL;
+    s->errors.code = code;
+    s->trace.next_name = NULL;
     if (s->desc.log)
-        s->desc.log(SAMBA_LOG_ERROR, s->error, s->desc.user);
+        s->desc.log(SAMBA_LOG_ERROR, s->errors.text, s->desc.user);
     else
         samba__print_error(s);
     return false;
@@ -19641,10 +19673,10 @@ SAMBA__FN void *samba__taken(samba_session *s, void *p, size_t size)
 {
     if (!p) {
         samba_fail(s, SAMBA_ENOMEM, "while asking for %l bytes; the session holds %l",
-                   (int64_t)size, (int64_t)s->held);
+                   (int64_t)size, (int64_t)s->arenas.held);
         return NULL;
     }
-    s->held += size;
+    s->arenas.held += size;
     return p;
 }
 
@@ -19656,8 +19688,8 @@ SAMBA__FN void *samba__alloc(samba_session *s, size_t size)
 SAMBA__FN void samba__free(samba_session *s, void *p, size_t size)
 {
     if (!p) return;
-    SAMBA_ASSERT(size <= s->held); /* what goes was taken, with the same size */
-    s->held -= size;
+    SAMBA_ASSERT(size <= s->arenas.held); /* what goes was taken, with the same size */
+    s->arenas.held -= size;
     s->desc.release(p, size, s->desc.user);
 }
 
@@ -19699,13 +19731,14 @@ SAMBA__FN void samba__arena_free(samba_session *s, samba__chunk **chunks)
    compilation ends. */
 SAMBA__FN void *samba__arena_alloc(samba_session *s, size_t size)
 {
-    return samba__arena_alloc_in(s, s->transient ? &s->scope_chunks : &s->chunks, size);
+    return samba__arena_alloc_in(
+        s, s->arenas.transient ? &s->arenas.scope_chunks : &s->arenas.chunks, size);
 }
 
 SAMBA__FN void *samba__temp(samba_session *s, int32_t n, size_t size)
 {
     SAMBA_ASSERT(n >= 0);
-    return samba__arena_alloc_in(s, &s->temp_chunks, samba__mul_size((size_t)n, size));
+    return samba__arena_alloc_in(s, &s->arenas.temp_chunks, samba__mul_size((size_t)n, size));
 }
 
 SAMBA__FN char *samba__arena_text(samba_session *s, const char *text)
@@ -19730,7 +19763,7 @@ SAMBA__FN const char *samba__print_name(samba_session *s, char *buffer, size_t s
     if (t.len < t.cap) return buffer;
 
     size_t whole = t.len + 1;
-    char *name = (char *)samba__arena_alloc_in(s, &s->temp_chunks, whole);
+    char *name = (char *)samba__arena_alloc_in(s, &s->arenas.temp_chunks, whole);
     if (!name) return NULL;
 
     t = samba__text_in(name, whole);
@@ -19743,7 +19776,7 @@ SAMBA__FN const char *samba__print_name(samba_session *s, char *buffer, size_t s
 
 SAMBA__FN size_t samba__local_bytes(const samba_session *s)
 {
-    return (size_t)s->pool.n_threads * SAMBA_LOCAL_BYTES;
+    return (size_t)s->program.pool.n_threads * SAMBA_LOCAL_BYTES;
 }
 
 /* Of large blocks the system is asked for large pages: these are cleared and found sooner. */
@@ -19848,7 +19881,7 @@ SAMBA__FN void samba__ds_free(void *p)
     if (b->prev)
         b->prev->next = b->next;
     else
-        b->session->blocks = b->next;
+        b->session->arenas.blocks = b->next;
     if (b->next) b->next->prev = b->prev;
     samba__free(b->session, b, b->size);
 }
@@ -19867,9 +19900,9 @@ SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
     b->session = s;
     b->size = total;
     b->prev = NULL;
-    b->next = s->blocks;
-    if (s->blocks) s->blocks->prev = b;
-    s->blocks = b;
+    b->next = s->arenas.blocks;
+    if (s->arenas.blocks) s->arenas.blocks->prev = b;
+    s->arenas.blocks = b;
 
     if (old) {
         size_t had = ((samba__block *)old - 1)->size - sizeof *b;
@@ -19958,23 +19991,23 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
     if (setjmp(guard.env) == 0)
         body(s, argument);
     else
-        s->poisoned = true;
+        s->errors.poisoned = true;
     samba__unlock_maps();
     samba__current_guard = outer;
 
     /* Told last: the log may use samba.h. */
     if (guard.missing) samba__taken(s, NULL, guard.missing);
-    return !s->poisoned;
+    return !s->errors.poisoned;
 }
 
 SAMBA__FN void samba__push_node_body(samba_session *s, void *n)
 {
-    stbds_arrput(s->nodes, (samba__node *)n);
+    stbds_arrput(s->trace.nodes, (samba__node *)n);
 }
 
 SAMBA__FN void samba__push_op_body(samba_session *s, void *op)
 {
-    stbds_arrput(s->user_ops, (const samba_op *)op);
+    stbds_arrput(s->trace.user_ops, (const samba_op *)op);
 }
 
 SAMBA__FN void samba__put_tensor_body(samba_session *s, void *argument)
@@ -19984,8 +20017,8 @@ SAMBA__FN void samba__put_tensor_body(samba_session *s, void *argument)
     uintptr_t key = (uintptr_t)t->name;
     e.key = (char *)key;
     e.value = t;
-    stbds_arrput(s->tensors, t);
-    stbds_shputs(s->names, e);
+    stbds_arrput(s->trace.tensors, t);
+    stbds_shputs(s->trace.names, e);
 }
 
 /* A tensor's next name, and the map that finds it by either. */
@@ -20001,8 +20034,8 @@ SAMBA__FN void samba__rename_body(samba_session *s, void *argument)
     samba__entry e = SAMBA__ZEROED;
     e.key = (char *)key;
     e.value = r->tensor;
-    stbds_shputs(s->names, e);
-    (void)stbds_shdel(s->names, (char *)old);
+    stbds_shputs(s->trace.names, e);
+    (void)stbds_shdel(s->trace.names, (char *)old);
     r->tensor->name = r->name;
     r->tensor->n_same = 0; /* of the name it had */
 }
@@ -20013,49 +20046,49 @@ SAMBA__FN void samba__drop_scope_body(samba_session *s, void *argument)
 {
     const samba__scope *q = (const samba__scope *)argument;
     ptrdiff_t n = q->n_tensors, n_nodes = q->n_nodes;
-    for (ptrdiff_t i = n; i < stbds_arrlen(s->tensors); i++) {
-        uintptr_t key = (uintptr_t)s->tensors[i]->name;
-        if (s->tensors[i]->transient) (void)stbds_shdel(s->names, (char *)key);
+    for (ptrdiff_t i = n; i < stbds_arrlen(s->trace.tensors); i++) {
+        uintptr_t key = (uintptr_t)s->trace.tensors[i]->name;
+        if (s->trace.tensors[i]->transient) (void)stbds_shdel(s->trace.names, (char *)key);
     }
 
-    for (ptrdiff_t i = n; i < stbds_arrlen(s->tensors); i++) {
-        samba_tensor *t = s->tensors[i];
+    for (ptrdiff_t i = n; i < stbds_arrlen(s->trace.tensors); i++) {
+        samba_tensor *t = s->trace.tensors[i];
         if (t->transient) continue;
         t->id = (int32_t)n;
-        s->tensors[n++] = t;
+        s->trace.tensors[n++] = t;
     }
-    stbds_arrsetlen(s->tensors, (size_t)n);
+    stbds_arrsetlen(s->trace.tensors, (size_t)n);
 
-    for (ptrdiff_t i = n_nodes; i < stbds_arrlen(s->nodes); i++) {
-        samba__node *node = s->nodes[i];
+    for (ptrdiff_t i = n_nodes; i < stbds_arrlen(s->trace.nodes); i++) {
+        samba__node *node = s->trace.nodes[i];
         if (node->transient) continue;
         node->id = (int32_t)n_nodes;
-        s->nodes[n_nodes++] = node;
+        s->trace.nodes[n_nodes++] = node;
     }
-    stbds_arrsetlen(s->nodes, (size_t)n_nodes);
+    stbds_arrsetlen(s->trace.nodes, (size_t)n_nodes);
 }
 
 SAMBA__FN int32_t samba__n_tensors(const samba_session *s)
 {
-    return (int32_t)stbds_arrlen(s->tensors);
+    return (int32_t)stbds_arrlen(s->trace.tensors);
 }
 
 SAMBA__FN int32_t samba__n_nodes(const samba_session *s)
 {
-    return (int32_t)stbds_arrlen(s->nodes);
+    return (int32_t)stbds_arrlen(s->trace.nodes);
 }
 
 SAMBA__FN int32_t samba__n_user_ops(const samba_session *s)
 {
-    return (int32_t)stbds_arrlen(s->user_ops);
+    return (int32_t)stbds_arrlen(s->trace.user_ops);
 }
 
 /* The tensor called name, or NULL. A map exists since its first put: this does not allocate. */
 SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
 {
     uintptr_t key = (uintptr_t)name;
-    ptrdiff_t i = s->names ? stbds_shgeti(s->names, (char *)key) : -1;
-    return i < 0 ? NULL : s->names[i].value;
+    ptrdiff_t i = s->trace.names ? stbds_shgeti(s->trace.names, (char *)key) : -1;
+    return i < 0 ? NULL : s->trace.names[i].value;
 }
 
 /* A program, and the map of its graphs. */
@@ -20099,8 +20132,8 @@ SAMBA__FN void samba__free_graphs(samba__graph_entry *map)
 SAMBA__FN const samba__graph_entry *samba__graph_named(samba_session *s, const char *name)
 {
     uintptr_t key = (uintptr_t)name;
-    ptrdiff_t i = s->graphs ? stbds_shgeti(s->graphs, (char *)key) : -1;
-    return i < 0 ? NULL : &s->graphs[i];
+    ptrdiff_t i = s->trace.graphs ? stbds_shgeti(s->trace.graphs, (char *)key) : -1;
+    return i < 0 ? NULL : &s->trace.graphs[i];
 }
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
@@ -20123,7 +20156,7 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
     t->batch_dim = t->symbol = -1;
     t->argin = SAMBA__NO_ARGIN;
     t->id = samba__n_tensors(s);
-    t->transient = s->transient;
+    t->transient = s->arenas.transient;
 
     return samba__guarded(s, samba__put_tensor_body, t) ? t : NULL;
 }
@@ -20196,8 +20229,8 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
         samba__put_inputs(&t, in, c->n_in);
     }
 
-    return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name : "",
-                      s->next_name ? ": " : "", op->name, inputs, why);
+    return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->trace.next_name ? s->trace.next_name : "",
+                      s->trace.next_name ? ": " : "", op->name, inputs, why);
 }
 
 SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_tensor *const *in,
@@ -20205,12 +20238,12 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
 {
     for (int32_t i = 0; i < n_in; i++) {
         const samba__node *n = in[i] && in[i]->session == s ? in[i]->node : NULL;
-        if (n && s->tracing && !n->eager && n->graph != s->graph)
+        if (n && s->modes.tracing && !n->eager && n->graph != s->modes.graph)
             return samba_fail(
                 s, SAMBA_EARG,
                 "in %s: input %d, %s, is computed in graph %s, but this is graph %s; graphs share parameters, buffers and inputs only",
                 op->name, i, in[i]->name, n->graph ? n->graph : "(none)",
-                s->graph ? s->graph : "(none)");
+                s->modes.graph ? s->modes.graph : "(none)");
 
         if (!in[i] || in[i]->session == s) continue;
         return samba_fail(
@@ -20246,7 +20279,7 @@ SAMBA__FN void samba__note_updates(samba__node *n)
 SAMBA__FN const samba__node *samba__last_writer(const samba_session *s, const samba_tensor *x)
 {
     const samba_tensor *y = samba__memory_of_state(x)->writes.last;
-    while (y && y->node->graph != s->graph)
+    while (y && y->node->graph != s->modes.graph)
         y = y->writes.before;
     return y ? y->node : NULL;
 }
@@ -20266,12 +20299,12 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     n->in = (samba_tensor **)samba__arena_alloc(s, sizeof *n->in * (size_t)(c->n_in + 1));
     n->attr = (int32_t *)samba__arena_alloc(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
 
-    const char *base = s->next_name;
-    if (!base || s->legacy_names)
-        base = samba__print_name(s, buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
-    s->next_name = NULL;
-    if (base && s->op_prefix && !s->generating)
-        base = samba__print_name(s, prefixed, sizeof prefixed, "%s%s", s->op_prefix, base);
+    const char *base = s->trace.next_name;
+    if (!base || s->modes.legacy_names)
+        base = samba__print_name(s, buffer, sizeof buffer, "%s_%d", op->name, ++s->trace.n_named);
+    s->trace.next_name = NULL;
+    if (base && s->trace.op_prefix && !s->trace.generating)
+        base = samba__print_name(s, prefixed, sizeof prefixed, "%s%s", s->trace.op_prefix, base);
     n->name = base ? samba__free_name(s, base) : NULL;
     if (!n->in || !n->attr || !n->name) return NULL;
 
@@ -20280,12 +20313,12 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     for (int32_t i = 0; i < c->n_attr; i++)
         n->attr[i] = c->attr[i];
 
-    n->section = s->section;
-    n->graph = s->graph;
-    n->generated = s->generating;
-    n->gradient = s->differentiating;
+    n->section = s->modes.section;
+    n->graph = s->modes.graph;
+    n->generated = s->trace.generating;
+    n->gradient = s->trace.differentiating;
     n->id = samba__n_nodes(s);
-    n->transient = s->transient;
+    n->transient = s->arenas.transient;
 
     for (int32_t o = 0; o < n->n_out; o++) {
         const char *name = o
@@ -20397,7 +20430,7 @@ SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *use
     if (s && emit) {
         for (int32_t i = 0; i < samba__n_nodes(s); i++) {
             samba__text t = samba__text_in(line, sizeof line);
-            samba__put_call(&t, s->nodes[i]);
+            samba__put_call(&t, s->trace.nodes[i]);
             samba__put_char(&t, '\n');
             if (t.len >= t.cap) memcpy(line + sizeof line - 5, "...\n", 5);
             emit(line, user);
@@ -20568,14 +20601,15 @@ SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
     f.dtype = t->dtype;
     f.n = samba_count(&t->shape);
     f.init = t->init;
-    f.cut = t->dtype == SAMBA_BF16 && s->cuts_bf16;
-    f.inverse = param && s->lazy.inverse_transform_sampling && f.init.kind == SAMBA_INIT_NORMAL;
-    f.key = samba__stream_key(param && s->lazy.seed ? s->lazy.seed : s->seed, t->name);
+    f.cut = t->dtype == SAMBA_BF16 && s->modes.cuts_bf16;
+    f.inverse
+        = param && s->modes.lazy.inverse_transform_sampling && f.init.kind == SAMBA_INIT_NORMAL;
+    f.key = samba__stream_key(param && s->modes.lazy.seed ? s->modes.lazy.seed : s->seed, t->name);
 
     int64_t blocks = samba__ceil_div(f.n, 4);
-    int64_t pieces = param && s->lazy.init_threads ? s->lazy.init_threads : blocks;
+    int64_t pieces = param && s->modes.lazy.init_threads ? s->modes.lazy.init_threads : blocks;
     samba__float_mode callers = samba__enter_float_mode();
-    samba__pool_run(&s->pool, samba__fill_job, &f, blocks,
+    samba__pool_run(&s->program.pool, samba__fill_job, &f, blocks,
                     samba__max64(samba__ceil_div(blocks, pieces), 1024));
     samba__leave_float_mode(callers);
 }
@@ -20619,7 +20653,8 @@ SAMBA__FN bool samba__begins_late(const samba_tensor *t)
 SAMBA__FN void *samba__place_of(const samba_tensor *t)
 {
     const samba_session *s = t->session;
-    return s->rt && t->symbol >= 0 && !t->value.withheld ? s->rt->data[t->symbol] : t->data;
+    return s->program.rt && t->symbol >= 0 && !t->value.withheld ? s->program.rt->data[t->symbol]
+                                                                 : t->data;
 }
 
 /* Where the current value of t is: in the loaded program, or on the host; NULL if it has none. */
@@ -20627,7 +20662,7 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
 {
     const samba_session *s = t->session;
     if (t->writes.holder) t = t->writes.holder;
-    bool on_device = s->rt && t->symbol >= 0 && !t->value.withheld;
+    bool on_device = s->program.rt && t->symbol >= 0 && !t->value.withheld;
     if (samba__begins_late(t) && !on_device) samba__own_data(t);
     return samba__place_of(t);
 }
@@ -20635,7 +20670,7 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
 /* The value of t, which the program has, is another one from now on. */
 SAMBA__FN void samba__note_edit(const samba_tensor *t)
 {
-    samba__history *h = &t->session->history;
+    samba__history *h = &t->session->program.history;
     h->edited[t->symbol] = ++h->now;
 }
 
@@ -20643,7 +20678,7 @@ SAMBA__FN void samba__note_edit(const samba_tensor *t)
 SAMBA__FN bool samba__in_reach(const samba_tensor *t)
 {
     samba_session *s = t->session;
-    const samba__file *file = &s->file;
+    const samba__file *file = &s->program.file;
     const uint8_t *at = (const uint8_t *)samba__place_of(t->writes.holder ? t->writes.holder : t);
     bool mapped = file->mapped && at >= file->bytes && at < file->bytes + file->size;
     return !mapped || file->kept(s);
@@ -20653,18 +20688,18 @@ SAMBA__FN bool samba__in_reach(const samba_tensor *t)
 SAMBA__FN bool samba__holds_parts(const samba_tensor *t)
 {
     const samba_session *s = t->session;
-    bool loaded = s->rt && t->symbol >= 0 && !t->value.withheld;
+    bool loaded = s->program.rt && t->symbol >= 0 && !t->value.withheld;
     if (!loaded) return t->value.parts > 1;
-    return samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).per_microbatch;
+    return samba__symbol_at(&s->program.rt->pef, (uint32_t)t->symbol).per_microbatch;
 }
 
 /* Bytes of the place of t: in the loaded program all microbatches that it holds there. */
 SAMBA__FN size_t samba__place_size(const samba_tensor *t)
 {
     const samba_session *s = t->session;
-    if (!s->rt || t->symbol < 0) return samba__copy_bytes(t);
-    samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
-    return (size_t)samba__symbol_bytes(&s->rt->pef, &q);
+    if (!s->program.rt || t->symbol < 0) return samba__copy_bytes(t);
+    samba__symbol q = samba__symbol_at(&s->program.rt->pef, (uint32_t)t->symbol);
+    return (size_t)samba__symbol_bytes(&s->program.rt->pef, &q);
 }
 
 /* ==== [eager] ================================================================================= */
@@ -20707,7 +20742,7 @@ SAMBA__FN samba_tensor *samba__state_over(const samba__node *n, int32_t o)
     int32_t updated = samba__updated_input(n->op, o);
     samba_tensor *t = updated < 0 ? NULL : n->in[updated];
     if (t && t->writes.holder) t = t->writes.holder;
-    return t && t->session->rt && t->symbol >= 0 ? t : NULL;
+    return t && t->session->program.rt && t->symbol >= 0 ? t : NULL;
 }
 
 /* The bytes of program state that n overwrites, as one number: another one tells that a backward
@@ -20728,7 +20763,7 @@ SAMBA__FN void samba__note_eager_state(const samba__node *n)
         const samba_tensor *t = samba__state_over(n, o);
         if (!t) continue;
         samba__note_edit(t);
-        if (t->role == SAMBA__GRADIENT) samba__note_gradient(t->session->rt);
+        if (t->role == SAMBA__GRADIENT) samba__note_gradient(t->session->program.rt);
     }
 }
 
@@ -20750,8 +20785,8 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
     a.attr = n->attr;
     a.n_attr = n->n_attr;
     a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa();
-    a.train = s->train;
-    a.running_stats = s->running_stats;
+    a.train = s->modes.train;
+    a.running_stats = s->modes.running_stats;
     a.fault = fault;
 
     void *scratch = w.scratch ? samba__alloc(s, (size_t)w.scratch + SAMBA__ALIGN) : NULL;
@@ -20760,9 +20795,9 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
         = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN) : NULL;
     SAMBA_ASSERT((uintptr_t)a.scratch % SAMBA__ALIGN == 0);
 
-    bool trains = s->rt && (s->rt->types & SAMBA_BCKWD);
+    bool trains = s->program.rt && (s->program.rt->types & SAMBA_BCKWD);
     uint64_t before = trains ? samba__hash_of_state(n) : 0;
-    bool fine = samba__run_op(n->op, &a, &w, &s->pool, s->local);
+    bool fine = samba__run_op(n->op, &a, &w, &s->program.pool, s->program.local);
     samba__free(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
     if (trains && samba__hash_of_state(n) != before) samba__note_eager_state(n);
     if (fine) return true;
@@ -20778,18 +20813,18 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
    compiled. ---- */
 SAMBA__FN bool samba__open_scope(samba_session *s)
 {
-    samba__chunk *chunk = s->scope_chunks;
+    samba__chunk *chunk = s->arenas.scope_chunks;
     size_t used = chunk ? chunk->used : 0;
-    samba__scope *q = (samba__scope *)samba__arena_alloc_in(s, &s->scope_chunks, sizeof *q);
+    samba__scope *q = (samba__scope *)samba__arena_alloc_in(s, &s->arenas.scope_chunks, sizeof *q);
     if (!q) return false;
 
-    q->outer = s->scope;
+    q->outer = s->arenas.scope;
     q->chunk = chunk;
     q->used = used;
     q->n_tensors = samba__n_tensors(s);
     q->n_nodes = samba__n_nodes(s);
-    q->n_named = s->n_named;
-    s->scope = q;
+    q->n_named = s->trace.n_named;
+    s->arenas.scope = q;
     return true;
 }
 
@@ -20802,8 +20837,8 @@ SAMBA_API bool samba_scope_begin(samba_session *s)
 SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
 {
     for (int32_t i = q->n_tensors; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (t->transient && s->rt && t->symbol >= 0)
+        const samba_tensor *t = s->trace.tensors[i];
+        if (t->transient && s->program.rt && t->symbol >= 0)
             return samba_fail(
                 s, SAMBA_ESTATE,
                 "in samba_scope_end: the loaded program has %s, which was made in the scope; nothing was freed",
@@ -20811,7 +20846,7 @@ SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
     }
 
     for (int32_t i = q->n_nodes; i < samba__n_nodes(s); i++) {
-        const samba__node *n = s->nodes[i];
+        const samba__node *n = s->trace.nodes[i];
         if (!n->transient) {
             for (int32_t k = 0; k < n->n_in; k++)
                 if (n->in[k] && n->in[k]->transient)
@@ -20830,32 +20865,32 @@ SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
 SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
 {
     samba__scope q = *scope; /* it lies in what goes */
-    while (s->scope_chunks != q.chunk && (q.chunk || s->scope_chunks->next)) {
-        SAMBA_ASSERT(s->scope_chunks); /* the mark is in the list */
-        samba__chunk *c = s->scope_chunks;
-        s->scope_chunks = c->next;
+    while (s->arenas.scope_chunks != q.chunk && (q.chunk || s->arenas.scope_chunks->next)) {
+        SAMBA_ASSERT(s->arenas.scope_chunks); /* the mark is in the list */
+        samba__chunk *c = s->arenas.scope_chunks;
+        s->arenas.scope_chunks = c->next;
         samba__free(s, c, c->size);
     }
 
-    samba__chunk *first = s->scope_chunks;
+    samba__chunk *first = s->arenas.scope_chunks;
     first->used = q.chunk ? q.used : (sizeof *first + 15) & ~(size_t)15;
-    s->scope = q.outer;
-    s->n_named = q.n_named;
-    samba__arena_free(s, &s->temp_chunks); /* of long names */
+    s->arenas.scope = q.outer;
+    s->trace.n_named = q.n_named;
+    samba__arena_free(s, &s->arenas.temp_chunks); /* of long names */
 }
 
 /* Drops what was made in the innermost scope. Without memory it stays until an outer one ends, or
    the session: false. */
 SAMBA__FN bool samba__close_scope(samba_session *s)
 {
-    samba__scope *q = s->scope;
-    if (s->poisoned) {
-        s->scope = q->outer;
+    samba__scope *q = s->arenas.scope;
+    if (s->errors.poisoned) {
+        s->arenas.scope = q->outer;
         return false;
     }
 
     for (int32_t i = samba__n_tensors(s) - 1; i >= q->n_tensors; i--) { /* the latest first */
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if (!t->transient) continue;
         if (t->writes.leaf && t->writes.leaf->writes.last == t)
             t->writes.leaf->writes.last = t->writes.before;
@@ -20865,7 +20900,7 @@ SAMBA__FN bool samba__close_scope(samba_session *s)
     }
 
     if (!samba__guarded(s, samba__drop_scope_body, q)) {
-        s->scope = q->outer;
+        s->arenas.scope = q->outer;
         return false;
     }
     samba__scope_rewind(s, q);
@@ -20875,9 +20910,10 @@ SAMBA__FN bool samba__close_scope(samba_session *s)
 SAMBA_API bool samba_scope_end(samba_session *s)
 {
     if (!s) return false;
-    if (!s->scope) return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: no scope has begun");
-    if (s->poisoned || !samba__scope_can_end(s, s->scope)) {
-        s->scope = s->scope->outer; /* see samba__close_scope */
+    if (!s->arenas.scope)
+        return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: no scope has begun");
+    if (s->errors.poisoned || !samba__scope_can_end(s, s->arenas.scope)) {
+        s->arenas.scope = s->arenas.scope->outer; /* see samba__close_scope */
         return false;
     }
     return samba__close_scope(s) && samba_ok(s);
@@ -20961,8 +20997,8 @@ SAMBA__FN samba_tensor *const *samba__round_inputs(const samba_session *s, const
                                                    samba_tensor *const *in, int32_t n_in,
                                                    samba_tensor **read)
 {
-    bool user = s->tracing && !s->generating;
-    if (!user || !s->graphamp || samba__class_of(op) != SAMBA__IS_PRODUCT) return in;
+    bool user = s->modes.tracing && !s->trace.generating;
+    if (!user || !s->modes.graphamp || samba__class_of(op) != SAMBA__IS_PRODUCT) return in;
 
     for (int32_t i = 0; i < n_in; i++)
         read[i] = samba__factor_of(op, i, in[i]);
@@ -21005,7 +21041,7 @@ SAMBA__FN samba_tensor *samba__record_call(samba_session *s, const samba_op *op,
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
     samba_tensor *read[SAMBA_MAX_IN];
     in = samba__round_inputs(s, op, in, n_in, read);
-    if (!s->generating) {
+    if (!s->trace.generating) {
         samba__warn_of_softmax(s, op, in, n_in);
         in = samba__copy_overwritten(op, in, n_in, read);
     }
@@ -21013,7 +21049,7 @@ SAMBA__FN samba_tensor *samba__record_call(samba_session *s, const samba_op *op,
 
     for (int32_t i = 0; i < n_in; i++)
         spec[i] = samba__spec_of(in[i]);
-    if (s->legacy_names && samba__is(op, SAMBA__OP_batch_norm)) {
+    if (s->modes.legacy_names && samba__is(op, SAMBA__OP_batch_norm)) {
         samba_fail(s, SAMBA_ESTATE,
                    "in samba_batch_normalize: legacy names must be off for models with batchnorm");
         return NULL;
@@ -21023,10 +21059,10 @@ SAMBA__FN samba_tensor *samba__record_call(samba_session *s, const samba_op *op,
         return NULL;
     }
 
-    s->transient = s->scope && (s->generating || !s->tracing);
+    s->arenas.transient = s->arenas.scope && (s->trace.generating || !s->modes.tracing);
     samba__node *n = samba__new_node(s, op, in, &c);
-    s->transient = false;
-    if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
+    s->arenas.transient = false;
+    if (!n || (!s->modes.tracing && !samba__run_eager(s, n, &c))) return NULL;
 
     if (outs) {
         for (int32_t o = 0; o < n->n_out; o++)
@@ -21034,9 +21070,10 @@ SAMBA__FN samba_tensor *samba__record_call(samba_session *s, const samba_op *op,
     }
 
     samba_tensor *y = n->out[0];
-    bool user = s->tracing && !s->generating;
-    if (user && s->graphamp == SAMBA_MP4 && samba__is_rounded(op, y)) y = samba__rounded(y);
-    return user && s->on_trace ? s->on_trace(op, n->in, n_in, y, s->on_trace_user) : y;
+    bool user = s->modes.tracing && !s->trace.generating;
+    if (user && s->modes.graphamp == SAMBA_MP4 && samba__is_rounded(op, y)) y = samba__rounded(y);
+    return user && s->hooks.on_trace ? s->hooks.on_trace(op, n->in, n_in, y, s->hooks.on_trace_user)
+                                     : y;
 }
 
 SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
@@ -21059,8 +21096,8 @@ static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *con
 SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user)
 {
     if (!samba_ok(s)) return false;
-    s->on_trace = fn;
-    s->on_trace_user = user;
+    s->hooks.on_trace = fn;
+    s->hooks.on_trace_user = user;
     return true;
 }
 
@@ -21068,7 +21105,7 @@ SAMBA__FN void samba__choose_graphamp(samba_session *s, const char *what, samba_
 {
     if (!samba_ok(s)) return;
     if (preset == SAMBA_MP0 || preset == SAMBA_MP1 || preset == SAMBA_MP4)
-        s->graphamp = preset;
+        s->modes.graphamp = preset;
     else
         samba_fail(s, SAMBA_EARG, "in %s: there is no preset mp%d; there are mp0, mp1 and mp4",
                    what, (int32_t)preset);
@@ -21076,7 +21113,7 @@ SAMBA__FN void samba__choose_graphamp(samba_session *s, const char *what, samba_
 
 SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp preset)
 {
-    samba_graphamp former = s ? s->graphamp : SAMBA_MP0;
+    samba_graphamp former = s ? s->modes.graphamp : SAMBA_MP0;
     samba__choose_graphamp(s, "samba_set_graphamp", preset);
     return former;
 }
@@ -21086,36 +21123,36 @@ SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
     if (!samba_ok(s)) return false;
     if (use) {
         for (int32_t i = 0; i < samba__n_nodes(s); i++)
-            if (samba__is(s->nodes[i]->op, SAMBA__OP_batch_norm))
+            if (samba__is(s->trace.nodes[i]->op, SAMBA__OP_batch_norm))
                 return samba_fail(
                     s, SAMBA_ESTATE,
                     "in samba_use_legacy_names: legacy names must be off for models with batchnorm, and there is %s",
-                    s->nodes[i]->name);
+                    s->trace.nodes[i]->name);
     }
-    s->legacy_names = use;
+    s->modes.legacy_names = use;
     return true;
 }
 
 SAMBA_API bool samba_set_op_prefix(samba_session *s, const char *prefix)
 {
     if (!samba_ok(s)) return false;
-    if (s->scope) /* whose memory the copy would be in */
+    if (s->arenas.scope) /* whose memory the copy would be in */
         return samba_fail(s, SAMBA_ESTATE, "in samba_set_op_prefix: call it outside of scopes");
-    s->op_prefix = prefix ? samba__arena_text(s, prefix) : NULL;
-    return !prefix || s->op_prefix;
+    s->trace.op_prefix = prefix ? samba__arena_text(s, prefix) : NULL;
+    return !prefix || s->trace.op_prefix;
 }
 
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return false;
     if (!name || !*name) return samba_fail(s, SAMBA_EARG, "in samba_begin_graph: a name is needed");
-    s->counter = NULL; /* each graph counts its own runs */
+    s->trace.counter = NULL; /* each graph counts its own runs */
     for (int32_t i = 0; i < samba__n_nodes(s); i++) {
-        s->graph = s->nodes[i]->graph;
-        if (s->graph && samba__same_text(s->graph, name)) return true;
+        s->modes.graph = s->trace.nodes[i]->graph;
+        if (s->modes.graph && samba__same_text(s->modes.graph, name)) return true;
     }
-    s->graph = samba__arena_text(s, name);
-    return s->graph != NULL;
+    s->modes.graph = samba__arena_text(s, name);
+    return s->modes.graph != NULL;
 }
 
 /* ==== [ops-by-name] =========================================================================== */
@@ -21124,7 +21161,8 @@ SAMBA_API const samba_op *samba_op_at(const samba_session *s, int32_t i)
 {
     if (i < 0) return NULL;
     if (i < SAMBA__N_OPS) return &samba__op_table[i];
-    return s && i - SAMBA__N_OPS < samba__n_user_ops(s) ? s->user_ops[i - SAMBA__N_OPS] : NULL;
+    return s && i - SAMBA__N_OPS < samba__n_user_ops(s) ? s->trace.user_ops[i - SAMBA__N_OPS]
+                                                        : NULL;
 }
 
 SAMBA__FN bool samba__fail_op(samba_session *s, const char *what, const char *name)
@@ -21163,7 +21201,7 @@ SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *what, const c
         return NULL;
     }
 
-    const samba_op *op = samba__find_op(0, name, s->user_ops, samba__n_user_ops(s));
+    const samba_op *op = samba__find_op(0, name, s->trace.user_ops, samba__n_user_ops(s));
     if (!op) {
         samba__fail_op(s, what, name);
         return NULL;
@@ -21206,7 +21244,7 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
             s, SAMBA_EARG,
             "in samba_register_op: %s has wire number %d; numbers below 32768 belong to samba.h",
             op->name, (int32_t)op->wire);
-    if (samba__find_op(op->wire, op->name, s->user_ops, samba__n_user_ops(s)))
+    if (samba__find_op(op->wire, op->name, s->trace.user_ops, samba__n_user_ops(s)))
         return samba_fail(s, SAMBA_ENAME,
                           "in samba_register_op: the name %s or the number %d is taken", op->name,
                           (int32_t)op->wire);
@@ -21231,7 +21269,7 @@ SAMBA__FN bool samba__good_name(const char *name)
 SAMBA__FN bool samba__fail_taken(samba_session *s, const samba_tensor *other, samba_dtype dtype,
                                  const samba_shape *shape)
 {
-    if (s->generating)
+    if (s->trace.generating)
         return samba_fail(
             s, SAMBA_ENAME,
             "the compiled program has a tensor %T %S of its own that is called %s, and so is your tensor %T %S: give yours another name",
@@ -21272,10 +21310,10 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     spec.shape = *shape;
     if (!samba_ok(s) || !samba__check_leaf(s, name, dtype, shape)) return NULL;
 
-    s->transient = s->scope && !s->tracing && role == SAMBA__INPUT;
+    s->arenas.transient = s->arenas.scope && !s->modes.tracing && role == SAMBA__INPUT;
     char *copy = samba__arena_text(s, name);
     samba_tensor *t = copy ? samba__new_tensor(s, copy, &spec, role) : NULL;
-    s->transient = false;
+    s->arenas.transient = false;
     if (t && role == SAMBA__INPUT && shape->ndim > 0) t->batch_dim = 0;
     return t;
 }
@@ -21307,7 +21345,7 @@ SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t, samba_init init)
    applications build the inputs of each run anew. NULL: name is no such input. */
 SAMBA__FN samba_tensor *samba__input_again(samba_session *s, const char *name)
 {
-    samba_tensor *t = samba_ok(s) && !s->tracing && name ? samba__named(s, name) : NULL;
+    samba_tensor *t = samba_ok(s) && !s->modes.tracing && name ? samba__named(s, name) : NULL;
     return t && t->role == SAMBA__INPUT && t->symbol >= 0 ? t : NULL;
 }
 
@@ -21478,7 +21516,7 @@ SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
     samba_session *s = t->session;
     if (name && samba__same_text(t->name, name)) return t;
 
-    if (s->rt && t->symbol >= 0) {
+    if (s->program.rt && t->symbol >= 0) {
         samba_fail(
             s, SAMBA_ESTATE,
             "in samba_name: the loaded program knows %s by this name; give names before compiling",
@@ -21487,9 +21525,9 @@ SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
     }
     if (!samba__check_leaf(s, name, t->dtype, &t->shape)) return NULL;
 
-    s->transient = t->transient;
+    s->arenas.transient = t->transient;
     r.name = samba__arena_text(s, name);
-    s->transient = false;
+    s->arenas.transient = false;
     if (!r.name || !samba__guarded(s, samba__rename_body, &r)) return NULL;
     if (t->node && t->out_index == 0) t->node->name = r.name;
     return t;
@@ -21500,7 +21538,7 @@ SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_
     int32_t n = 0;
     if (!s) return 0;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if (t->role != SAMBA__WEIGHT || t->generated) continue;
         if (list && n < cap) list[n] = t;
         n++;
@@ -21529,16 +21567,16 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     samba_tensor *t = s && name ? samba__named(s, name) : NULL;
     if (!samba_ok(s)) return NULL;
     bool known = t && t->role == role && t->dtype == dtype && samba__same_shape(&t->shape, shape);
-    if (known && (role == SAMBA__WEIGHT || t->generated == s->generating)) return t;
+    if (known && (role == SAMBA__WEIGHT || t->generated == s->trace.generating)) return t;
 
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
-    t->frozen = s->freezes && role == SAMBA__WEIGHT;
-    t->generated = s->generating;
+    t->frozen = s->modes.freezes && role == SAMBA__WEIGHT;
+    t->generated = s->trace.generating;
     t->init = init;
     t->value.given = true;
 
-    bool now = role == SAMBA__ARGIN || (role == SAMBA__WEIGHT && s->eager_params);
+    bool now = role == SAMBA__ARGIN || (role == SAMBA__WEIGHT && s->modes.eager_params);
     return now ? samba__with_data(t, init) : t;
 }
 
@@ -21562,7 +21600,7 @@ SAMBA__FN bool samba__check_init(samba_session *s, const char *name, const samba
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init)
 {
-    samba_dtype dtype = s && shape.ndim == 2 ? s->param_dtype : SAMBA_F32;
+    samba_dtype dtype = s && shape.ndim == 2 ? s->modes.param_dtype : SAMBA_F32;
     if (samba_ok(s) && name && samba__sound_shape(&shape) && !samba__check_init(s, name, &init))
         return NULL;
     return samba__shared_leaf(s, name, dtype, &shape, SAMBA__WEIGHT, init);
@@ -21570,12 +21608,12 @@ SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_sh
 
 SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype)
 {
-    samba_dtype former = s ? s->param_dtype : SAMBA_F32;
+    samba_dtype former = s ? s->modes.param_dtype : SAMBA_F32;
     if (samba_ok(s) && !samba__is_float(dtype))
         samba_fail(s, SAMBA_EDTYPE,
                    "in samba_set_param_dtype: parameters are f32, bf16 or f16, not %T", (int)dtype);
     else if (samba_ok(s))
-        s->param_dtype = dtype;
+        s->modes.param_dtype = dtype;
     return former;
 }
 
@@ -21593,11 +21631,11 @@ SAMBA__FN bool samba__choose_lazy(samba_session *s, const char *what, bool lazy,
     if (!samba_ok(s)) return false;
 
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
-        if (s->tensors[i]->role == SAMBA__WEIGHT)
+        if (s->trace.tensors[i]->role == SAMBA__WEIGHT)
             return samba_fail(
                 s, SAMBA_ESTATE,
                 "in %s: there is a parameter, %s, already; call it before the first one is made",
-                what, s->tensors[i]->name);
+                what, s->trace.tensors[i]->name);
 
     if (opts && !samba__in_range(s, what, "init_threads", opts->init_threads, 0.0, 65536.0))
         return false;
@@ -21607,12 +21645,12 @@ SAMBA__FN bool samba__choose_lazy(samba_session *s, const char *what, bool lazy,
         return samba_fail(s, SAMBA_EARG, "in %s: the rounding %s is unknown; use %s or %s", what,
                           rounding, roundings[0], roundings[1]);
 
-    memset(&s->lazy, 0, sizeof s->lazy);
-    if (opts) s->lazy = *opts;
-    s->lazy.rounding = NULL; /* the text is the caller's */
-    if (lazy && s->lazy.init_threads < 1) s->lazy.init_threads = 8;
-    s->eager_params = !lazy;
-    s->cuts_bf16 = cuts;
+    memset(&s->modes.lazy, 0, sizeof s->modes.lazy);
+    if (opts) s->modes.lazy = *opts;
+    s->modes.lazy.rounding = NULL; /* the text is the caller's */
+    if (lazy && s->modes.lazy.init_threads < 1) s->modes.lazy.init_threads = 8;
+    s->modes.eager_params = !lazy;
+    s->modes.cuts_bf16 = cuts;
     return true;
 }
 
@@ -21628,7 +21666,7 @@ SAMBA_API bool samba_disable_lazy_param(samba_session *s)
 
 SAMBA_API bool samba_use_lazy_param(const samba_session *s)
 {
-    return s && !s->eager_params;
+    return s && !s->modes.eager_params;
 }
 
 SAMBA__FN samba_tensor *samba__scalar(samba_session *s, const char *name, samba_dtype dtype,
@@ -21747,7 +21785,7 @@ SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *
 {
     memset(t, 0, sizeof *t);
     t->session = s;
-    t->mark = ++s->marks;
+    t->mark = ++s->trace.marks;
     t->n_before = samba__n_tensors(s);
 
     bool fine = samba__tape_walk(t, losses, n);
@@ -21864,7 +21902,7 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
 SAMBA__FN bool samba__tape_reads_current(const samba__tape *t, const samba__node *n, int32_t first)
 {
     for (int32_t i = first; i < samba__n_nodes(t->session); i++) {
-        const samba__node *g = t->session->nodes[i];
+        const samba__node *g = t->session->trace.nodes[i];
         if (samba__is(g->op, SAMBA__OP_batch_norm_backward)) continue;
 
         for (int32_t k = 0; k < g->n_in; k++) {
@@ -21968,7 +22006,7 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
     samba_session *s = loss->session;
     if (!samba__check_grad(loss, x) || !samba__tape_open(&t, s, &loss, 1)) return NULL;
 
-    s->differentiating = true;
+    s->trace.differentiating = true;
     samba__tape_want(&t, x);
     samba__tape_spread(&t);
     bool fine = samba__tape_needs(&t, loss);
@@ -21979,7 +22017,7 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
 
     samba_dtype dtype = x->role == SAMBA__WEIGHT ? SAMBA_F32 : x->dtype; /* as optimizers read */
     samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), dtype) : NULL;
-    s->differentiating = false;
+    s->trace.differentiating = false;
     if (!dx) { /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);
     }
@@ -22014,9 +22052,9 @@ SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, 
 
 SAMBA_API bool samba_set_sharing(samba_session *s, bool meant)
 {
-    bool former = s && s->shares;
+    bool former = s && s->modes.shares;
     if (!samba_ok(s)) return former;
-    s->shares = meant;
+    s->modes.shares = meant;
     return former;
 }
 
@@ -22033,20 +22071,20 @@ SAMBA__FN const char *samba__shared_by(int32_t op)
 SAMBA__FN samba_tensor *samba__layer_called(samba_tensor *y, const char *name, int32_t op,
                                             samba_tensor *leaf)
 {
-    if (!y || !leaf || !y->session->tracing) return y;
+    if (!y || !leaf || !y->session->modes.tracing) return y;
 
     samba_session *s = y->session;
-    uint32_t trace = s->n_programs + 1;
+    uint32_t trace = s->trace.n_programs + 1;
     bool again
-        = leaf->layer.trace == trace && leaf->layer.graph == s->graph && leaf->layer.op == op;
-    if (again && !s->shares)
+        = leaf->layer.trace == trace && leaf->layer.graph == s->modes.graph && leaf->layer.op == op;
+    if (again && !s->modes.shares)
         samba__warn(
             s,
             "in layer %s: it is called a second time, so %s; give this call a name of its own, or, if it is meant, call samba_set_sharing(s, true) before it",
             name, samba__shared_by(op));
 
     leaf->layer.trace = trace;
-    leaf->layer.graph = s->graph;
+    leaf->layer.graph = s->modes.graph;
     leaf->layer.op = op;
     return y;
 }
@@ -22089,7 +22127,7 @@ SAMBA__FN samba_tensor *samba__linear_layer(samba_tensor *x, const char *name, i
     samba_tensor *b
         = bias ? samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init) : NULL;
 
-    x->session->next_name = name;
+    x->session->trace.next_name = name;
     return samba__layer_called(samba_affine(x, w, b), name, SAMBA__OP_affine, w);
 }
 
@@ -22117,7 +22155,7 @@ SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
     if (!n) return NULL;
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
-    x->session->next_name = name;
+    x->session->trace.next_name = name;
     return samba__layer_called(samba_layer_normalize(x, w, b, 1e-5f), name, SAMBA__OP_layer_norm,
                                w);
 }
@@ -22127,7 +22165,7 @@ SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
     if (!n) return NULL;
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
-    x->session->next_name = name;
+    x->session->trace.next_name = name;
     return samba__layer_called(samba_rms_normalize(x, w, 1e-5f), name, SAMBA__OP_rms_norm, w);
 }
 
@@ -22135,7 +22173,7 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, 1) : 0;
     if (!n) return NULL;
-    if (x->session->legacy_names) {
+    if (x->session->modes.legacy_names) {
         samba_fail(x->session, SAMBA_ESTATE,
                    "in samba_batchnorm of %s: legacy names must be off for models with batchnorm",
                    name);
@@ -22147,7 +22185,7 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
     samba_tensor *mean = samba__layer_vector(x, name, "running_mean", n, SAMBA__STATE, 0.0f);
     samba_tensor *var = samba__layer_vector(x, name, "running_var", n, SAMBA__STATE, 1.0f);
 
-    x->session->next_name = name;
+    x->session->trace.next_name = name;
     return samba__layer_called(samba_batch_normalize(x, w, b, mean, var, 0.1f, 1e-5f), name,
                                SAMBA__OP_batch_norm, w);
 }
@@ -22189,7 +22227,7 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
     samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
     samba_tensor *b = samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init);
 
-    x->session->next_name = name;
+    x->session->trace.next_name = name;
     return samba__layer_called(samba_convolution(x, w, b, opts), name, SAMBA__OP_convolution, w);
 }
 
@@ -22214,7 +22252,7 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
                                          samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
     ids = samba__ids_as_i32(ids); /* before the name is given to the lookup */
     if (!ids) return NULL;
-    ids->session->next_name = name;
+    ids->session->trace.next_name = name;
     return samba__layer_called(samba_lookup(ids, w), name, SAMBA__OP_lookup, w);
 }
 
@@ -22224,7 +22262,7 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
 SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
     const int32_t training = 1;
-    if (s->tracing && s->counter) return s->counter;
+    if (s->modes.tracing && s->trace.counter) return s->trace.counter;
 
     samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
     bool known = runs && runs->generated && runs->role == SAMBA__STATE && runs->dtype == SAMBA_I32;
@@ -22232,7 +22270,8 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
     if (runs) runs->generated = true; /* it is no buffer of the user's */
 
     samba_tensor *count = samba__emit1(SAMBA__OP_count, runs, &training, 1);
-    if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
+    if (s->modes.tracing)
+        s->trace.counter = count; /* a program counts once a run, eager ops at every call */
     return count;
 }
 
@@ -22244,7 +22283,7 @@ SAMBA_API bool samba_reset_random_generator(samba_session *s)
     bool counted = count && runs->role == SAMBA__STATE && memcmp(count, &none, sizeof none);
     if (!counted) return samba_ok(s);
     memcpy(count, &none, sizeof none);
-    if (s->rt && runs->symbol >= 0) samba__note_edit(runs);
+    if (s->program.rt && runs->symbol >= 0) samba__note_edit(runs);
     return true;
 }
 
@@ -22279,7 +22318,7 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *what, const cha
     d->seed = part ? samba__argin(s, part, SAMBA__ARGIN_SEED, 0.0f) : NULL;
     d->counter = samba__forward_counter(s);
     d->key = samba__stream_key(s->seed, name);
-    s->next_name = name;
+    s->trace.next_name = name;
     return d->rate && d->seed && d->counter;
 }
 
@@ -22314,7 +22353,7 @@ SAMBA_API samba_tensor *samba_fake_quantize(samba_tensor *x, const char *name)
     samba_tensor *range
         = samba__layer_vector(x, name, "range", SAMBA__RANGE_SIZE, SAMBA__STATE, 0.0f);
     int32_t momentum = samba_float_attr(0.01f);
-    x->session->next_name = name;
+    x->session->trace.next_name = name;
     if (!range) return NULL;
     samba_tensor *y = samba__emit2(SAMBA__OP_fake_quantize, x, range, &momentum, 1);
     return samba__layer_called(y, name, SAMBA__OP_fake_quantize, range);
@@ -22333,7 +22372,7 @@ SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
 SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen)
 {
     if (!samba_ok(s)) return false;
-    s->freezes = frozen;
+    s->modes.freezes = frozen;
     return true;
 }
 
@@ -22490,10 +22529,10 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o, cons
         o->max_norm = samba__optim_argin(s, o, SAMBA__ARGIN_MAX_GRAD_NORM, desc->max_grad_norm);
 
     const char *name = samba__optim_name(s, buffer, sizeof buffer, prefix, "step");
-    s->section = SAMBA_OPT;
+    s->modes.section = SAMBA_OPT;
     samba_tensor *steps = name ? samba__scalar(s, name, SAMBA_I32, SAMBA__STATE, 0.0f) : NULL;
     o->step = samba__emit1(SAMBA__OP_count, steps, &always, 1);
-    s->section = SAMBA_FWD;
+    s->modes.section = SAMBA_FWD;
     return samba_ok(s);
 }
 
@@ -22502,7 +22541,7 @@ SAMBA__FN samba_tensor *samba__clip_factor(samba_session *s, samba_tensor *const
                                            samba_tensor *max_norm)
 {
     samba_tensor *sum = NULL;
-    s->section = SAMBA_GRADNORM;
+    s->modes.section = SAMBA_GRADNORM;
     for (int32_t i = 0; i < n && samba_ok(s); i++) {
         int32_t attr[SAMBA__REDUCE_END];
         attr[SAMBA__REDUCE_AXES] = (1 << grads[i]->shape.ndim) - 1;
@@ -22513,7 +22552,7 @@ SAMBA__FN samba_tensor *samba__clip_factor(samba_session *s, samba_tensor *const
     }
 
     samba_tensor *clip = samba__emit2(SAMBA__OP_clip_factor, sum, max_norm, NULL, 0);
-    s->section = SAMBA_FWD;
+    s->modes.section = SAMBA_FWD;
     return clip;
 }
 
@@ -22558,7 +22597,7 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
     bool keeps = row->kept_for < 0 || samba__optim_value(o->desc, row->kept_for) != 0.0f
         || o->desc->momentum_state;
 
-    s->section = SAMBA_OPT;
+    s->modes.section = SAMBA_OPT;
     for (int32_t i = 0; row->state[i]; i++)
         in[n++] = keeps ? samba__optim_state(w, row->state[i]) : NULL;
     in[n++] = o->step;
@@ -22568,7 +22607,7 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
 
     int32_t n_attr = samba__step_options(o, w, attr);
     samba__emit(s, row->op, in, n, attr, n_attr, NULL);
-    s->section = SAMBA_FWD;
+    s->modes.section = SAMBA_FWD;
     return samba_ok(s);
 }
 
@@ -22745,12 +22784,12 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
     c->producer = (samba__node **)samba__temp(s, c->n_tensors, sizeof *c->producer);
     c->overwritten = (bool *)samba__temp(s, c->n_tensors, sizeof *c->overwritten);
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
-        s->tensors[i]->same_as = NULL;
-    if (!c->nodes || !c->producer || !c->overwritten || !samba__mark_live(c, s->nodes, n))
+        s->trace.tensors[i]->same_as = NULL;
+    if (!c->nodes || !c->producer || !c->overwritten || !samba__mark_live(c, s->trace.nodes, n))
         return false;
 
     for (int32_t i = 0; i < n; i++) {
-        const samba__node *node = s->nodes[i];
+        const samba__node *node = s->trace.nodes[i];
         if (!node->live) continue;
         SAMBA_ASSERT(node->id == i); /* nodes stand in the order of tracing */
         samba__node *copy = samba__own_copy(s, node);
@@ -24703,7 +24742,7 @@ SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
 SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, bool whole)
 {
     for (int32_t i = 0; i < samba__n_nodes(c->session); i++) {
-        const samba__node *n = c->session->nodes[i];
+        const samba__node *n = c->session->trace.nodes[i];
         if (n->generated || n->eager) continue;
         if (n->graph) samba__format(t, "%s: ", n->graph);
         samba__put_exact_call(t, n);
@@ -25024,8 +25063,8 @@ SAMBA__FN bool samba__sync_file(int fd)
    scratch, because a run allocates nothing. */
 SAMBA__FN bool samba__same_data(samba_session *s)
 {
-    const samba__file *file = &s->file;
-    uint8_t *window = (uint8_t *)s->local;
+    const samba__file *file = &s->program.file;
+    uint8_t *window = (uint8_t *)s->program.local;
     size_t room = samba__local_bytes(s) / SAMBA__ALIGN * SAMBA__ALIGN, part;
     size_t size = file->size - file->n_tables, left = size;
     uint64_t v[4];
@@ -25047,10 +25086,10 @@ SAMBA__FN bool samba__same_data(samba_session *s)
 SAMBA__FN bool samba__file_kept(samba_session *s)
 {
 #if SAMBA__POSIX_FILES
-    samba__file *file = &s->file;
+    samba__file *file = &s->program.file;
     samba__file now = *file;
     struct stat about;
-    if (!file->mapped || s->code != SAMBA_OK) return s->code == SAMBA_OK;
+    if (!file->mapped || s->errors.code != SAMBA_OK) return s->errors.code == SAMBA_OK;
     if (fstat(file->fd, &about)) return samba__fail_io(s, "look at", "the PEF that is mapped");
 
     bool kept = (uint64_t)about.st_size == file->size;
@@ -25067,7 +25106,7 @@ SAMBA__FN bool samba__file_kept(samba_session *s)
             "somebody wrote into the PEF whose parameters are in use: they are lost. Load it in a new session; replace files by renaming (mv) or set samba_desc.no_map");
     }
 #endif
-    return s->code == SAMBA_OK;
+    return s->errors.code == SAMBA_OK;
 }
 
 /* Frees the bytes, and the tables unless `keep`. */
@@ -25196,7 +25235,7 @@ SAMBA__FN size_t samba__n_tables(const uint8_t *header, size_t file_size)
 SAMBA__FN bool samba__copy_tables(samba_session *s, samba__file *file, samba__text *why)
 {
     samba__pef *pef = &file->pef;
-    pef->user_ops = s->user_ops;
+    pef->user_ops = s->trace.user_ops;
     pef->n_user_ops = samba__n_user_ops(s);
     file->n_tables = 0;
     file->tables = NULL;
@@ -25665,7 +25704,7 @@ SAMBA__FN int32_t samba__find_held(const samba__compilation *c, const samba__pla
 SAMBA__FN void samba__find_passed(const samba__compilation *c, bool *passed)
 {
     for (int32_t i = 0; i < c->first_generated; i++) {
-        const samba__node *n = c->session->nodes[i];
+        const samba__node *n = c->session->trace.nodes[i];
         const samba_tensor *y = samba__final(n->out[0]);
         const samba__node *now = samba__producer_of(c, y);
         bool gone = y != n->out[0];
@@ -26315,7 +26354,7 @@ SAMBA__FN const samba__node *samba__slice_from(const samba__parts *p, const samb
 {
     const samba__node *found = NULL;
     for (int32_t i = 0; i < p->n_nodes; i++) {
-        const samba__node *other = p->c->session->nodes[i];
+        const samba__node *other = p->c->session->trace.nodes[i];
         bool sibling = samba__is(other->op, SAMBA__OP_slice) && other->in[0] == n->in[0];
         if (!sibling || !p->needed[other->out[0]->id]) continue;
 
@@ -26766,7 +26805,7 @@ SAMBA__FN void samba__take_back(samba__compilation *c)
 SAMBA__FN void samba__mark_what_leads(const samba__parts *p, bool *marked)
 {
     for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
-        const samba__node *n = p->c->session->nodes[i];
+        const samba__node *n = p->c->session->trace.nodes[i];
         bool leads = false;
         for (int32_t o = 0; o < n->n_out; o++)
             if (marked[n->out[o]->id]) leads = true;
@@ -26788,9 +26827,9 @@ SAMBA__FN samba_tensor *samba__copy_to_count(samba__parts *p, samba_tensor *t)
     wanted[t->id] = true;
     samba__mark_what_leads(p, wanted);
 
-    s->section = SAMBA_COUNT;
+    s->modes.section = SAMBA_COUNT;
     for (int32_t i = 0; i < p->n_nodes && samba_ok(s); i++) {
-        const samba__node *n = s->nodes[i];
+        const samba__node *n = s->trace.nodes[i];
         samba_tensor *in[SAMBA_MAX_IN], *out[SAMBA_MAX_OUT];
         if (n->eager || !wanted[n->out[0]->id] || p->in_count[n->out[0]->id]) continue;
 
@@ -26803,7 +26842,7 @@ SAMBA__FN samba_tensor *samba__copy_to_count(samba__parts *p, samba_tensor *t)
             p->in_count[n->out[o]->id] = out[o];
     }
 
-    s->section = SAMBA_FWD;
+    s->modes.section = SAMBA_FWD;
     if (!samba_ok(s)) return NULL;
     return p->in_count[t->id] ? p->in_count[t->id] : t;
 }
@@ -26817,11 +26856,11 @@ SAMBA__FN samba_tensor *samba__add_up_in_count(samba__parts *p, const char *owne
     const int32_t anew = 1;
     if (!value) return NULL;
 
-    s->section = SAMBA_COUNT;
+    s->modes.section = SAMBA_COUNT;
     samba_tensor *leaf
         = samba__layer_param(s, owner, ending, &value->shape, SAMBA__OUTPUT, samba__all(0.0f));
     if (leaf) samba__emit2(SAMBA__OP_accumulate, leaf, samba_scale(value, times), &anew, 1);
-    s->section = SAMBA_FWD;
+    s->modes.section = SAMBA_FWD;
     return samba_ok(s) ? leaf : NULL;
 }
 
@@ -26847,11 +26886,11 @@ SAMBA__FN bool samba__count_targets(samba__parts *p, samba__node *n)
 
     samba_tensor *ids = samba__copy_to_count(p, n->in[1]);
     if (!ids) return false;
-    s->section = SAMBA_COUNT;
+    s->modes.section = SAMBA_COUNT;
     samba_tensor *ignored = samba_full(s, samba_scalar_shape(), (float)n->attr[SAMBA__LOSS_IGNORE]);
     samba_tensor *counts = samba_cast(samba_ne(ids, ignored), SAMBA_F32);
     counts = samba_sum(counts, SAMBA_ALL_AXES, false);
-    s->section = SAMBA_FWD;
+    s->modes.section = SAMBA_FWD;
 
     samba_tensor *leaf = samba__add_up_in_count(p, n->out[0]->name, "targets", counts,
                                                 1.0f / (float)p->c->microbatches);
@@ -27056,7 +27095,7 @@ SAMBA__FN uint64_t samba__recipe_of_outputs(const samba__pieces *pieces)
         pieces->recipe[i] = samba__recipe_and(1, (uint64_t)i);
 
     for (int32_t i = 0; i < p->n_nodes; i++) {
-        const samba__node *n = p->c->session->nodes[i];
+        const samba__node *n = p->c->session->trace.nodes[i];
         if (n->eager || !p->needed[n->out[0]->id]) continue;
         uint64_t of_n = samba__recipe_of_node(pieces, n);
         for (int32_t o = 0; o < n->n_out; o++)
@@ -27075,7 +27114,7 @@ SAMBA__FN uint64_t samba__recipe_of_outputs(const samba__pieces *pieces)
 SAMBA__FN bool samba__find_pieces(const samba__pieces *pieces)
 {
     const samba__parts *p = pieces->p;
-    samba__node *const *nodes = p->c->session->nodes;
+    samba__node *const *nodes = p->c->session->trace.nodes;
     bool any = false;
     for (int32_t i = 0; i < p->n_nodes; i++) {
         const samba__node *n = nodes[i];
@@ -27104,10 +27143,11 @@ SAMBA__FN bool samba__check_pieces(const samba__parts *p)
 
     uint64_t recipe = samba__recipe_of_outputs(&pieces);
     for (int32_t i = 0; i < p->n_nodes; i++) {
-        const samba__node *one = NULL, *other = s->nodes[i];
+        const samba__node *one = NULL, *other = s->trace.nodes[i];
         if (!pieces.share[i]) continue;
         for (int32_t k = 0; k < i; k++)
-            if (pieces.share[k] && s->nodes[k]->in[0] == other->in[0]) one = s->nodes[k];
+            if (pieces.share[k] && s->trace.nodes[k]->in[0] == other->in[0])
+                one = s->trace.nodes[k];
 
         pieces.one = one;
         pieces.other = other;
@@ -27199,13 +27239,13 @@ SAMBA__FN samba__parts *samba__open_parts(samba__compilation *c)
     p->mean_part = p->batch_value + n;
 
     for (int32_t i = 0; i < p->n_nodes; i++) {
-        SAMBA_ASSERT(s->nodes[i]->id == i);
-        p->traced[i].in = s->nodes[i]->in;
-        p->traced[i].n_in = s->nodes[i]->n_in;
+        SAMBA_ASSERT(s->trace.nodes[i]->id == i);
+        p->traced[i].in = s->trace.nodes[i]->in;
+        p->traced[i].n_in = s->trace.nodes[i]->n_in;
     }
     for (int32_t i = 0; i < n; i++) {
-        p->spread[i] = samba__leaf_spread(s->tensors[i]);
-        p->from_inputs[i] = samba__is_leaf_from_inputs(s->tensors[i]);
+        p->spread[i] = samba__leaf_spread(s->trace.tensors[i]);
+        p->from_inputs[i] = samba__is_leaf_from_inputs(s->trace.tensors[i]);
     }
 
     for (int32_t i = 0; i < c->n_outputs; i++)
@@ -27233,7 +27273,7 @@ SAMBA__FN bool samba__find_rows_of_losses(samba__compilation *c)
     samba__parts *p = samba__open_parts(c);
     if (!p) return false;
     for (int32_t i = 0; i < p->n_nodes; i++) {
-        const samba__node *n = c->session->nodes[i];
+        const samba__node *n = c->session->trace.nodes[i];
         for (int32_t o = 0; o < n->n_out && samba__is_in_parts(p, n); o++)
             p->spread[n->out[o]->id] = samba__node_spread(p, n, o);
     }
@@ -27283,11 +27323,12 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
     if (!p) return false;
 
     for (int32_t i = 0; i < p->n_tensors; i++) {
-        bool input = p->needed[i] && s->tensors[i]->role == SAMBA__INPUT;
-        if (input && !samba__check_batch_input(p, s->tensors[i])) return false;
+        bool input = p->needed[i] && s->trace.tensors[i]->role == SAMBA__INPUT;
+        if (input && !samba__check_batch_input(p, s->trace.tensors[i])) return false;
     }
     for (int32_t i = 0; i < p->n_nodes; i++)
-        if (samba__is_in_parts(p, s->nodes[i]) && !samba__spread_node(p, s->nodes[i])) return false;
+        if (samba__is_in_parts(p, s->trace.nodes[i]) && !samba__spread_node(p, s->trace.nodes[i]))
+            return false;
     for (int32_t i = 0; i < c->n_outputs; i++)
         if (!samba__check_batch_output(p, c->outputs[i])) return false;
 
@@ -27364,7 +27405,7 @@ SAMBA__FN int32_t samba__quantize_room(const samba__compilation *c)
 {
     int32_t room = 0;
     for (int32_t i = 0; c->program->quantize && i < samba__n_nodes(c->session); i++)
-        room += 4 + 2 * c->session->nodes[i]->n_in;
+        room += 4 + 2 * c->session->trace.nodes[i]->n_in;
     return room;
 }
 
@@ -27432,14 +27473,14 @@ SAMBA__FN bool samba__add_observers(samba__compilation *c)
     for (int32_t i = 0; i < c->n_outputs; i++)
         samba__need(c->outputs[i], needed, read);
     for (int32_t i = n - 1; i >= 0; i--) {
-        const samba__node *node = s->nodes[i];
+        const samba__node *node = s->trace.nodes[i];
         bool live = !node->eager && samba__is_needed(node, needed, read);
         if (live) samba__need_inputs(node, needed, read);
         if (!live || !samba__is_observed(node->op)) continue;
 
-        s->graph = node->graph; /* observers are of the graph whose tensors they follow */
+        s->modes.graph = node->graph; /* observers are of the graph whose tensors they follow */
         bool fine = samba__observe(s, node->in[0], done) && samba__observe(s, node->out[0], done);
-        s->graph = c->graph;
+        s->modes.graph = c->graph;
         if (!fine) return false;
     }
     return true;
@@ -27519,7 +27560,7 @@ SAMBA__FN samba_tensor *samba__observed_range(samba_session *s, const samba_tens
 {
     samba_tensor *range = samba__observed_as(s, t->name);
     for (int32_t i = 0; i < samba__n_nodes(s) && !range; i++) {
-        samba_tensor *y = s->nodes[i]->out[0];
+        samba_tensor *y = s->trace.nodes[i]->out[0];
         if (y != t && samba__final(y) == t) range = samba__observed_as(s, y->name);
     }
     return range;
@@ -27737,11 +27778,11 @@ SAMBA__FN samba_tensor *samba__int8_leaf(samba__quantizer *q, const samba_tensor
     samba_session *s = q->c->session;
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__%s", y->name, kind);
 
-    bool generating = s->generating;
-    s->generating = true;
+    bool generating = s->trace.generating;
+    s->trace.generating = true;
     samba_tensor *t
         = name ? samba__shared_leaf(s, name, type, shape, SAMBA__WEIGHT, samba__all(0.0f)) : NULL;
-    s->generating = generating;
+    s->trace.generating = generating;
     if (!t || !samba__own_data(t)) return NULL;
 
     t->frozen = true;
@@ -28243,7 +28284,8 @@ SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
     memset(packed->data, 0, samba__host_bytes(packed));
     for (int32_t j = 0; j < n; j++)
         samba__pack_weight_row((uint8_t *)packed->data, scale ? (uint16_t *)scale->data : NULL,
-                               packed->dtype, values + (int64_t)j * k, k, j, w->session->cuts_bf16);
+                               packed->dtype, values + (int64_t)j * k, k, j,
+                               w->session->modes.cuts_bf16);
     return true;
 }
 
@@ -28257,7 +28299,7 @@ SAMBA__FN bool samba__pack_weights(samba__compilation *c)
     if (!done) return false;
 
     for (int32_t i = 0; i < samba__n_nodes(s); i++) {
-        const samba__node *n = s->nodes[i];
+        const samba__node *n = s->trace.nodes[i];
         bool reads = samba__is(n->op, SAMBA__OP_affine) || samba__is(n->op, SAMBA__OP_lookup);
         samba_tensor *w = reads ? n->in[1] : NULL;
         samba_weights as = w ? samba__packs_as(w, c->program->weights) : SAMBA_WEIGHTS_PLAIN;
@@ -28435,9 +28477,9 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     if (p->inference) return true;
 
     for (int32_t i = 0; i < n; i++) {
-        if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
+        if (s->trace.tensors[i]->role != SAMBA__WEIGHT || s->trace.tensors[i]->frozen) continue;
         c->optim_of[i] = -1;
-        c->params[c->n_params++] = s->tensors[i];
+        c->params[c->n_params++] = s->trace.tensors[i];
     }
 
     for (int32_t o = 0; o < samba__n_optims(p); o++) {
@@ -28517,7 +28559,7 @@ SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *lo
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__grad", loss->name);
     if (!name) return NULL;
 
-    if (loss->role == SAMBA__WEIGHT && s->lacks_grads) {
+    if (loss->role == SAMBA__WEIGHT && s->modes.lacks_grads) {
         samba_fail(
             s, SAMBA_EARG,
             "%s is a parameter and a loss: its gradient as a loss is 1 and cannot be given: samba_set_output_grads(s, true), or another loss",
@@ -28576,7 +28618,7 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
         samba__tape_want(&t, c->params[i]);
     samba__tape_spread(&t);
 
-    s->section = SAMBA_BCKWD;
+    s->modes.section = SAMBA_BCKWD;
     for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++)
         if (samba__tape_needs(&t, c->losses[i]))
             samba__tape_seed(&t, c->losses[i], samba__loss_grad(c, c->losses[i]));
@@ -28592,13 +28634,13 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
 
         if (w->grad && !c->accumulates) samba__add_pair(c, w->grad, dw);
         if (!w->grad || !c->accumulates) continue;
-        s->section = SAMBA_ZEROGRAD;
+        s->modes.section = SAMBA_ZEROGRAD;
         samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0);
-        s->section = SAMBA_BCKWD;
+        s->modes.section = SAMBA_BCKWD;
         samba__emit2(SAMBA__OP_accumulate, w->grad, dw, &onward, 1);
     }
 
-    s->section = SAMBA_FWD;
+    s->modes.section = SAMBA_FWD;
     if (samba_ok(s)) samba__note_flows(c, &t);
     samba__tape_close(&t);
     return samba_ok(s);
@@ -28679,7 +28721,7 @@ SAMBA__FN bool samba__check_memories(const samba__compilation *c)
 {
     samba_session *s = c->session;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
+        const samba_tensor *t = s->trace.tensors[i];
         bool placed = !t->node || t->mem_type == SAMBA_MEM_NONE || t->mem_type == SAMBA_MEM_HBM;
         if ((unsigned)t->mem_type > SAMBA_MEM_HOST)
             return samba_fail(
@@ -28708,12 +28750,12 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     if (!c->pairs) return false;
 
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
-        if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node)
-            s->tensors[i]->role = SAMBA__TEMP;
+        if (s->trace.tensors[i]->role == SAMBA__OUTPUT && s->trace.tensors[i]->node)
+            s->trace.tensors[i]->role = SAMBA__TEMP;
 
     c->first_generated = samba__n_nodes(s);
-    s->generating = true;
-    s->graph = c->graph;
+    s->trace.generating = true;
+    s->modes.graph = c->graph;
 
     if (!samba__pack_weights(c) || !samba__add_observers(c)) return false;
     if (!samba__find_parts(c) || !samba__add_backward(c)) return false;
@@ -28726,7 +28768,7 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
         for (int32_t o = 0; o < samba__n_optims(c->program); o++)
             if (!samba__add_optimizer(c, o, clip)) return false;
     }
-    s->generating = false;
+    s->trace.generating = false;
 
     c->n_tensors = samba__n_tensors(s) + c->n_pairs + c->n_params + samba__quantize_room(c);
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
@@ -28850,15 +28892,16 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
 
     memset(s, 0, sizeof *s);
     s->desc = d;
-    s->held = sizeof *s;
+    s->arenas.held = sizeof *s;
     s->seed = d.seed ? d.seed : 256;
-    s->tracing = s->train = true;
-    s->section = SAMBA_FWD;
-    s->quiet = d.quiet;
+    s->modes.tracing = s->modes.train = true;
+    s->modes.section = SAMBA_FWD;
+    s->errors.quiet = d.quiet;
 
-    s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());
-    s->local = (float *)samba__alloc(s, samba__local_bytes(s));
-    s->poisoned = !s->local; /* no op can run: this error stays */
+    s->program.has_pool
+        = samba__pool_open(&s->program.pool, d.threads > 0 ? d.threads : samba__processors());
+    s->program.local = (float *)samba__alloc(s, samba__local_bytes(s));
+    s->errors.poisoned = !s->program.local; /* no op can run: this error stays */
 
     samba__choose_graphamp(s, "samba_open", d.graphamp);
     const char *wrong = samba__wrong_arithmetic();
@@ -28910,35 +28953,35 @@ SAMBA__FN void samba__free_history(samba_session *s, samba__history *h, const sa
 /* Nothing that sections made is to be read by sections that run alone. */
 SAMBA__FN void samba__forget_runs(samba_session *s)
 {
-    samba__history *h = &s->history;
-    memset(h->ran, 0, s->rt->pef.n_sections * sizeof *h->ran);
+    samba__history *h = &s->program.history;
+    memset(h->ran, 0, s->program.rt->pef.n_sections * sizeof *h->ran);
     memset(&h->passes, 0, sizeof h->passes);
     h->forgot = ++h->now;
-    s->rt->adds_anew = true;
+    s->program.rt->adds_anew = true;
 }
 
 SAMBA__FN void samba__unload(samba_session *s)
 {
-    s->culprit.node = NULL; /* its names are those of the program */
-    if (s->rt) samba__free_history(s, &s->history, &s->rt->pef);
-    samba__free(s, s->memory, s->memory_size);
-    samba__file_close(s, &s->file, false);
-    samba__free_graphs(s->graphs);
-    s->memory = NULL;
-    s->graphs = NULL;
-    s->rt = NULL;
+    s->program.culprit.node = NULL; /* its names are those of the program */
+    if (s->program.rt) samba__free_history(s, &s->program.history, &s->program.rt->pef);
+    samba__free(s, s->program.memory, s->program.memory_size);
+    samba__file_close(s, &s->program.file, false);
+    samba__free_graphs(s->trace.graphs);
+    s->program.memory = NULL;
+    s->trace.graphs = NULL;
+    s->program.rt = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
-        s->tensors[i]->symbol = -1;
+        s->trace.tensors[i]->symbol = -1;
 }
 
 SAMBA_API int samba_close(samba_session *s)
 {
     if (!s) return 1;
-    int failed = s->code != SAMBA_OK;
+    int failed = s->errors.code != SAMBA_OK;
 
     samba__unload(s);
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if (!t->value.borrowed) samba__free(s, t->data, samba__copy_bytes(t));
     }
 
@@ -28946,13 +28989,13 @@ SAMBA_API int samba_close(samba_session *s)
     if (s == samba__default_session) samba__default_session = NULL;
 #endif
 
-    if (s->has_pool) samba__pool_close(&s->pool);
-    samba__free(s, s->local, samba__local_bytes(s));
-    while (s->blocks)
-        samba__ds_free(s->blocks + 1);
-    samba__arena_free(s, &s->temp_chunks);
-    samba__arena_free(s, &s->scope_chunks);
-    samba__arena_free(s, &s->chunks);
+    if (s->program.has_pool) samba__pool_close(&s->program.pool);
+    samba__free(s, s->program.local, samba__local_bytes(s));
+    while (s->arenas.blocks)
+        samba__ds_free(s->arenas.blocks + 1);
+    samba__arena_free(s, &s->arenas.temp_chunks);
+    samba__arena_free(s, &s->arenas.scope_chunks);
+    samba__arena_free(s, &s->arenas.chunks);
 
     s->desc.release(s, sizeof *s, s->desc.user);
     return failed;
@@ -28960,57 +29003,57 @@ SAMBA_API int samba_close(samba_session *s)
 
 SAMBA_API bool samba_tracing(const samba_session *s)
 {
-    return s && s->tracing;
+    return s && s->modes.tracing;
 }
 
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing)
 {
     if (!s) return false;
-    s->tracing = tracing; /* after a failure, too: it can be switched back */
+    s->modes.tracing = tracing; /* after a failure, too: it can be switched back */
     return samba_ok(s);
 }
 
 SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user)
 {
     if (s) {
-        s->on_event = fn;
-        s->event_user = user;
+        s->hooks.on_event = fn;
+        s->hooks.event_user = user;
     }
-    if (s && s->rt) {
-        s->rt->on_event = fn;
-        s->rt->event_user = user;
+    if (s && s->program.rt) {
+        s->program.rt->on_event = fn;
+        s->program.rt->event_user = user;
     }
 }
 
 SAMBA_API void samba_on_node(samba_session *s, samba_node_fn fn, void *user)
 {
     if (s) {
-        s->on_node = fn;
-        s->node_user = user;
+        s->hooks.on_node = fn;
+        s->hooks.node_user = user;
     }
-    if (s && s->rt) {
-        s->rt->on_node = fn;
-        s->rt->node_user = user;
+    if (s && s->program.rt) {
+        s->program.rt->on_node = fn;
+        s->program.rt->node_user = user;
     }
 }
 
 /* What is called name begins; ends, and how. Both are for expressions. */
 SAMBA__FN bool samba__begin(const samba_session *s, const char *name)
 {
-    if (s->on_event) s->on_event(name, -1, true, s->event_user);
+    if (s->hooks.on_event) s->hooks.on_event(name, -1, true, s->hooks.event_user);
     return true;
 }
 
 SAMBA__FN bool samba__end(const samba_session *s, const char *name, bool fine)
 {
-    if (s->on_event) s->on_event(name, -1, false, s->event_user);
+    if (s->hooks.on_event) s->hooks.on_event(name, -1, false, s->hooks.event_user);
     return fine;
 }
 
 SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 {
     if (!samba_ok(s) || !samba__file_kept(s)) return false;
-    if (!s->rt)
+    if (!s->program.rt)
         return samba_fail(s, SAMBA_ESTATE,
                           "in %s: no program is loaded; call samba_compile or samba_load first",
                           what);
@@ -29023,7 +29066,7 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
     const char *nearest = "none";
     size_t best = SAMBA__NO_SIZE;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
+        const samba_tensor *t = s->trace.tensors[i];
         if (t->removed || (role && (t->role != role || t->symbol < 0))) continue;
         size_t d = samba__distance(t->name, name);
         if (d < best) {
@@ -29041,29 +29084,29 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
    program that infers has no other way. */
 SAMBA__FN void samba__apply_mode(samba_session *s)
 {
-    if (!s->rt) return;
-    s->rt->train = s->train && !s->rt->inference;
-    s->rt->running_stats = s->running_stats || s->rt->inference;
+    if (!s->program.rt) return;
+    s->program.rt->train = s->modes.train && !s->program.rt->inference;
+    s->program.rt->running_stats = s->modes.running_stats || s->program.rt->inference;
 }
 
 SAMBA_API bool samba_set_train(samba_session *s, bool train)
 {
     if (!samba_ok(s)) return false;
-    s->train = train;
+    s->modes.train = train;
     samba__apply_mode(s);
     return true;
 }
 
 SAMBA_API void samba_modes(const samba_session *s, bool *train, bool *running_stats)
 {
-    if (train) *train = s && s->train;
-    if (running_stats) *running_stats = s && s->running_stats;
+    if (train) *train = s && s->modes.train;
+    if (running_stats) *running_stats = s && s->modes.running_stats;
 }
 
 SAMBA_API bool samba_use_running_stats(samba_session *s, bool use)
 {
     if (!samba_ok(s)) return false;
-    s->running_stats = use;
+    s->modes.running_stats = use;
     samba__apply_mode(s);
     return true;
 }
@@ -29071,14 +29114,14 @@ SAMBA_API bool samba_use_running_stats(samba_session *s, bool use)
 SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer)
 {
     if (!samba_ok(s)) return false;
-    s->withholds = !transfer;
+    s->modes.withholds = !transfer;
     return true;
 }
 
 SAMBA_API bool samba_set_output_grads(samba_session *s, bool init)
 {
     if (!samba_ok(s)) return false;
-    s->lacks_grads = !init;
+    s->modes.lacks_grads = !init;
     return true;
 }
 
@@ -29137,14 +29180,14 @@ SAMBA__FN void samba__settle(samba_tensor *t)
 
 SAMBA__FN size_t samba__device_size(const samba_tensor *t)
 {
-    samba__symbol q = samba__symbol_at(&t->session->rt->pef, (uint32_t)t->symbol);
-    return (size_t)samba__symbol_bytes(&t->session->rt->pef, &q);
+    samba__symbol q = samba__symbol_at(&t->session->program.rt->pef, (uint32_t)t->symbol);
+    return (size_t)samba__symbol_bytes(&t->session->program.rt->pef, &q);
 }
 
 SAMBA_API size_t samba_bytes(const samba_tensor *t)
 {
     if (!t) return 0;
-    return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__copy_bytes(t);
+    return t->session->program.rt && t->symbol >= 0 ? samba__device_size(t) : samba__copy_bytes(t);
 }
 
 /* Copies a value of t, which is a transfer if the device has t. */
@@ -29176,10 +29219,10 @@ SAMBA__FN bool samba__can_send(const samba_tensor *t, const char *what)
    computes counts as given in any case: its section need not run then. */
 SAMBA__FN void samba__note_value(samba_session *s, uint32_t i, const void *value, size_t size)
 {
-    samba__symbol q = samba__symbol_at(&s->rt->pef, i);
+    samba__symbol q = samba__symbol_at(&s->program.rt->pef, i);
     bool computed = q.role == SAMBA__OUTPUT || q.role == SAMBA__GRADIENT;
-    if (!computed && !memcmp(s->rt->data[i], value, size)) return;
-    s->history.edited[i] = ++s->history.now;
+    if (!computed && !memcmp(s->program.rt->data[i], value, size)) return;
+    s->program.history.edited[i] = ++s->program.history.now;
 }
 
 /* What the sections of the program do with output `symbol`: does one of them that has run make it,
@@ -29218,12 +29261,12 @@ SAMBA__FN void samba__warn_of_output(samba_tensor *t, const char *what, bool wri
 {
     const samba_session *s = t->session;
     bool known = writes ? t->value.overwritten : t->value.computed;
-    if (known || !s->rt || t->symbol < 0) return;
-    samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+    if (known || !s->program.rt || t->symbol < 0) return;
+    samba__symbol q = samba__symbol_at(&s->program.rt->pef, (uint32_t)t->symbol);
     if (q.role != SAMBA__OUTPUT) return;
 
-    samba__output_use use = samba__use_of_output(s->rt, (uint32_t)t->symbol);
-    bool given = s->history.edited[t->symbol] != 0;
+    samba__output_use use = samba__use_of_output(s->program.rt, (uint32_t)t->symbol);
+    bool given = s->program.history.edited[t->symbol] != 0;
     if (writes) t->value.overwritten = true;
     if (!writes) t->value.computed = use.made || given || !use.has_maker;
 
@@ -29241,11 +29284,13 @@ SAMBA__FN void samba__put_value(samba_tensor *t, const void *data)
 {
     samba_session *s = t->session;
     t->value.withheld = t->value.not_given = false;
-    if (s->rt && t->symbol >= 0) samba__note_value(s, (uint32_t)t->symbol, data, samba_bytes(t));
+    if (s->program.rt && t->symbol >= 0)
+        samba__note_value(s, (uint32_t)t->symbol, data, samba_bytes(t));
     samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
-    if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__note_gradient(s->rt);
+    if (s->program.rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT)
+        samba__note_gradient(s->program.rt);
     t->value.given = true;
-    t->value.copied = data == t->data ? s->runs + 1 : 0;
+    t->value.copied = data == t->data ? s->program.runs + 1 : 0;
 }
 
 SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
@@ -29300,7 +29345,7 @@ SAMBA__FN const samba_tensor *samba__int8_of_reader(const samba_tensor *t, bool 
     samba_session *s = t->session;
     const samba_tensor *form = NULL;
     for (int32_t i = 0; !form && i < samba__n_nodes(s); i++) {
-        const samba__node *n = s->nodes[i];
+        const samba__node *n = s->trace.nodes[i];
         bool reads = false;
         for (int32_t k = 0; k < n->n_in; k++)
             reads = reads || n->in[k] == t;
@@ -29318,7 +29363,7 @@ SAMBA__FN const samba_tensor *samba__int8_of_reader(const samba_tensor *t, bool 
 SAMBA__FN const samba_tensor *samba__form_in_program(const samba_tensor *w)
 {
     const samba_tensor *form = NULL;
-    if (!w->session->rt || w->symbol >= 0 || w->role == SAMBA__INPUT) return NULL;
+    if (!w->session->program.rt || w->symbol >= 0 || w->role == SAMBA__INPUT) return NULL;
     for (size_t i = 1; !form && i < sizeof samba__packing / sizeof *samba__packing; i++)
         form = samba__loaded_part(w, samba__packing[i].name);
     return form ? form : samba__int8_of_reader(w, true);
@@ -29326,7 +29371,7 @@ SAMBA__FN const samba_tensor *samba__form_in_program(const samba_tensor *w)
 
 SAMBA__FN bool samba__check_form(const samba_tensor *t, const char *what)
 {
-    const samba_tensor *form = t->session->tracing ? NULL : samba__form_in_program(t);
+    const samba_tensor *form = t->session->modes.tracing ? NULL : samba__form_in_program(t);
     if (!form) return true;
     return samba_fail(
         t->session, SAMBA_ESTATE,
@@ -29380,13 +29425,13 @@ SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
     size_t size = samba__mul_size(samba_bytes(t) / samba_dtype_size(t->dtype), sizeof *few);
     if (size <= sizeof few) return few;
 
-    if (size > s->zeros_size) { /* who has a smaller block keeps it */
+    if (size > s->errors.zeros_size) { /* who has a smaller block keeps it */
         void *more = samba__arena_alloc(s, size);
         if (!more) return samba_dtype_size(t->dtype) < sizeof *few ? NULL : samba__place_of(t);
-        s->zeros = more;
-        s->zeros_size = size;
+        s->errors.zeros = more;
+        s->errors.zeros_size = size;
     }
-    return s->zeros;
+    return s->errors.zeros;
 }
 
 /* Is t a loss that has a gradient which can be given? */
@@ -29414,8 +29459,8 @@ SAMBA__FN void samba__look_at_loss(const samba_tensor *t, const void *value)
 {
     samba_session *s = t->session;
     const uint32_t *x = (const uint32_t *)value;
-    if (s->told_nonfinite || s->desc.check_finite || !x || t->dtype != SAMBA_F32) return;
-    if (t->symbol < 0 || s->runs == 0) return;
+    if (s->errors.told_nonfinite || s->desc.check_finite || !x || t->dtype != SAMBA_F32) return;
+    if (t->symbol < 0 || s->program.runs == 0) return;
 
     bool scalar = t->shape.ndim == 0 && t->role == SAMBA__OUTPUT;
     if (scalar && !samba__is_nonfinite(x[0])) return; /* as nearly always: nothing else is asked */
@@ -29427,12 +29472,12 @@ SAMBA__FN void samba__look_at_loss(const samba_tensor *t, const void *value)
         i++;
     if (i == n) return;
 
-    s->told_nonfinite = true;
+    s->errors.told_nonfinite = true;
     samba__float_mode callers = samba__enter_float_mode();
     samba__warn(
         s,
         "%s is %g after run %l: training has diverged, data or weights are damaged, or no target of the batch counts (labels of -100). samba_set_check_finite(session, true), or .check_finite of samba_desc, stops the next run at the op that makes the first NaN or infinity, and names it",
-        t->name, (double)samba__bits_float(x[i]), (int64_t)s->runs);
+        t->name, (double)samba__bits_float(x[i]), (int64_t)s->program.runs);
     samba__leave_float_mode(callers);
 }
 
@@ -29541,12 +29586,12 @@ SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
 /* The tensor of symbol i of the program; NULL: it has none. It mostly has the symbol's name. */
 SAMBA__FN samba_tensor *samba__tensor_at(samba_session *s, uint32_t i)
 {
-    const samba__pef *pef = &s->rt->pef;
+    const samba__pef *pef = &s->program.rt->pef;
     samba_tensor *t = samba__named(s, pef->strings + samba__symbol_at(pef, i).name);
     if (t && t->symbol == (int32_t)i) return t;
 
     for (int32_t k = 0; k < samba__n_tensors(s); k++)
-        if (s->tensors[k]->symbol == (int32_t)i) return s->tensors[k];
+        if (s->trace.tensors[k]->symbol == (int32_t)i) return s->trace.tensors[k];
     return NULL;
 }
 
@@ -29554,7 +29599,7 @@ SAMBA__FN samba_tensor *samba__tensor_at(samba_session *s, uint32_t i)
    there. */
 SAMBA__FN samba_tensor *samba__named_in_file(samba_session *s, const char *name)
 {
-    int32_t i = s->rt ? samba__find_symbol(&s->rt->pef, name, 0) : -1;
+    int32_t i = s->program.rt ? samba__find_symbol(&s->program.rt->pef, name, 0) : -1;
     return i < 0 ? NULL : samba__tensor_at(s, (uint32_t)i);
 }
 
@@ -29626,7 +29671,7 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
     }
 
     samba_session *s = t->session;
-    if (!s->rt || t->symbol < 0 || t->value.withheld) {
+    if (!s->program.rt || t->symbol < 0 || t->value.withheld) {
         void *value = samba__value_of(t);
         if (!value)
             samba_fail(
@@ -29640,17 +29685,18 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
     int32_t parts = (int32_t)(samba_bytes(t) / samba__host_bytes(t));
     samba__set_parts(t, parts); /* of the caller's memory, of one microbatch, there is no more */
     if (!samba__own_room(t)) return NULL;
-    samba__transfer(t, t->data, s->rt->data[t->symbol], "PyRT_GET_TENSORS");
+    samba__transfer(t, t->data, s->program.rt->data[t->symbol], "PyRT_GET_TENSORS");
 
     samba__look_at_loss(t, t->data);
-    t->value.copied = s->runs + 1;
+    t->value.copied = s->program.runs + 1;
     samba__settle(t);
     return t->data;
 }
 
 SAMBA_API bool samba_is_stale(const samba_tensor *t)
 {
-    return t && t->session->rt && t->symbol >= 0 && t->value.copied != t->session->runs + 1;
+    return t && t->session->program.rt && t->symbol >= 0
+        && t->value.copied != t->session->program.runs + 1;
 }
 
 SAMBA_API bool samba_rdu(samba_tensor *t)
@@ -29684,7 +29730,7 @@ SAMBA_API bool samba_fetch_state(samba_session *s, unsigned kinds)
     if (!samba__need_program(s, "samba_fetch_state")) return false;
     if (!samba__check_kinds(s, "samba_fetch_state", kinds)) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if ((samba__kept_kind(t) & kinds) && !samba_cpu(t)) return false;
     }
     return true;
@@ -29695,7 +29741,7 @@ SAMBA_API bool samba_send_state(samba_session *s, unsigned kinds)
     if (!samba__need_program(s, "samba_send_state")) return false;
     if (!samba__check_kinds(s, "samba_send_state", kinds)) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if ((samba__kept_kind(t) & kinds) && !samba__send_newer(t, "samba_send_state"))
             return false;
     }
@@ -29707,7 +29753,7 @@ SAMBA_API bool samba_to_device(samba_session *s)
     if (!samba__need_program(s, "samba_to_device")) return false;
 
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         bool kept = samba__kept_kind(t) != 0;
         bool frees = t->value.withheld && kept;
         if (t->symbol < 0 || (!kept && t->role != SAMBA__INPUT)) continue;
@@ -29735,7 +29781,7 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
         return NULL;
     }
 
-    if (t->role != SAMBA__WEIGHT && t->session->rt) {
+    if (t->role != SAMBA__WEIGHT && t->session->program.rt) {
         samba_fail(
             t->session, SAMBA_ESTATE,
             "%s has no gradient: the program keeps those of parameters and of its losses, and it is neither; name it with loss or loss_indices, or add samba_grad(loss, %s) to the outputs",
@@ -29753,10 +29799,10 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
 SAMBA_API int32_t samba_losses(samba_session *s, samba_tensor **list, int32_t cap)
 {
     int32_t n = 0;
-    if (!s || !s->rt) return 0;
+    if (!s || !s->program.rt) return 0;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        if (!samba__seeds(s->tensors[i])) continue;
-        if (list && n < cap) list[n] = s->tensors[i];
+        if (!samba__seeds(s->trace.tensors[i])) continue;
+        if (list && n < cap) list[n] = s->trace.tensors[i];
         n++;
     }
     return n;
@@ -29897,7 +29943,7 @@ SAMBA__FN bool samba__argin_matches(const samba_tensor *t, const char *name, boo
     if (t->argin < 0 || t->symbol < 0) return false;
     if (!exact) return t->argin == samba__argin_of_word(name);
 
-    const samba__pef *pef = &t->session->rt->pef;
+    const samba__pef *pef = &t->session->program.rt->pef;
     return samba__same_text(pef->strings + samba__symbol_at(pef, (uint32_t)t->symbol).name, name);
 }
 
@@ -29905,7 +29951,7 @@ SAMBA__FN bool samba__argin_matches(const samba_tensor *t, const char *name, boo
 SAMBA__FN bool samba__has_argin(samba_session *s, const char *name)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
-        if (samba__argin_matches(s->tensors[i], name, true)) return true;
+        if (samba__argin_matches(s->trace.tensors[i], name, true)) return true;
     return false;
 }
 
@@ -29921,7 +29967,7 @@ SAMBA__FN const samba_tensor *samba__first_argin(samba_session *s, const char *n
     bool exact = samba__has_argin(s, name);
     const samba_tensor *first = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
+        const samba_tensor *t = s->trace.tensors[i];
         bool meant = samba__argin_matches(t, name, exact);
         if (meant && (!first || t->symbol < first->symbol)) first = t;
     }
@@ -29933,16 +29979,16 @@ SAMBA__FN void samba__put_argins(samba_session *s, const char *name, double valu
 {
     bool exact = samba__has_argin(s, name);
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if (!samba__argin_matches(t, name, exact)) continue;
 
-        samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+        samba__symbol q = samba__symbol_at(&s->program.rt->pef, (uint32_t)t->symbol);
         uint32_t bits = samba__argin_bits(&q, value);
         samba__note_value(s, (uint32_t)t->symbol, &bits, sizeof bits);
-        memcpy(s->rt->data[t->symbol], &bits, sizeof bits);
+        memcpy(s->program.rt->data[t->symbol], &bits, sizeof bits);
 
         t->value.not_given = false; /* the gradient of a scalar loss */
-        if (t->argin == SAMBA__ARGIN_MAX_GRAD_NORM) samba__forget_norm(s->rt);
+        if (t->argin == SAMBA__ARGIN_MAX_GRAD_NORM) samba__forget_norm(s->program.rt);
     }
 }
 
@@ -29969,13 +30015,13 @@ SAMBA__FN bool samba__lacks_state(const samba_op *op, const samba__call_record *
 /* Has the program such a step? The argin was 0 when it was compiled. */
 SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
 {
-    const samba__pef *pef = &s->rt->pef;
+    const samba__pef *pef = &s->program.rt->pef;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section q = samba__section_at(pef, i);
         if (!(q.type & SAMBA_OPT)) continue;
         for (uint32_t node = q.first; node < q.end; node++) {
             samba__call_record r = samba__record_at(pef, node);
-            if (samba__lacks_state(s->rt->steps[node].op, &r, argin)) return true;
+            if (samba__lacks_state(s->program.rt->steps[node].op, &r, argin)) return true;
         }
     }
     return false;
@@ -29986,7 +30032,7 @@ SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
    nothing. */
 SAMBA__FN bool samba__is_dropped_argin(samba_session *s, const char *name)
 {
-    if (!s->rt->inference) return false;
+    if (!s->program.rt->inference) return false;
     const samba_tensor *t = samba__named(s, name);
     bool dropped
         = t && t->symbol < 0 && (t->argin == SAMBA__ARGIN_RATE || t->argin == SAMBA__ARGIN_SEED);
@@ -29995,7 +30041,7 @@ SAMBA__FN bool samba__is_dropped_argin(samba_session *s, const char *name)
 
 SAMBA__FN bool samba__fail_hyperparam(samba_session *s, const char *name)
 {
-    bool trains = s->rt->types & SAMBA_OPT;
+    bool trains = s->program.rt->types & SAMBA_OPT;
     int32_t argin = samba__argin_of_word(name);
     bool of_optim = argin >= 0 && argin < SAMBA__N_OPTIM_ARGINS;
 
@@ -30007,7 +30053,7 @@ SAMBA__FN bool samba__fail_hyperparam(samba_session *s, const char *name)
     if (of_optim && !trains)
         return samba_fail(s, SAMBA_ENAME,
                           "hyperparameter %s is unknown: the program has no optimizer%s", name,
-                          s->rt->inference ? ", for it infers" : "");
+                          s->program.rt->inference ? ", for it infers" : "");
     return samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
 }
 
@@ -30016,7 +30062,7 @@ SAMBA__FN bool samba__check_setting(const samba_tensor *t, const char *what, con
                                     double value)
 {
     samba_session *s = t->session;
-    const samba__pef *pef = &s->rt->pef;
+    const samba__pef *pef = &s->program.rt->pef;
     if (!samba__check_hyperparam(s, what, t->argin, name, value)) return false;
     if (value == 0.0 || t->argin != SAMBA__ARGIN_MOMENTUM) return true;
     if (!samba__lacks_momentum(s, (uint32_t)t->symbol)) return true;
@@ -30037,7 +30083,7 @@ SAMBA__FN bool samba__check_argin(samba_session *s, const char *what, const char
     bool exact = samba__has_argin(s, name);
     int32_t n = 0;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
+        const samba_tensor *t = s->trace.tensors[i];
         if (!samba__argin_matches(t, name, exact)) continue;
         if (!samba__check_setting(t, what, name, value)) return false;
         n++;
@@ -30056,7 +30102,7 @@ SAMBA__FN bool samba__set_argin(samba_session *s, const char *name, double value
         return false;
     bool dropped = !samba__first_argin(s, name);
     samba__put_argins(s, name, value);
-    if (dropped && samba__same_text(name, "p")) s->dropped_rate = value;
+    if (dropped && samba__same_text(name, "p")) s->program.dropped_rate = value;
     return true;
 }
 
@@ -30078,11 +30124,11 @@ SAMBA__FN double samba__get_argin(samba_session *s, const char *name)
 
     const samba_tensor *t = samba__first_argin(s, name);
     if (t) {
-        samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
-        return samba__argin_number(&q, s->rt->data[t->symbol]);
+        samba__symbol q = samba__symbol_at(&s->program.rt->pef, (uint32_t)t->symbol);
+        return samba__argin_number(&q, s->program.rt->data[t->symbol]);
     }
     if (!samba__is_dropped_argin(s, name)) samba__fail_hyperparam(s, name);
-    return samba__same_text(name, "p") ? s->dropped_rate : 0.0;
+    return samba__same_text(name, "p") ? s->program.dropped_rate : 0.0;
 }
 
 SAMBA_API double samba_get(samba_session *s, const char *name)
@@ -30097,12 +30143,12 @@ SAMBA_API bool samba_zero_inputs(samba_session *s)
 {
     if (!samba__need_program(s, "samba_zero_inputs")) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if (t->role != SAMBA__INPUT) continue;
         t->value.given = true;
         t->value.withheld = false;
     }
-    s->zero_params = true;
+    s->program.zero_params = true;
     return true;
 }
 
@@ -30152,7 +30198,7 @@ SAMBA__FN bool samba__check_binding(const samba_tensor *t, const samba__symbol *
 /* Each tensor that the program has learns its symbol, and what the PEF knows better of it. */
 SAMBA__FN bool samba__bind_symbols(samba_session *s)
 {
-    const samba__pef *pef = &s->rt->pef;
+    const samba__pef *pef = &s->program.rt->pef;
     samba_tensor **of = (samba_tensor **)samba__temp(s, (int32_t)pef->n_symbols, sizeof *of);
     const samba__symbol_facts *facts = samba__read_facts(s, pef);
     if (!of || !facts) return false;
@@ -30185,8 +30231,8 @@ SAMBA__FN bool samba__bind_symbols(samba_session *s)
 SAMBA__FN void samba__begin_output_grads(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (samba__seeds(t)) t->grad->value.not_given = s->lacks_grads;
+        const samba_tensor *t = s->trace.tensors[i];
+        if (samba__seeds(t)) t->grad->value.not_given = s->modes.lacks_grads;
     }
 }
 
@@ -30208,7 +30254,7 @@ SAMBA__FN bool samba__stays_on_host(const samba_tensor *t)
    of it, for each microbatch, is zero so far. */
 SAMBA__FN void samba__fill_room(samba_tensor *t, bool fits)
 {
-    uint8_t *to = (uint8_t *)t->session->rt->data[t->symbol];
+    uint8_t *to = (uint8_t *)t->session->program.rt->data[t->symbol];
     size_t bytes = samba__host_bytes(t), room = samba__device_size(t);
 
     if (fits && t->data && samba__stays_on_host(t)) {
@@ -30252,10 +30298,10 @@ SAMBA__FN void samba__push_value(samba_tensor *t, bool from_file)
 SAMBA__FN void samba__push_values(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if (t->symbol < 0) continue;
-        bool from_file = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).data != 0;
-        t->value.withheld = s->withholds && !from_file && samba__can_withhold(t);
+        bool from_file = samba__symbol_at(&s->program.rt->pef, (uint32_t)t->symbol).data != 0;
+        t->value.withheld = s->modes.withholds && !from_file && samba__can_withhold(t);
 
         if (t->value.withheld) {
             t->value.settled = false;
@@ -30278,7 +30324,7 @@ SAMBA__FN bool samba__keeps(const samba_tensor *t)
    own memory is not written into: such an input is to be given a value again. */
 SAMBA__FN bool samba__pull_input(samba_tensor *t)
 {
-    const void *value = t->session->rt->data[t->symbol];
+    const void *value = t->session->program.rt->data[t->symbol];
     size_t size = samba__copy_bytes(t);
     bool began = t->data || samba__begins_late(t);
     bool edited = t->data && (!t->value.settled || samba__hash_data(t) != t->value.hash);
@@ -30300,10 +30346,10 @@ SAMBA__FN bool samba__pull_input(samba_tensor *t)
    value. */
 SAMBA__FN bool samba__make_room_for_values(samba_session *s)
 {
-    int32_t n = s->rt ? samba__n_tensors(s) : 0;
+    int32_t n = s->program.rt ? samba__n_tensors(s) : 0;
     bool *taken = (bool *)samba__temp(s, n, sizeof *taken), fine = taken != NULL;
     for (int32_t i = 0; fine && i < n; i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if (t->symbol < 0 || t->value.withheld) continue;
         if (t->role == SAMBA__INPUT) fine = samba__pull_input(t);
         if (!samba__keeps(t) || t->value.borrowed) continue;
@@ -30312,7 +30358,7 @@ SAMBA__FN bool samba__make_room_for_values(samba_session *s)
     }
 
     for (int32_t i = 0; taken && !fine && i < n; i++) {
-        samba_tensor *t = s->tensors[i];
+        samba_tensor *t = s->trace.tensors[i];
         if (!taken[i] || !t->data) continue;
         samba__free(s, t->data, samba__copy_bytes(t));
         t->data = NULL;
@@ -30325,10 +30371,10 @@ SAMBA__FN bool samba__make_room_for_values(samba_session *s)
 SAMBA__FN bool samba__take_values(samba_session *s)
 {
     if (!samba__file_kept(s) || !samba__make_room_for_values(s)) return false;
-    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+    for (int32_t i = 0; s->program.rt && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->trace.tensors[i];
         if (t->symbol < 0 || t->value.withheld || !samba__keeps(t) || t->value.borrowed) continue;
-        samba__move_value(s, t->data, s->rt->data[t->symbol], samba__device_size(t));
+        samba__move_value(s, t->data, s->program.rt->data[t->symbol], samba__device_size(t));
     }
     return true;
 }
@@ -30339,13 +30385,13 @@ SAMBA__FN bool samba__take_values(samba_session *s)
 SAMBA__FN bool samba__pull_values(samba_session *s)
 {
     if (!samba__file_kept(s)) return false;
-    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
+    for (int32_t i = 0; s->program.rt && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->trace.tensors[i];
         if (t->symbol < 0 || t->value.withheld) continue;
         if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
         if (!samba__keeps(t) || t->value.borrowed || t->role == SAMBA__WEIGHT) continue;
         if (!samba__own_room(t)) return false;
-        memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
+        memcpy(t->data, s->program.rt->data[t->symbol], samba__device_size(t));
         samba__settle(t);
     }
     return true;
@@ -30370,24 +30416,25 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     }
 
     samba__unload(s);
-    s->history = history;
-    s->graphs = graphs;
-    s->memory = memory;
-    s->memory_size = need;
+    s->program.history = history;
+    s->trace.graphs = graphs;
+    s->program.memory = memory;
+    s->program.memory_size = need;
 
     samba__begin(s, "SAMBA_INIT_RUNTIME");
-    s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, &at, file->stays, zeros);
-    samba_on_event(s, s->on_event, s->event_user);
-    samba_on_node(s, s->on_node, s->node_user);
-    s->rt->local = s->local;
-    s->rt->culprit = s->desc.check_finite ? &s->culprit : NULL;
+    s->program.rt
+        = samba__runtime_layout(&file->pef, memory, &s->program.pool, &at, file->stays, zeros);
+    samba_on_event(s, s->hooks.on_event, s->hooks.event_user);
+    samba_on_node(s, s->hooks.on_node, s->hooks.node_user);
+    s->program.rt->local = s->program.local;
+    s->program.rt->culprit = s->desc.check_finite ? &s->program.culprit : NULL;
 
     if (!file->stays) samba__file_close(s, file, true);
-    s->file = *file;
-    if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
+    s->program.file = *file;
+    if (s->desc.portable) s->program.rt->isa = SAMBA__ISA_PORTABLE;
     samba__apply_mode(s);
-    s->inputs_ready = s->zero_params = false;
-    s->dropped_rate = 0.0;
+    s->program.inputs_ready = s->program.zero_params = false;
+    s->program.dropped_rate = 0.0;
 
     bool fine = samba__bind_symbols(s);
     if (fine) {
@@ -30396,7 +30443,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     } else
         samba__unload(s);
 
-    s->tracing = s->tracing && !fine;
+    s->modes.tracing = s->modes.tracing && !fine;
     return samba__end(s, "SAMBA_INIT_RUNTIME", fine);
 }
 
@@ -30407,7 +30454,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 SAMBA__FN bool samba__begin_hyperparams(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
+        const samba_tensor *t = s->trace.tensors[i];
         bool grad = t->argin == SAMBA__ARGIN_GRAD;
         if (t->role == SAMBA__ARGIN && t->data && !grad) samba__begin_value(t, t->data);
     }
@@ -30442,20 +30489,20 @@ SAMBA__FN bool samba__compile_in_scope(samba__compilation *c, samba__file *file)
     samba__writer w;
     if (!samba__open_scope(s)) return false;
 
-    bool tracing = s->tracing;
-    s->tracing = true;
+    bool tracing = s->modes.tracing;
+    s->modes.tracing = true;
     bool fine = samba__check_memories(c) && samba__lower(c, &plan);
     samba__take_back(c);
     fine = fine && samba__write_tables(c, &plan, &w);
-    s->tracing = tracing;
-    s->generating = false;
-    s->section = SAMBA_FWD;
-    s->graph = NULL;
+    s->modes.tracing = tracing;
+    s->trace.generating = false;
+    s->modes.section = SAMBA_FWD;
+    s->modes.graph = NULL;
 
     fine = fine && samba__write_program(c, &plan, &w, file);
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        s->tensors[i]->same_as = NULL;
-        s->tensors[i]->n_same = 0; /* names of the compiler's are free again */
+        s->trace.tensors[i]->same_as = NULL;
+        s->trace.tensors[i]->n_same = 0; /* names of the compiler's are free again */
     }
     return samba__close_scope(s) && fine;
 }
@@ -30478,8 +30525,8 @@ SAMBA__FN bool samba__compile_program(samba_session *s, const samba_program *pro
             && samba__attach(s, &file);
     }
 
-    if (fine) s->n_programs++;
-    samba__arena_free(s, &s->temp_chunks);
+    if (fine) s->trace.n_programs++;
+    samba__arena_free(s, &s->arenas.temp_chunks);
     return fine;
 }
 
@@ -30510,7 +30557,8 @@ SAMBA__FN const samba_op *samba__op_of_line(const samba_session *s, const char *
     size_t n = strcspn(name, "(");
 
     for (int32_t i = 0; i < SAMBA__N_OPS + samba__n_user_ops(s); i++) {
-        const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : s->user_ops[i - SAMBA__N_OPS];
+        const samba_op *op
+            = i < SAMBA__N_OPS ? &samba__op_table[i] : s->trace.user_ops[i - SAMBA__N_OPS];
         if (strlen(op->name) == n && memcmp(op->name, name, n) == 0) return op;
     }
     return NULL;
@@ -30578,7 +30626,7 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
 SAMBA__FN bool samba__has_traced(const samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_nodes(s); i++)
-        if (!s->nodes[i]->eager) return true;
+        if (!s->trace.nodes[i]->eager) return true;
     return false;
 }
 
@@ -30604,8 +30652,8 @@ SAMBA__FN bool samba__load_program(samba_session *s, const char *path, const sam
         fine = samba__attach(s, &file);
     else
         samba__file_close(s, &file, false);
-    if (fine) s->n_programs++;
-    samba__arena_free(s, &s->temp_chunks);
+    if (fine) s->trace.n_programs++;
+    samba__arena_free(s, &s->arenas.temp_chunks);
     return fine;
 }
 
@@ -30669,7 +30717,7 @@ SAMBA__FN bool samba__list_reads(const samba_runtime *rt, const samba__run_list 
 /* Must symbol q have a value before it is read? Parameters need none where only speed matters. */
 SAMBA__FN bool samba__needs_value(const samba_session *s, const samba__symbol *q)
 {
-    return q->role == SAMBA__INPUT || (q->role == SAMBA__WEIGHT && !s->zero_params);
+    return q->role == SAMBA__INPUT || (q->role == SAMBA__WEIGHT && !s->program.zero_params);
 }
 
 SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba_tensor *t)
@@ -30679,7 +30727,8 @@ SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba
         return samba_fail(
             s, SAMBA_ESTATE,
             "in %s: input %s %T %S was given a value for one microbatch, but a run reads all %d at once: give it their rows, one part after another, by samba_write or as a feed; if each part is to read the same, call samba_set_batch_dim(%s, -1) before compiling",
-            what, t->name, (int)t->dtype, &t->shape, (int32_t)s->rt->pef.microbatches, t->name);
+            what, t->name, (int)t->dtype, &t->shape, (int32_t)s->program.rt->pef.microbatches,
+            t->name);
 
     if (t->role == SAMBA__INPUT)
         return samba_fail(s, SAMBA_ESTATE,
@@ -30729,8 +30778,8 @@ SAMBA__FN bool samba__integers_differ(samba_tensor *t, const samba_feed *f)
 /* Will the run give this symbol another value before it begins? */
 SAMBA__FN bool samba__will_change(samba_session *s, const samba_run_desc *d, uint32_t symbol)
 {
-    const uint8_t *value = (const uint8_t *)s->rt->data[symbol];
-    samba__symbol q = samba__symbol_at(&s->rt->pef, symbol);
+    const uint8_t *value = (const uint8_t *)s->program.rt->data[symbol];
+    samba__symbol q = samba__symbol_at(&s->program.rt->pef, symbol);
 
     for (int32_t i = 0; d && i < d->n_feeds; i++) {
         const samba_feed *f = &d->feeds[i];
@@ -30761,18 +30810,18 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
                                   const samba_run_desc *d)
 {
     bool all = true;
-    if (s->inputs_ready) return true;
+    if (s->program.inputs_ready) return true;
 
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
+        const samba_tensor *t = s->trace.tensors[i];
         if (t->symbol < 0 || (t->value.given && !t->value.withheld && !t->value.not_given))
             continue;
-        samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+        samba__symbol q = samba__symbol_at(&s->program.rt->pef, (uint32_t)t->symbol);
         if (!t->value.withheld && !t->value.not_given && !samba__needs_value(s, &q)) continue;
 
         all = false;
         if (samba__will_send(d, t)) continue;
-        if (!samba__list_reads(s->rt, list, (uint32_t)t->symbol)) continue;
+        if (!samba__list_reads(s->program.rt, list, (uint32_t)t->symbol)) continue;
 
         if (t->value.not_given) return samba__fail_not_given(t, samba__called(s));
         if (t->value.withheld)
@@ -30783,7 +30832,7 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
         return samba__fail_value(s, samba__called(s), t);
     }
 
-    s->inputs_ready = all;
+    s->program.inputs_ready = all;
     return true;
 }
 
@@ -30809,11 +30858,11 @@ SAMBA__FN samba__review samba__review_of(samba_session *s, const samba_run_desc 
     samba__review v = SAMBA__ZEROED;
     v.s = s;
     v.d = d;
-    v.ran = s->history.trial;
-    v.now = v.begin = s->history.now;
-    memcpy(v.ran, s->history.ran, s->rt->pef.n_sections * sizeof *v.ran);
-    v.passes = s->history.passes;
-    v.passes.adds_anew = s->rt->adds_anew;
+    v.ran = s->program.history.trial;
+    v.now = v.begin = s->program.history.now;
+    memcpy(v.ran, s->program.history.ran, s->program.rt->pef.n_sections * sizeof *v.ran);
+    v.passes = s->program.history.passes;
+    v.passes.adds_anew = s->program.rt->adds_anew;
     return v;
 }
 
@@ -30884,7 +30933,7 @@ SAMBA__FN bool samba__takes_memory(const samba__pef *pef, const samba__section *
    that q reads can be gone: while a temporary lives nobody else has its memory. */
 SAMBA__FN bool samba__ran_in_order(const samba__review *v)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     uint64_t first = 0, last = 0;
     for (uint32_t i = 0; i < v->id; i++) {
         samba__section o = samba__section_at(pef, i);
@@ -30905,7 +30954,7 @@ SAMBA__FN bool samba__ran_in_order(const samba__review *v)
 /* Section q reads this symbol, and that is wrong, for the reason in why. */
 SAMBA__FN bool samba__fail_review(const samba__review *v, uint32_t symbol, const char *why)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     return samba_fail(v->s, SAMBA_ESTATE, "in %s: %s (section %d) reads %s, %s",
                       samba__called(v->s), samba__type_name(v->q.type), (int32_t)v->id,
                       pef->strings + samba__symbol_at(pef, symbol).name, why);
@@ -30915,7 +30964,7 @@ SAMBA__FN bool samba__fail_review(const samba__review *v, uint32_t symbol, const
 SAMBA__FN bool samba__fail_result(const samba__review *v, uint32_t symbol, uint32_t maker,
                                   const char *what, uint32_t by)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     const char *type = samba__type_name(samba__section_at(pef, maker).type);
     char why[240];
     samba__print(
@@ -30929,13 +30978,14 @@ SAMBA__FN bool samba__fail_result(const samba__review *v, uint32_t symbol, uint3
 /* Is a result that section q reads there? */
 SAMBA__FN bool samba__check_result(const samba__review *v, uint32_t symbol)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     samba__symbol a = samba__symbol_at(pef, symbol);
     int32_t maker = samba__section_making(pef, symbol);
     if (maker < 0 || (uint32_t)maker == v->id) return true;
 
     uint64_t made = samba__when(v, (uint32_t)maker);
-    if (v->s->history.edited[symbol] > made) return true; /* the caller has given it a value */
+    if (v->s->program.history.edited[symbol] > made)
+        return true; /* the caller has given it a value */
     if (!samba__has_made(v, (uint32_t)maker))
         return samba__fail_result(v, symbol, (uint32_t)maker,
                                   "not run since the program was loaded, or what it reads changed",
@@ -30954,7 +31004,7 @@ SAMBA__FN bool samba__check_result(const samba__review *v, uint32_t symbol)
    reaches those that have read their results. */
 SAMBA__FN void samba__mark_outdated(samba__review *v)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
 
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section q = samba__section_at(pef, i);
@@ -30966,7 +31016,7 @@ SAMBA__FN void samba__mark_outdated(samba__review *v)
                 if (maker < 0 || (uint32_t)maker >= i) continue;
 
                 uint64_t made = samba__when(v, (uint32_t)maker);
-                bool given = v->s->history.edited[word - 1] > made;
+                bool given = v->s->program.history.edited[word - 1] > made;
                 bool newer = !samba__has_made(v, (uint32_t)maker) || made > samba__when(v, i);
                 if (newer && !given) v->ran[i] |= SAMBA__OUTDATED;
             }
@@ -30977,7 +31027,7 @@ SAMBA__FN void samba__mark_outdated(samba__review *v)
 /* When the first of the sections of FWD ran that read this symbol; 0: none has. */
 SAMBA__FN uint64_t samba__read_forward(const samba__review *v, uint32_t symbol)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     uint64_t first = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section o = samba__section_at(pef, i);
@@ -30992,7 +31042,7 @@ SAMBA__FN uint64_t samba__read_forward(const samba__review *v, uint32_t symbol)
    FWD that read it run after it? Then it is what they have read. */
 SAMBA__FN bool samba__wrote_for_forward(const samba__review *v, uint32_t i, uint32_t symbol)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     samba__section writer = samba__section_at(pef, i);
     if (writer.graph != v->q.graph || writer.type != SAMBA_FWD) return false;
 
@@ -31009,7 +31059,7 @@ SAMBA__FN bool samba__wrote_for_forward(const samba__review *v, uint32_t i, uint
    FWD that reads it has not run, or in another mode than the others? -1: none. */
 SAMBA__FN int32_t samba__unread_by(const samba__review *v, uint32_t symbol)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     uint32_t role = samba__symbol_at(pef, symbol).role;
     if (role != SAMBA__STATE && role != SAMBA__ARGIN) return -1;
 
@@ -31034,7 +31084,7 @@ SAMBA__FN bool samba__fail_unread(const samba__review *v, uint32_t symbol, int32
 /* Section i has written symbol since FWD read it. */
 SAMBA__FN bool samba__fail_rewritten(const samba__review *v, uint32_t i, uint32_t symbol)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     samba__section writer = samba__section_at(pef, i);
     char why[240];
     samba__text t = samba__text_in(why, sizeof why);
@@ -31051,14 +31101,14 @@ SAMBA__FN bool samba__fail_rewritten(const samba__review *v, uint32_t i, uint32_
    one which FWD has read. */
 SAMBA__FN bool samba__check_same(const samba__review *v, uint32_t symbol)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     uint64_t read = samba__read_forward(v, symbol);
     int32_t unread = samba__unread_by(v, symbol);
     if (unread >= 0) return samba__fail_unread(v, symbol, unread);
     if (!read) return true;
 
     bool sent = read <= v->begin && samba__will_change(v->s, v->d, symbol);
-    if (sent || v->s->history.edited[symbol] > read)
+    if (sent || v->s->program.history.edited[symbol] > read)
         return samba__fail_review(
             v, symbol,
             "which has another value than when FWD read it: run FWD again, with it; nothing was run");
@@ -31080,10 +31130,10 @@ SAMBA__FN bool samba__check_same(const samba__review *v, uint32_t symbol)
 SAMBA__FN bool samba__check_mode(const samba__review *v, uint32_t node, uint32_t symbol)
 {
     const samba_session *s = v->s;
-    bool drops = samba__symbol_at(&s->rt->pef, symbol).argin == SAMBA__FILED_RATE;
-    bool norm = samba__is(s->rt->steps[node].op, SAMBA__OP_batch_norm_backward);
-    bool other = (drops && s->history.train != s->rt->train)
-        || (norm && s->history.running_stats != s->rt->running_stats);
+    bool drops = samba__symbol_at(&s->program.rt->pef, symbol).argin == SAMBA__FILED_RATE;
+    bool norm = samba__is(s->program.rt->steps[node].op, SAMBA__OP_batch_norm_backward);
+    bool other = (drops && s->program.history.train != s->program.rt->train)
+        || (norm && s->program.history.running_stats != s->program.rt->running_stats);
     if (!other || (v->anew && v->graph == v->q.graph)) return true;
     return samba__fail_review(
         v, symbol,
@@ -31108,9 +31158,10 @@ SAMBA__FN bool samba__is_forward_of_training(const samba__history *h, const samb
    run in others do not count any longer: a backward pass of both would be that of neither. */
 SAMBA__FN void samba__forget_other_mode(const samba_session *s, uint64_t *ran, uint32_t graph)
 {
-    const samba__history *h = &s->history;
-    const samba__pef *pef = &s->rt->pef;
-    if (h->train == s->rt->train && h->running_stats == s->rt->running_stats) return;
+    const samba__history *h = &s->program.history;
+    const samba__pef *pef = &s->program.rt->pef;
+    if (h->train == s->program.rt->train && h->running_stats == s->program.rt->running_stats)
+        return;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section q = samba__section_at(pef, i);
         if (q.type == SAMBA_FWD && q.graph == graph) ran[i] = 0;
@@ -31143,10 +31194,10 @@ SAMBA__FN void samba__note_pass(samba__passes *passes, const samba_runtime *rt, 
 SAMBA__FN void samba__review_run(samba__review *v, uint32_t id, const samba__section *q)
 {
     bool again = v->anew && v->graph == q->graph;
-    bool trains = samba__is_forward_of_training(&v->s->history, q);
+    bool trains = samba__is_forward_of_training(&v->s->program.history, q);
     if (trains && !again) samba__forget_other_mode(v->s, v->ran, q->graph);
     v->ran[id] = ++v->now;
-    samba__note_pass(&v->passes, v->s->rt, id, v->now);
+    samba__note_pass(&v->passes, v->s->program.rt, id, v->now);
     if (q->type != SAMBA_FWD) return;
     v->anew = true;
     v->forward = v->now;
@@ -31157,7 +31208,7 @@ SAMBA__FN void samba__review_run(samba__review *v, uint32_t id, const samba__sec
 /* When BCKWD made this gradient last; 0: it has not. */
 SAMBA__FN uint64_t samba__gradient_made(const samba__review *v, uint32_t symbol, int32_t *maker)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     uint64_t made = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section o = samba__section_at(pef, i);
@@ -31174,8 +31225,8 @@ SAMBA__FN bool samba__check_gradient(const samba__review *v, uint32_t symbol)
 {
     int32_t maker = -1;
     uint64_t made = samba__gradient_made(v, symbol, &maker), stepped = samba__when(v, v->id);
-    uint64_t given = v->s->history.edited[symbol];
-    bool by_caller = given > made && given > stepped && given > v->s->history.forgot;
+    uint64_t given = v->s->program.history.edited[symbol];
+    bool by_caller = given > made && given > stepped && given > v->s->program.history.forgot;
     if (by_caller) return true;
 
     if (!made && maker >= 0)
@@ -31199,8 +31250,8 @@ SAMBA__FN bool samba__check_gradient(const samba__review *v, uint32_t symbol)
 /* The parameter that section q of OPT steps may have been given a value since BCKWD read it. */
 SAMBA__FN void samba__check_stepped(const samba__review *v, uint32_t symbol)
 {
-    const samba__pef *pef = &v->s->rt->pef;
-    uint64_t edited = v->s->history.edited[symbol];
+    const samba__pef *pef = &v->s->program.rt->pef;
+    uint64_t edited = v->s->program.history.edited[symbol];
     if (edited <= v->passes.first || !v->passes.first || edited <= samba__when(v, v->id)) return;
     samba__warn(
         v->s,
@@ -31213,7 +31264,7 @@ SAMBA__FN bool samba__check_passes(const samba__review *v)
 {
     const char *remedy
         = "compile with samba_program.accumulate, or let samba_program.microbatches split a batch that is in the inputs at once";
-    if ((v->s->rt->types & SAMBA_ZEROGRAD) || v->passes.before <= samba__when(v, v->id))
+    if ((v->s->program.rt->types & SAMBA_ZEROGRAD) || v->passes.before <= samba__when(v, v->id))
         return true;
 
     if (v->passes.before > v->begin)
@@ -31233,7 +31284,7 @@ SAMBA__FN bool samba__check_passes(const samba__review *v)
    gradient need not be looked at. */
 SAMBA__FN bool samba__gradients_are_fresh(const samba__review *v)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     uint64_t since = samba__when(v, v->id);
     if (v->graph == v->q.graph && v->forward > since) since = v->forward;
 
@@ -31248,7 +31299,7 @@ SAMBA__FN bool samba__gradients_are_fresh(const samba__review *v)
 /* Section id of OPT is to run next, by itself: is what it steps by that which the caller means? */
 SAMBA__FN bool samba__review_step(samba__review *v, uint32_t id)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     v->id = id;
     v->q = samba__section_at(pef, id);
     if (!samba__check_passes(v)) return false;
@@ -31271,7 +31322,7 @@ SAMBA__FN bool samba__review_step(samba__review *v, uint32_t id)
 /* Section id is to run next. */
 SAMBA__FN bool samba__review_section(samba__review *v, uint32_t id)
 {
-    const samba__pef *pef = &v->s->rt->pef;
+    const samba__pef *pef = &v->s->program.rt->pef;
     v->id = id;
     v->q = samba__section_at(pef, id);
     if (v->q.type == SAMBA_OPT && !samba__review_step(v, id)) return false;
@@ -31293,7 +31344,7 @@ SAMBA__FN bool samba__review_section(samba__review *v, uint32_t id)
 /* Can a schedule of these types run? With FWD in it all is made anew, in order. */
 SAMBA__FN bool samba__review_types(samba__review *v, unsigned types)
 {
-    const samba_runtime *rt = v->s->rt;
+    const samba_runtime *rt = v->s->program.rt;
     bool alone = (types & (SAMBA_FWD | SAMBA_BCKWD)) == SAMBA_BCKWD;
     bool several = v->now > v->begin; /* schedules of one run */
 
@@ -31315,7 +31366,7 @@ SAMBA__FN bool samba__review_types(samba__review *v, unsigned types)
    runs what it says and no more: without ZEROGRAD in it, those of the former step count again. */
 SAMBA__FN void samba__warn_of_former_step(const samba__review *v, uint32_t id)
 {
-    const samba_runtime *rt = v->s->rt;
+    const samba_runtime *rt = v->s->program.rt;
     bool adds_up = (rt->types & SAMBA_ZEROGRAD) && v->passes.adds_anew && v->passes.last;
     if (!adds_up || v->passes.cleared || !samba__begins_pass(&rt->pef, id)) return;
     samba__warn(
@@ -31348,7 +31399,7 @@ SAMBA_API const char *samba_section_type_name(unsigned type)
 
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
-    return s && s->rt ? samba__types_there(s->rt) : 0;
+    return s && s->program.rt ? samba__types_there(s->program.rt) : 0;
 }
 
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
@@ -31373,14 +31424,15 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 /* The run was ended by samba_desc.check_finite. */
 SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
 {
-    const samba_culprit *q = &s->culprit;
+    const samba_culprit *q = &s->program.culprit;
     double value = (double)q->value;
     char text[640];
     samba__text t = samba__text_in(text, sizeof text);
-    s->culprit.run = s->runs;
+    s->program.culprit.run = s->program.runs;
 
-    samba__format(&t, "in run %l, section %d (%s)", (int64_t)s->runs, q->section, q->section_type);
-    if (s->rt->pef.microbatches > 1) samba__format(&t, ", microbatch %d", q->microbatch);
+    samba__format(&t, "in run %l, section %d (%s)", (int64_t)s->program.runs, q->section,
+                  q->section_type);
+    if (s->program.rt->pef.microbatches > 1) samba__format(&t, ", microbatch %d", q->microbatch);
 
     if (q->leaf || q->vanishes)
         samba__format(&t, ": %s holds %g at element %l, and %s (%s) %s", q->tensor, value,
@@ -31407,8 +31459,8 @@ SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
 
 SAMBA_API bool samba_nonfinite(const samba_session *s, samba_culprit *culprit)
 {
-    if (!s || !culprit || !s->culprit.node) return false;
-    *culprit = s->culprit;
+    if (!s || !culprit || !s->program.culprit.node) return false;
+    *culprit = s->program.culprit;
     return true;
 }
 
@@ -31416,32 +31468,33 @@ SAMBA_API bool samba_set_check_finite(samba_session *s, bool check)
 {
     if (!s) return false;
     s->desc.check_finite = check;
-    if (!s->rt) return true;
+    if (!s->program.rt) return true;
 
-    s->rt->culprit = check ? &s->culprit : NULL;
-    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++)
-        s->rt->steps[i].made = 0;
+    s->program.rt->culprit = check ? &s->program.culprit : NULL;
+    for (uint32_t i = 0; i < s->program.rt->pef.n_nodes; i++)
+        s->program.rt->steps[i].made = 0;
     return true;
 }
 
 SAMBA__FN bool samba__fail_run(samba_session *s)
 {
     samba__forget_runs(s); /* some of it was not run */
-    if (s->rt->fault[SAMBA__FAULT_SET] == SAMBA__FAULT_NONFINITE) return samba__fail_nonfinite(s);
+    if (s->program.rt->fault[SAMBA__FAULT_SET] == SAMBA__FAULT_NONFINITE)
+        return samba__fail_nonfinite(s);
 
-    samba__call_record r = samba__node_at(&s->rt->pef, s->rt->fault_node);
-    const samba__pef *pef = &s->rt->pef;
-    int32_t which = s->rt->fault[SAMBA__FAULT_INPUT];
+    samba__call_record r = samba__node_at(&s->program.rt->pef, s->program.rt->fault_node);
+    const samba__pef *pef = &s->program.rt->pef;
+    int32_t which = s->program.rt->fault[SAMBA__FAULT_INPUT];
     uint32_t word = which >= 0 && which < r.n_in ? samba__word(&r, which) : 0;
     samba__symbol q;
     char what[400], batch[60];
     memset(&q, 0, sizeof q);
     if (word) q = samba__symbol_at(pef, word - 1);
 
-    samba__print_fault(what, sizeof what, s->rt->fault, word ? pef->strings + q.name : NULL,
+    samba__print_fault(what, sizeof what, s->program.rt->fault, word ? pef->strings + q.name : NULL,
                        word ? &q.spec.shape : NULL);
     samba__print(batch, sizeof batch, pef->microbatches > 1 ? " (microbatch %d of %d)" : "",
-                 (int32_t)s->rt->microbatch, (int32_t)pef->microbatches);
+                 (int32_t)s->program.rt->microbatch, (int32_t)pef->microbatches);
 
     return samba_fail(
         s, SAMBA_ERANGE,
@@ -31451,8 +31504,8 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
 
 SAMBA__FN void samba__count_run(samba_session *s)
 {
-    s->runs++;
-    s->culprit.node = NULL;
+    s->program.runs++;
+    s->program.culprit.node = NULL;
 }
 
 SAMBA__FN bool samba__fail_norm(samba_session *s)
@@ -31471,8 +31524,8 @@ SAMBA__FN bool samba__check_schedule(samba__review *v, unsigned types, uint32_t 
     unsigned whole = samba__whole_step(types);
     bool blind = false;
 
-    *norm = samba__norm_after_types(s->rt, *norm, whole, &blind);
-    uint32_t split = samba__split_by(s->rt, whole);
+    *norm = samba__norm_after_types(s->program.rt, *norm, whole, &blind);
+    uint32_t split = samba__split_by(s->program.rt, whole);
 
     if (!samba__check_types(s, types)) return false;
     if (split)
@@ -31480,7 +31533,7 @@ SAMBA__FN bool samba__check_schedule(samba__review *v, unsigned types, uint32_t 
             s, SAMBA_EARG,
             "in %s: with mapping spatial %s are one section: run all of them, or compile with mapping section",
             samba__called(s), samba__type_name(split));
-    if (s->rt->pef.microbatches != 1 && (whole & both) == SAMBA_BCKWD)
+    if (s->program.rt->pef.microbatches != 1 && (whole & both) == SAMBA_BCKWD)
         return samba_fail(
             s, SAMBA_EARG,
             "in %s: with microbatches FWD and BCKWD run together: the activations of one are gone when the next one runs",
@@ -31494,30 +31547,30 @@ SAMBA__FN bool samba__check_schedule(samba__review *v, unsigned types, uint32_t 
 /* Section id runs. */
 SAMBA__FN void samba__note_run(samba_session *s, uint32_t id)
 {
-    samba__history *h = &s->history;
-    samba__section q = samba__section_at(&s->rt->pef, id);
+    samba__history *h = &s->program.history;
+    samba__section q = samba__section_at(&s->program.rt->pef, id);
     bool trains = samba__is_forward_of_training(h, &q);
     if (trains) samba__forget_other_mode(s, h->ran, q.graph);
     h->ran[id] = ++h->now;
-    samba__note_pass(&h->passes, s->rt, id, h->now);
+    samba__note_pass(&h->passes, s->program.rt, id, h->now);
     if (!trains) return;
-    h->train = s->rt->train;
-    h->running_stats = s->rt->running_stats;
+    h->train = s->program.rt->train;
+    h->running_stats = s->program.rt->running_stats;
 }
 
 SAMBA__FN void samba__note_types(samba_session *s, unsigned types)
 {
-    samba__section_range now = samba__sections_now(s->rt);
-    s->history.passes.adds_anew = s->rt->adds_anew;
+    samba__section_range now = samba__sections_now(s->program.rt);
+    s->program.history.passes.adds_anew = s->program.rt->adds_anew;
     for (uint32_t i = now.first; i < now.end; i++)
-        if (samba__section_at(&s->rt->pef, i).type & types) samba__note_run(s, i);
+        if (samba__section_at(&s->program.rt->pef, i).type & types) samba__note_run(s, i);
 }
 
 /* A forward pass without dropout, and without BCKWD, is meant as a test; but batch_norm, unless
    told otherwise, takes the statistics of this batch, and counts them in. */
 SAMBA__FN void samba__warn_of_test(samba_session *s, unsigned types)
 {
-    const samba_runtime *rt = s->rt;
+    const samba_runtime *rt = s->program.rt;
     bool tests = (types & SAMBA_FWD) && !(types & SAMBA_BCKWD) && (rt->types & SAMBA_BCKWD);
     if (!tests || rt->train || rt->running_stats) return;
 
@@ -31537,7 +31590,7 @@ SAMBA__FN bool samba__run_schedule(samba_session *s, unsigned types)
     samba__count_run(s);
     samba__begin(s, "PyRT_RUN");
     samba__note_types(s, types);
-    bool fine = samba__run_exactly(s->rt, types);
+    bool fine = samba__run_exactly(s->program.rt, types);
     if (!samba__end(s, "PyRT_RUN", fine)) return samba__fail_run(s);
     return true;
 }
@@ -31546,7 +31599,7 @@ SAMBA__FN bool samba__run_schedule(samba_session *s, unsigned types)
 SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 {
     samba__run_list list = samba__list_of_types(samba__whole_step(types));
-    uint32_t norm = s->rt->norm_next;
+    uint32_t norm = s->program.rt->norm_next;
     samba__review review = samba__review_of(s, NULL);
     return samba__check_schedule(&review, types, &norm) && samba__check_ready(s, &list, NULL)
         && samba__run_schedule(s, samba__whole_step(types));
@@ -31555,13 +31608,13 @@ SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 /* Sets which graph the next run means: NULL if there is only one. */
 SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const char *graph)
 {
-    const samba__pef *pef = &s->rt->pef;
+    const samba__pef *pef = &s->program.rt->pef;
     char list[160];
     samba__text t = samba__text_in(list, sizeof list);
     uint32_t n = pef->n_sections;
     const samba__graph_entry *found = graph ? samba__graph_named(s, graph) : NULL;
 
-    s->rt->graph = found ? found->value + 1 : 0;
+    s->program.rt->graph = found ? found->value + 1 : 0;
     if (found) return true;
     bool several = n && samba__section_at(pef, 0).graph != samba__section_at(pef, n - 1).graph;
     if (!graph && !several) return true;
@@ -31581,7 +31634,7 @@ SAMBA__FN void samba__run_event(samba_session *s, const unsigned *types, int32_t
 {
     char name[80];
     samba__text t = samba__text_in(name, sizeof name);
-    if (!s->on_event) return;
+    if (!s->hooks.on_event) return;
 
     samba__format(&t, "SAMBA_SESSION_RUN");
     for (int32_t k = 0; k < n; k++) {
@@ -31591,7 +31644,7 @@ SAMBA__FN void samba__run_event(samba_session *s, const unsigned *types, int32_t
         }
     }
 
-    s->on_event(name, -1, begins, s->event_user);
+    s->hooks.on_event(name, -1, begins, s->hooks.event_user);
 }
 
 SAMBA__FN bool samba__run_chosen(samba_session *s, const char *graph, unsigned types)
@@ -31599,7 +31652,7 @@ SAMBA__FN bool samba__run_chosen(samba_session *s, const char *graph, unsigned t
     if (!samba__need_program(s, samba__called(s))) return false;
     samba__run_event(s, &types, 1, true);
     bool fine = samba__choose_graph(s, samba__called(s), graph) && samba__run_types(s, types);
-    s->rt->graph = 0;
+    s->program.rt->graph = 0;
     samba__run_event(s, &types, 1, false);
     return fine;
 }
@@ -31630,13 +31683,13 @@ SAMBA__FN bool samba__check_ids(samba_session *s, const samba__run_list *list, c
 {
     for (int32_t i = 0; i < list->n; i++) {
         int32_t id = list->ids[i];
-        if (id < 0 || (uint32_t)id >= s->rt->pef.n_sections)
+        if (id < 0 || (uint32_t)id >= s->program.rt->pef.n_sections)
             return samba_fail(
                 s, SAMBA_ERANGE,
                 "in %s: section id %d is out of range; the program has sections 0 ... %d",
-                samba__called(s), id, (int32_t)s->rt->pef.n_sections - 1);
+                samba__called(s), id, (int32_t)s->program.rt->pef.n_sections - 1);
 
-        if (graph && !samba__is_chosen(s->rt, (uint32_t)id))
+        if (graph && !samba__is_chosen(s->program.rt, (uint32_t)id))
             return samba_fail(s, SAMBA_EARG,
                               "in %s: section %d is not of graph %s; nothing was run",
                               samba__called(s), id, graph);
@@ -31700,7 +31753,7 @@ SAMBA__FN bool samba__has_counted(const samba_runtime *rt, const samba__run_list
 SAMBA__FN bool samba__check_entry(samba_session *s, const samba__run_list *list, int32_t i,
                                   uint32_t norm)
 {
-    const samba_runtime *rt = s->rt;
+    const samba_runtime *rt = s->program.rt;
     uint32_t id = (uint32_t)list->ids[i];
     if (samba__clips_blindly(rt, norm, id)) return samba__fail_norm(s);
 
@@ -31717,7 +31770,7 @@ SAMBA__FN bool samba__check_entry(samba_session *s, const samba__run_list *list,
    schedule. */
 SAMBA__FN bool samba__check_list(samba_session *s, const samba__run_list *list, bool own_order)
 {
-    const samba_runtime *rt = s->rt;
+    const samba_runtime *rt = s->program.rt;
     uint32_t norm = rt->norm_next;
     int32_t end;
     unsigned types;
@@ -31743,14 +31796,14 @@ SAMBA__FN bool samba__check_list(samba_session *s, const samba__run_list *list, 
 
 SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
 {
-    samba_runtime *rt = s->rt;
+    samba_runtime *rt = s->program.rt;
     bool fine = samba__begin(s, "PyRT_RUN");
     unsigned types;
 
     samba__count_run(s);
     rt->fault[0] = 0;
     rt->microbatch = 0;
-    s->history.passes.adds_anew = rt->adds_anew;
+    s->program.history.passes.adds_anew = rt->adds_anew;
     for (int32_t i = 0; i < list->n; i++)
         samba__note_run(s, (uint32_t)list->ids[i]);
 
@@ -31926,7 +31979,7 @@ SAMBA__FN int32_t samba__n_schedules(const samba_run_desc *d)
 /* Can all schedules run, one after another? *types becomes all that they have. */
 SAMBA__FN bool samba__check_schedules(samba_session *s, const samba_run_desc *d, unsigned *types)
 {
-    uint32_t norm = s->rt->norm_next;
+    uint32_t norm = s->program.rt->norm_next;
     samba__review review = samba__review_of(s, d);
     for (int32_t i = 0; i < samba__n_schedules(d); i++) {
         if (!samba__check_schedule(&review, d->types[i], &norm)) return false;
@@ -32007,13 +32060,13 @@ SAMBA__FN bool samba__check_counts(samba_session *s, const samba_run_desc *d)
 /* Runs d in the modes that it asks for. */
 SAMBA__FN bool samba__run_in_modes(samba_session *s, const samba_run_desc *d)
 {
-    bool train = s->rt->train, running_stats = s->rt->running_stats;
-    if (d->eval) s->rt->train = false;
-    if (d->running_stats) s->rt->running_stats = true;
+    bool train = s->program.rt->train, running_stats = s->program.rt->running_stats;
+    if (d->eval) s->program.rt->train = false;
+    if (d->running_stats) s->program.rt->running_stats = true;
 
     bool fine = samba__run_described(s, d);
-    s->rt->train = train;
-    s->rt->running_stats = running_stats;
+    s->program.rt->train = train;
+    s->program.rt->running_stats = running_stats;
     return fine;
 }
 
@@ -32028,13 +32081,13 @@ SAMBA__FN bool samba__run_with(samba_session *s, const samba_run_desc *d)
 
     if (d->check_only) {
         bool accepted = samba__run_in_modes(s, d);
-        s->rt->graph = 0;
+        s->program.rt->graph = 0;
         return accepted;
     }
 
     samba__run_event(s, d->types, samba__n_schedules(d), true);
     bool fine = samba__run_in_modes(s, d);
-    s->rt->graph = 0;
+    s->program.rt->graph = 0;
     for (int32_t i = 0; fine && i < d->n_outputs; i++)
         fine = samba_cpu(d->outputs[i]) != NULL;
     samba__run_event(s, d->types, samba__n_schedules(d), false);
@@ -32070,13 +32123,13 @@ SAMBA__FN const void *samba__current_value(samba_session *s, uint32_t index, con
                                            const samba__symbol *q)
 {
     (void)name;
-    return samba__is_saved(q) ? s->rt->data[index] : NULL;
+    return samba__is_saved(q) ? s->program.rt->data[index] : NULL;
 }
 
 /* The first parameter that is not finite, or other state that is NaN; -1: none. */
 SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element)
 {
-    const samba__pef *pef = &s->rt->pef;
+    const samba__pef *pef = &s->program.rt->pef;
 
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
@@ -32085,10 +32138,11 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
         bool weight = q.role == SAMBA__WEIGHT;
         if (!samba__is_float(q.spec.dtype) || q.alias || (!weight && q.role != SAMBA__STATE))
             continue;
-        if (!samba__set_of(s->rt->isa)->has_nonfinite(s->rt->data[i], n, q.spec.dtype)) continue;
+        const samba_runtime *rt = s->program.rt;
+        if (!samba__set_of(rt->isa)->has_nonfinite(rt->data[i], n, q.spec.dtype)) continue;
 
         first[0] = first[1] = first[2] = SAMBA__NOWHERE;
-        samba__note_nonfinite(first, (const uint8_t *)s->rt->data[i], 0, n, q.spec.dtype);
+        samba__note_nonfinite(first, (const uint8_t *)s->program.rt->data[i], 0, n, q.spec.dtype);
         for (int k = 1; k < 3 && weight; k++)
             first[0] = samba__min64(first[0], first[k]);
         *element = first[0];
@@ -32101,7 +32155,7 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
 SAMBA__FN bool samba__check_sent_all(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
+        const samba_tensor *t = s->trace.tensors[i];
         if (t->symbol < 0 || !t->value.withheld || !samba__keeps(t)) continue;
         return samba_fail(
             s, SAMBA_ESTATE,
@@ -32119,7 +32173,7 @@ SAMBA__FN bool samba__save_with(samba_session *s, const char *path, const samba_
     if (!path) return samba_fail(s, SAMBA_EARG, "in %s: the path is NULL", samba__called(s));
 
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
+        const samba_tensor *t = s->trace.tensors[i];
         bool missing = t->symbol >= 0 && t->role == SAMBA__WEIGHT && !t->value.given;
         if (missing) return samba__fail_value(s, samba__called(s), t);
     }
@@ -32131,9 +32185,10 @@ SAMBA__FN bool samba__save_with(samba_session *s, const char *path, const samba_
             s, SAMBA_ERANGE,
             "in %s: element %l of %s is not finite, so %s was not written; go back to an earlier checkpoint, look for the cause with samba_set_check_finite, or save with allow_nonfinite",
             samba__called(s), element,
-            s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name, path);
+            s->program.rt->pef.strings + samba__symbol_at(&s->program.rt->pef, (uint32_t)bad).name,
+            path);
 
-    if (!samba__image_open(&image, s, &s->rt->pef, samba__current_value)) return false;
+    if (!samba__image_open(&image, s, &s->program.rt->pef, samba__current_value)) return false;
     bool fine = samba__replace_file(s, path, &image);
     samba__image_close(&image);
     return fine;
@@ -32196,7 +32251,7 @@ SAMBA__FN unsigned samba__kind_of_symbol(const samba__symbol *q)
 /* False if symbol i of the program is none that the restore gives a value. */
 SAMBA__FN bool samba__seek_saved(samba__restoring *c, uint32_t i)
 {
-    const samba__pef *to = &c->session->rt->pef;
+    const samba__pef *to = &c->session->program.rt->pef;
     c->q = samba__symbol_at(to, i);
     if (!(samba__kind_of_symbol(&c->q) & c->kinds)) return false;
 
@@ -32248,7 +32303,7 @@ SAMBA__FN void samba__end_list(samba__name_list *list)
 SAMBA__FN void samba__list_unfit(samba__restoring *c, samba__name_list *missing,
                                  samba__name_list *different)
 {
-    const samba__pef *to = &c->session->rt->pef;
+    const samba__pef *to = &c->session->program.rt->pef;
     char what[240];
     samba__begin_list(missing);
     samba__begin_list(different);
@@ -32277,7 +32332,7 @@ SAMBA__FN void samba__list_unexpected(const samba__restoring *c, samba__name_lis
         const char *name = c->from->strings + r.name;
         if (!r.data || !(samba__kind_of_symbol(&r) & c->kinds & SAMBA_KEPT_PARAMETERS)) continue;
 
-        int32_t k = samba__find_symbol(&c->session->rt->pef, name, (uint32_t)last);
+        int32_t k = samba__find_symbol(&c->session->program.rt->pef, name, (uint32_t)last);
         if (k >= 0)
             last = k;
         else
@@ -32326,7 +32381,7 @@ SAMBA__FN bool samba__check_restore(samba__restoring *c, const samba_restore_opt
    value. */
 SAMBA__FN bool samba__check_restored_argins(samba__restoring *c, samba__name_list *replaced)
 {
-    const samba__pef *to = &c->session->rt->pef;
+    const samba__pef *to = &c->session->program.rt->pef;
     char what[240];
 
     samba__begin_list(replaced);
@@ -32338,7 +32393,7 @@ SAMBA__FN bool samba__check_restored_argins(samba__restoring *c, samba__name_lis
 
         const char *name = to->strings + c->q.name;
         double value = samba__argin_in_file(c->from, &c->r);
-        double here = samba__argin_number(&c->q, c->session->rt->data[i]);
+        double here = samba__argin_number(&c->q, c->session->program.rt->data[i]);
         if (value == here) continue;
         samba__print(what, sizeof what, "%s %g by %g", name, here, value);
         samba__list_name(replaced, what);
@@ -32360,7 +32415,7 @@ SAMBA__FN void samba__warn_replaced(const samba__restoring *c, const samba__name
    another kind of optimizer, or of other parameters. The rest does not belong to it. */
 SAMBA__FN void samba__warn_torn_state(samba__restoring *c)
 {
-    const samba__pef *to = &c->session->rt->pef;
+    const samba__pef *to = &c->session->program.rt->pef;
     samba__name_list missing;
     const char *taken = NULL;
 
@@ -32386,7 +32441,7 @@ SAMBA__FN void samba__warn_torn_state(samba__restoring *c)
 
 SAMBA__FN void samba__copy_restored(samba__restoring *c)
 {
-    const samba__pef *to = &c->session->rt->pef;
+    const samba__pef *to = &c->session->program.rt->pef;
     samba__forget_runs(c->session); /* they were of other parameters */
 
     for (uint32_t i = 0; i < to->n_symbols; i++) {
@@ -32395,7 +32450,7 @@ SAMBA__FN void samba__copy_restored(samba__restoring *c)
         size_t size = samba_dtype_size(type), old = samba_dtype_size(stored);
         size_t n = type == stored ? 0 : (size_t)samba_count(&c->q.spec.shape);
         const uint8_t *data = c->from->data + (c->r.data - 1);
-        uint8_t *value = (uint8_t *)c->session->rt->data[i];
+        uint8_t *value = (uint8_t *)c->session->program.rt->data[i];
 
         if (type == stored) samba__copy_data(value, data, samba__symbol_bytes(to, &c->q), size);
         for (size_t k = 0; k < n; k++)
@@ -32418,7 +32473,9 @@ SAMBA__FN void samba__warn_nonfinite(samba_session *s, const char *path)
     int64_t element = 0, bad = samba__find_nonfinite(s, &element);
     if (bad >= 0)
         samba__warn(s, "in %s: element %l of %s in %s is not finite", samba__called(s), element,
-                    s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name, path);
+                    s->program.rt->pef.strings
+                        + samba__symbol_at(&s->program.rt->pef, (uint32_t)bad).name,
+                    path);
 }
 
 SAMBA__FN bool samba__restore_with(samba_session *s, const char *path,
@@ -32455,11 +32512,11 @@ SAMBA__FN bool samba__restore_with(samba_session *s, const char *path,
     if (fine) samba__warn_torn_state(&c);
     if (fine) samba__copy_restored(&c);
     for (int32_t i = 0; fine && i < samba__n_tensors(s); i++)
-        samba__after_restore(&c, s->tensors[i]);
+        samba__after_restore(&c, s->trace.tensors[i]);
     if (fine) samba__warn_nonfinite(s, path);
 
     samba__file_close(s, &file, false);
-    if (fine) samba__forget_norm(s->rt); /* max_grad_norm may be another one */
+    if (fine) samba__forget_norm(s->program.rt); /* max_grad_norm may be another one */
     return fine;
 }
 
@@ -32488,12 +32545,12 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path)
 /* ==== [inspect] =============================================================================== */
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {
-    return s && s->rt ? samba__layout_of(&s->rt->pef, false, false).size : 0;
+    return s && s->program.rt ? samba__layout_of(&s->program.rt->pef, false, false).size : 0;
 }
 
 SAMBA_API size_t samba_held_bytes(const samba_session *s)
 {
-    return s ? s->held : 0;
+    return s ? s->arenas.held : 0;
 }
 
 /* argin: of those of which the file says this; NOTHING: all. Gradients of losses are no
@@ -32502,12 +32559,12 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t 
                                        const char **names, int32_t cap)
 {
     int32_t n = 0;
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_symbols; i++) {
-            samba__symbol q = samba__symbol_at(&s->rt->pef, i);
+    if (s && s->program.rt) {
+        for (uint32_t i = 0; i < s->program.rt->pef.n_symbols; i++) {
+            samba__symbol q = samba__symbol_at(&s->program.rt->pef, i);
             if (q.role != role || (argin && q.argin != argin)) continue;
             if (q.argin == SAMBA__FILED_GRAD) continue;
-            if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
+            if (n < cap && names) names[n] = s->program.rt->pef.strings + q.name;
             n++;
         }
     }
@@ -32529,15 +32586,16 @@ SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_
 {
     int32_t n = 0;
 
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
-            samba__section q = samba__section_at(&s->rt->pef, i);
+    if (s && s->program.rt) {
+        for (uint32_t i = 0; i < s->program.rt->pef.n_sections; i++) {
+            samba__section q = samba__section_at(&s->program.rt->pef, i);
             if (q.type == SAMBA_COUNT) {
                 for (uint32_t node = q.first; node < q.end; node++) {
-                    samba__call_record r = samba__record_at(&s->rt->pef, node);
-                    samba__symbol out = samba__symbol_at(&s->rt->pef, samba__word(&r, r.n_in) - 1);
+                    samba__call_record r = samba__record_at(&s->program.rt->pef, node);
+                    samba__symbol out
+                        = samba__symbol_at(&s->program.rt->pef, samba__word(&r, r.n_in) - 1);
                     if (out.role != SAMBA__OUTPUT) continue;
-                    if (n < cap && names) names[n] = s->rt->pef.strings + out.name;
+                    if (n < cap && names) names[n] = s->program.rt->pef.strings + out.name;
                     n++;
                 }
             }
@@ -32574,13 +32632,13 @@ SAMBA__FN void samba__mark_own(const samba_runtime *rt, bool *own)
 SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char **names, int32_t cap)
 {
     int32_t n = 0;
-    if (!s || !s->rt) return 0;
+    if (!s || !s->program.rt) return 0;
 
-    const samba__pef *pef = &s->rt->pef;
+    const samba__pef *pef = &s->program.rt->pef;
     bool *own = (bool *)samba__alloc(s, pef->n_symbols * sizeof *own);
     if (!own) return 0;
     memset(own, 0, pef->n_symbols * sizeof *own);
-    samba__mark_own(s->rt, own);
+    samba__mark_own(s->program.rt, own);
 
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
@@ -32606,7 +32664,7 @@ SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32
 
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section)
 {
-    const samba_runtime *rt = s ? s->rt : NULL;
+    const samba_runtime *rt = s ? s->program.rt : NULL;
     if (!rt || !section || id < 0 || (uint32_t)id >= rt->pef.n_sections) return false;
 
     memset(section, 0, sizeof *section);
@@ -32632,7 +32690,7 @@ SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_sectio
 
 SAMBA__FN bool samba__has_section(const samba_session *s, int32_t id)
 {
-    return s && s->rt && id >= 0 && (uint32_t)id < s->rt->pef.n_sections;
+    return s && s->program.rt && id >= 0 && (uint32_t)id < s->program.rt->pef.n_sections;
 }
 
 SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t)
@@ -32640,15 +32698,15 @@ SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_
     unsigned use = 0;
     if (!samba__has_section(s, id) || !t || t->session != s || t->symbol < 0) return 0;
 
-    const uint8_t *begin = (const uint8_t *)s->rt->data[t->symbol];
+    const uint8_t *begin = (const uint8_t *)s->program.rt->data[t->symbol];
     const uint8_t *end = begin + samba__device_size(t);
-    samba__section q = samba__section_at(&s->rt->pef, (uint32_t)id);
+    samba__section q = samba__section_at(&s->program.rt->pef, (uint32_t)id);
 
     for (uint32_t i = q.first; i < q.end; i++) {
-        samba__call_record r = samba__record_at(&s->rt->pef, i);
-        if (!s->rt->steps[i].view) {
+        samba__call_record r = samba__record_at(&s->program.rt->pef, i);
+        if (!s->program.rt->steps[i].view) {
             for (int32_t k = 0; k <= r.n_in + r.n_out; k++) {
-                samba__operand o = samba__operand_at(s->rt, i, k, 0);
+                samba__operand o = samba__operand_at(s->program.rt, i, k, 0);
                 if (o.begin < end && begin < o.end) use |= o.written ? SAMBA_WRITES : SAMBA_READS;
             }
         }
@@ -32671,7 +32729,8 @@ SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
 
 SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b)
 {
-    return samba__has_section(s, a) && samba__has_section(s, b) && samba__independent(s->rt, a, b);
+    return samba__has_section(s, a) && samba__has_section(s, b)
+        && samba__independent(s->program.rt, a, b);
 }
 
 #if !defined(SAMBA_NO_STDIO)

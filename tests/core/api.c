@@ -126,7 +126,7 @@ static void run_by_words(model *m)
 static void run_by_ids(model *m)
 {
     samba_run_desc d = { 0 };
-    int32_t ids[16], n = (int32_t)m->s->rt->pef.n_sections;
+    int32_t ids[16], n = (int32_t)m->s->program.rt->pef.n_sections;
     for (int32_t i = 0; i < n && i < 16; i++)
         ids[i] = i;
     d.section_ids = ids;

@@ -171,7 +171,7 @@ static void compare(const geometry *g, bool portable, int32_t threads, float *co
     samba_tensor *b = samba_from_data_copy(s, "b", SAMBA_F32, SAMBA_SHAPE(channels), data[2]);
     samba_tensor *dy = samba_from_data_copy(s, "dy", SAMBA_F32,
                                             shape_of(g, g->images, channels, g->out), data[3]);
-    s->tracing = false; // compute at once
+    s->modes.tracing = false; // compute at once
     same(g, "y", samba_convolution(x, w, b, &opts), want[0]);
     same(g, "dx", samba_convolution_backward_input(dy, w, x_shape, &opts), want[1]);
     same(g, "dw", samba_convolution_backward_weight(x, dy, w_shape, &opts), want[2]);

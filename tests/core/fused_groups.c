@@ -25,8 +25,8 @@ static int groups_called(const samba_session *s, const char *want)
 {
     char text[400];
     int n = 0;
-    for (uint32_t i = 0; i < s->rt->pef.n_nodes;) {
-        i += group_at(s->rt, i, text, sizeof text);
+    for (uint32_t i = 0; i < s->program.rt->pef.n_nodes;) {
+        i += group_at(s->program.rt, i, text, sizeof text);
         n += strcmp(text, want) == 0;
     }
     return n;
@@ -35,8 +35,8 @@ static int groups_called(const samba_session *s, const char *want)
 static int ops_behind_others(const samba_session *s)
 {
     int n = 0;
-    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i += s->rt->steps[i].group)
-        n += (int)s->rt->steps[i].group - 1;
+    for (uint32_t i = 0; i < s->program.rt->pef.n_nodes; i += s->program.rt->steps[i].group)
+        n += (int)s->program.rt->steps[i].group - 1;
     return n;
 }
 
@@ -132,8 +132,8 @@ static uint64_t trained(uint32_t seed, int threads, bool portable, int *behind)
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.01f };
     CHECK(samba_compile(s, &p));
     *behind = ops_behind_others(s);
-    for (uint32_t i = 0; threads == 0 && i < s->rt->pef.n_nodes; i++)
-        s->rt->steps[i].group = 1;
+    for (uint32_t i = 0; threads == 0 && i < s->program.rt->pef.n_nodes; i++)
+        s->program.rt->steps[i].group = 1;
     CHECK(samba_run(s, 0) && samba_run(s, 0));
     if (!samba_ok(s)) {
         printf("%s\n", samba_error(s));

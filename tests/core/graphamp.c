@@ -94,7 +94,7 @@ static void test_same_loss(void)
             if (step >= STEPS - LAST) sum += loss / LAST;
         }
         last[i] = sum;
-        arena[i] = g.s->rt->pef.region[SAMBA__REGION_ARENA];
+        arena[i] = g.s->program.rt->pef.region[SAMBA__REGION_ARENA];
         printf("mp%d: loss %.4f, %lu bytes between ops\n", (int)presets[i], last[i],
                (unsigned long)arena[i]);
         CHECK(samba_close(g.s) == 0);

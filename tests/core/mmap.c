@@ -77,7 +77,7 @@ static facts make_checkpoint(bool inference)
     if (!inference) CHECK(run(&m));
     CHECK(samba_save(m.s, path));
     f.device = samba_device_bytes(m.s);
-    CHECK(m.s->file.bytes == NULL); // of what was compiled, the tables are kept
+    CHECK(m.s->program.file.bytes == NULL); // of what was compiled, the tables are kept
     f.result = result(&m);
     close_model(&m);
     return f;
@@ -117,7 +117,7 @@ static void test_parameters_stay_in_the_file(void)
     facts want = make_checkpoint(true);
     model m;
     CHECK(load(&m, true, false));
-    CHECK(m.s->file.mapped);
+    CHECK(m.s->program.file.mapped);
     CHECK(m.h.largest < WEIGHTS / 2 || m.h.largest == SAMBA_LOCAL_BYTES * 2);
     CHECK(samba_held_bytes(m.s) == m.h.live && m.h.live < samba_device_bytes(m.s) + WEIGHTS / 2);
     CHECK(samba_device_bytes(m.s) == want.device && want.device > WEIGHTS);
@@ -125,7 +125,7 @@ static void test_parameters_stay_in_the_file(void)
     CHECK(result(&m) == want.result && result(&m) == want.result);
     CHECK(m.h.n_calls == n_calls);
     close_model(&m);
-    CHECK(load(&m, true, true) && !m.s->file.mapped); // in memory, once
+    CHECK(load(&m, true, true) && !m.s->program.file.mapped); // in memory, once
     CHECK(samba_device_bytes(m.s) == want.device && m.h.most < m.h.live + WEIGHTS / 2);
     CHECK(result(&m) == want.result);
     close_model(&m);
@@ -156,7 +156,8 @@ static void test_training_goes_on(void)
     CHECK(load(&whole, false, true));
     for (int round = 0; round < 3; round++) {
         CHECK(load(&part, false, false));
-        CHECK(!part.s->file.bytes && !part.s->file.mapped); // all was copied: nothing is held
+        CHECK(!part.s->program.file.bytes
+              && !part.s->program.file.mapped); // all was copied: nothing is held
         CHECK(part.h.live < samba_device_bytes(part.s) + WEIGHTS / 2 + 2 * SAMBA_LOCAL_BYTES);
         CHECK(result(&whole) == result(&part));
         CHECK(samba_save(part.s, path));
@@ -240,7 +241,7 @@ static void test_cut_while_in_use(void)
     for (int how = 0; how < 8; how++) {
         model m;
         make_old();
-        CHECK(load(&m, true, false) && m.s->file.mapped);
+        CHECK(load(&m, true, false) && m.s->program.file.mapped);
         samba_tensor *t = samba_tensor_by_name(m.s, "two__weight");
         CHECK(t && samba_bytes(t) == sizeof values);
         CHECK(samba_copy_out(t, values, sizeof values));

@@ -98,7 +98,7 @@ static void compare(int32_t rows, int32_t n, int32_t k, samba_weights as)
         m = traced(rows, n, k, variant == 2, 1 + variant);
         packed.outputs[0] = m.y;
         CHECK(samba_compile(m.s, &packed));
-        if (variant == 1 && m.s->rt && m.s->rt->isa) m.s->rt->isa = 1;
+        if (variant == 1 && m.s->program.rt && m.s->program.rt->isa) m.s->program.rt->isa = 1;
         run(&m, rows, n, got);
         CHECK(!memcmp(got, want, 4 * (size_t)(rows * n)));
         CHECK(samba_save(m.s, "weights_test.pef") && samba_close(m.s) == 0);
@@ -107,7 +107,7 @@ static void compare(int32_t rows, int32_t n, int32_t k, samba_weights as)
     CHECK(samba_load(s, "weights_test.pef", NULL));
     m = (model){ .s = s, .ids = samba_tensor_by_name(s, "ids"), .y = NULL };
     for (int32_t i = 0; samba_ok(s) && i < samba__n_tensors(s); i++)
-        if (s->tensors[i]->role == SAMBA__OUTPUT) m.y = s->tensors[i];
+        if (s->trace.tensors[i]->role == SAMBA__OUTPUT) m.y = s->trace.tensors[i];
     memset(got, 0, sizeof got);
     run(&m, rows, n, got);
     CHECK(!memcmp(got, want, 4 * (size_t)(rows * n)));

@@ -84,7 +84,8 @@ static void test_same_bits(void)
                 samba_program p
                     = { .outputs = { half.y, dw[0][0], dw[0][1], dw[0][2] }, .inference = true };
                 CHECK(samba_compile(half.s, &p));
-                if (variant == 1 && half.s->rt && half.s->rt->isa) half.s->rt->isa = 1;
+                if (variant == 1 && half.s->program.rt && half.s->program.rt->isa)
+                    half.s->program.rt->isa = 1;
                 p.outputs[0] = full.y;
                 for (int w = 0; w < 3; w++)
                     p.outputs[1 + w] = dw[1][w];
@@ -139,7 +140,7 @@ static void test_steps_repeat(void)
             model m = traced(SAMBA_BF16, 4, 50, 70,
                              &(samba_desc){ .threads = 1 + variant % 3, .portable = variant == 3 });
             CHECK(train(&m, (samba_optim_kind)kind, 0.01f));
-            if (variant == 1 && m.s->rt && m.s->rt->isa) m.s->rt->isa = 1;
+            if (variant == 1 && m.s->program.rt && m.s->program.rt->isa) m.s->program.rt->isa = 1;
             for (int step = 0; step < 12; step++) {
                 CHECK(samba_run(m.s, 0));
                 if (variant != 2 || step != 5) continue; // go on from a checkpoint

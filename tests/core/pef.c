@@ -186,7 +186,7 @@ static void load_and_run(const bytes *b)
             samba_tensor *t = samba__named(s, names[i]);
             if (t && samba_bytes(t) <= sizeof zero) samba_write(t, zero);
         }
-        if (s->rt->pef.microbatches <= 16 && !samba_run(s, 0)) {
+        if (s->program.rt->pef.microbatches <= 16 && !samba_run(s, 0)) {
             samba_clear_error(s);
             samba_run_graph(s, "rows", SAMBA_FWD);
             samba_clear_error(s);

@@ -221,8 +221,8 @@ static void test_device_bytes(void)
             found += log.size[i] == bytes;
         CHECK(found == 1 && log.n <= 64);
         uint64_t regions = 0;
-        for (int r = 0; r < 4 && s->rt; r++)
-            regions += region_size(s->file.tables, r);
+        for (int r = 0; r < 4 && s->program.rt; r++)
+            regions += region_size(s->program.file.tables, r);
         CHECK(bytes > regions && bytes < regions + 64 * 1024); // and the tables of the runtime
         CHECK(samba_held_bytes(s) == log.h.live);
         p.inference = true;
@@ -316,7 +316,7 @@ static const void *every_value(samba_session *s, uint32_t index, const char *nam
                                const samba__symbol *q)
 {
     (void)name;
-    return samba__is_saved(q) ? s->rt->data[index] : NULL;
+    return samba__is_saved(q) ? s->program.rt->data[index] : NULL;
 }
 
 static void guards_around(bool inference, int32_t microbatches, bool with_values)
@@ -326,14 +326,14 @@ static void guards_around(bool inference, int32_t microbatches, bool with_values
     open_model(&m);
     samba_program p = program_of(&m, inference, microbatches);
     CHECK(samba_compile(m.s, &p));
-    if (!m.s->rt)
+    if (!m.s->program.rt)
         printf("    %s\n", samba_error(m.s));
     else
-        check_regions(m.s->file.tables);
+        check_regions(m.s->program.file.tables);
     samba__file file = { 0 };
-    if (m.s->rt) {
+    if (m.s->program.rt) {
         samba__image image;
-        CHECK(samba__image_open(&image, m.s, &m.s->rt->pef,
+        CHECK(samba__image_open(&image, m.s, &m.s->program.rt->pef,
                                 with_values ? every_value : samba__initial_value));
         CHECK(samba__image_whole(&image, &file));
         samba__image_close(&image);
@@ -668,9 +668,11 @@ static void one_graph(uint32_t seed)
                 if (got.in[i]->symbol >= 0) CHECK(same_bits(got.in[i], want.in[i]));
             }
         }
-        const uint8_t *pef = s->file.tables;
-        CHECK(pef && t->file.tables && s->file.n_tables == t->file.n_tables);
-        if (samba_ok(s) && samba_ok(t)) CHECK(!memcmp(pef, t->file.tables, s->file.n_tables));
+        const uint8_t *pef = s->program.file.tables;
+        CHECK(pef && t->program.file.tables
+              && s->program.file.n_tables == t->program.file.n_tables);
+        if (samba_ok(s) && samba_ok(t))
+            CHECK(!memcmp(pef, t->program.file.tables, s->program.file.n_tables));
         if (pef) check_regions(pef);
         if (pef && levels[l] == SAMBA_O3) measure_arena(pef);
         if (test_bad) printf("    graph %lu, level %d\n", (unsigned long)seed, l);
@@ -776,8 +778,8 @@ static void write_batch(samba_session *s)
 static int count_op(const samba_session *s, int32_t op)
 {
     int n = 0;
-    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++)
-        n += s->rt->steps[i].op == &samba__op_table[op];
+    for (uint32_t i = 0; i < s->program.rt->pef.n_nodes; i++)
+        n += s->program.rt->steps[i].op == &samba__op_table[op];
     return n;
 }
 

@@ -182,8 +182,8 @@ static void calibrate(net *m, int batches)
 static int ops_of(const samba_session *s, const char *name)
 {
     int n = 0;
-    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++) {
-        const samba_op *op = samba__node_at(&s->rt->pef, i).op;
+    for (uint32_t i = 0; i < s->program.rt->pef.n_nodes; i++) {
+        const samba_op *op = samba__node_at(&s->program.rt->pef, i).op;
         n += op && !strcmp(op->name, name);
     }
     return n;

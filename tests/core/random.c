@@ -1449,8 +1449,8 @@ static int64_t n_runs, n_refused, n_different;
 
 static void count_ops(samba_session *s)
 {
-    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++) {
-        const samba_op *op = samba__node_at(&s->rt->pef, i).op;
+    for (uint32_t i = 0; i < s->program.rt->pef.n_nodes; i++) {
+        const samba_op *op = samba__node_at(&s->program.rt->pef, i).op;
         op_met[op - samba__op_table]++;
     }
 }

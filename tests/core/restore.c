@@ -183,7 +183,7 @@ static void test_bad_rates_of_a_file(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         net n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
         samba_tensor *t = samba_tensor_by_name(n.s, bad[i].name);
-        memcpy(n.s->rt->data[t->symbol], &bad[i].value, 4);
+        memcpy(n.s->program.rt->data[t->symbol], &bad[i].value, 4);
         CHECK(samba_save(n.s, stopped) && samba_close(n.s) == 0);
         n = compiled("head", 3, 0.1f, SAMBA_ADAMW, 0.01f);
         CHECK(samba_restore(n.s, stopped) == bad[i].loads

@@ -181,7 +181,7 @@ static uint64_t train(int k, const config *c)
     program.optim = optimizer(k < 2 ? SAMBA_SGD : k == 2 ? SAMBA_ADAMW : SAMBA_ADAM, 0.01f);
     if (k >= 2) program.optim.max_grad_norm = 0.5f;
     if (k == 3) program.microbatches = 2;
-    if (samba_compile(s, &program) && s->rt->isa > c->isa) s->rt->isa = c->isa;
+    if (samba_compile(s, &program) && s->program.rt->isa > c->isa) s->program.rt->isa = c->isa;
     uint64_t hash = recipe_hash_start;
     for (uint32_t step = 0; step < STEPS && samba_ok(s); step++) {
         recipe_feed(&net, m, step);

@@ -1147,7 +1147,7 @@ static void row_module_rules(void)
     CHECK(samba_weight_names(s, names, 8) == 4);
     CHECK(!memcmp(samba_read(y), samba_read(again), samba_bytes(y))
           && samba_read(hidden[0])[0] >= 0);
-    CHECK(s->rt->pef.n_sections == 1);
+    CHECK(s->program.rt->pef.n_sections == 1);
     CHECK(samba_read(hidden[1]) && (samba_ok(s) || says(s, "list it in program.outputs")));
     CHECK(samba_close(s) == 0 && samba_close(other) == 0);
 }
@@ -1398,8 +1398,8 @@ static void row_inference(void)
     net whole = trained(0); // a PEF for training infers, too, and is larger
     CHECK(samba_run(whole.s, SAMBA_FWD) && same(copied(whole.out), copied(n.out)));
     CHECK(samba_device_bytes(whole.s) > samba_device_bytes(n.s));
-    CHECK(2 * n.s->rt->pef.n_nodes < whole.s->rt->pef.n_nodes
-          && 2 * n.s->rt->pef.n_symbols < whole.s->rt->pef.n_symbols);
+    CHECK(2 * n.s->program.rt->pef.n_nodes < whole.s->program.rt->pef.n_nodes
+          && 2 * n.s->program.rt->pef.n_symbols < whole.s->program.rt->pef.n_symbols);
     CHECK(samba_close(n.s) == 0 && samba_close(whole.s) == 0);
 }
 
@@ -1427,7 +1427,7 @@ static void row_mapping(void)
         CHECK(samba_section_types(n.s) == (SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
         CHECK((samba_sn_grad(w) != NULL) == !spatial && (!spatial || says(n.s, "mapping section")));
         for (int i = 0; i < 3; i++) {
-            if (spatial) CHECK(!samba_runtime_run(n.s->rt, types[i]));
+            if (spatial) CHECK(!samba_runtime_run(n.s->program.rt, types[i]));
             CHECK(samba_run(n.s, types[i]) == !spatial
                   && (!spatial || says(n.s, "BCKWD_OPT are one")));
         }
@@ -1446,7 +1446,7 @@ static void row_mem_type(void)
     net n = traced(0);
     samba_program p = sgd(n.loss, n.out);
     CHECK(samba_compile(n.s, &p));
-    int64_t arena = (int64_t)n.s->rt->pef.region[SAMBA__REGION_ARENA];
+    int64_t arena = (int64_t)n.s->program.rt->pef.region[SAMBA__REGION_ARENA];
     p.mem_limit[SAMBA_MEM_HBM] = arena;
     CHECK(samba_compile(n.s, &p));
     p.mem_limit[SAMBA_MEM_HBM] = arena - 1;
@@ -1555,7 +1555,7 @@ static void row_host_op(void)
     h = samba_apply(s, "twice", &h, 1, NULL, 0);
     samba_tensor *y = samba_shift(h, 1);
     CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
-    CHECK(s->rt->pef.n_sections == 3 && samba_run(s, 0) && host_calls == 1);
+    CHECK(s->program.rt->pef.n_sections == 3 && samba_run(s, 0) && host_calls == 1);
     CHECK(fabsf(samba_read(y)[1] - (2 * tanhf(samba_read(x)[1]) + 1)) < 1e-6f);
     CHECK(samba_close(s) == 0);
 }
@@ -1570,7 +1570,7 @@ static void row_levels(void)
         p.level = (samba_opt_level)(SAMBA_O0 + i);
         p.sram_bytes = 512;
         CHECK(samba_compile(n.s, &p) && samba_run(n.s, 0));
-        sections[i] = (int32_t)n.s->rt->pef.n_sections;
+        sections[i] = (int32_t)n.s->program.rt->pef.n_sections;
         got[i] = named(n.s, "fc1__weight");
         CHECK(samba_close(n.s) == 0);
     }
@@ -1836,7 +1836,7 @@ static net by_ops(void) // each op is a section
 static void row_section_ids(void)
 {
     net a = by_ops(), b = by_ops();
-    int32_t ids[64], n = (int32_t)a.s->rt->pef.n_sections, far = n;
+    int32_t ids[64], n = (int32_t)a.s->program.rt->pef.n_sections, far = n;
     for (int32_t i = 0; i < n; i++)
         ids[i] = i;
     CHECK(
@@ -1876,7 +1876,7 @@ static void row_section_ids(void)
 static void row_section_groups(void)
 {
     net a = by_ops(), b = by_ops();
-    int32_t n = (int32_t)a.s->rt->pef.n_sections;
+    int32_t n = (int32_t)a.s->program.rt->pef.n_sections;
     int32_t group[4] = { SAMBA_GROUP_BEGIN, n - 2, n - 1, SAMBA_GROUP_END },
             plain[2] = { n - 2, n - 1 };
     CHECK(samba_run(a.s, SAMBA_FWD | SAMBA_BCKWD) && samba_run(b.s, SAMBA_FWD | SAMBA_BCKWD));
@@ -1901,7 +1901,7 @@ static void row_section_groups(void)
 static void row_call_ids(void)
 {
     net b = by_ops();
-    int32_t n = (int32_t)b.s->rt->pef.n_sections;
+    int32_t n = (int32_t)b.s->program.rt->pef.n_sections;
     CHECK(samba_run(b.s, 0));
     for (int32_t k = 1; k < n; k += 3) {
         net a = by_ops();

@@ -82,7 +82,7 @@ static int run_and_close(void *user)
     int wrong = 0;
     for (int i = 0; i < 3; i++)
         wrong |= run(c->m) != c->bits;
-    bool own_threads = c->m.s->pool.n_helpers == c->threads - 1;
+    bool own_threads = c->m.s->program.pool.n_helpers == c->threads - 1;
     if (!own_threads) wrong |= 2;
     if (c->deeper-- > 0) wrong |= in_child(run_and_close, c) << 2;
     wrong |= samba_close(c->m.s) << 3;

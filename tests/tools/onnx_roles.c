@@ -70,7 +70,7 @@ static const char *names(const net *n, int role)
     char *to = text[role == SAMBA__STATE];
     *to = 0;
     for (int32_t i = 0; i < samba__n_tensors(n->s); i++) {
-        const samba_tensor *t = n->s->tensors[i];
+        const samba_tensor *t = n->s->trace.tensors[i];
         if (t->role == role) snprintf(to + strlen(to), 400 - strlen(to), "%s ", t->name);
     }
     return to;

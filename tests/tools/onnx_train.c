@@ -72,7 +72,7 @@ static int count_buffers(samba_session *s)
 {
     int n = 0;
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
-        n += s->tensors[i]->role == SAMBA__STATE && !s->tensors[i]->generated;
+        n += s->trace.tensors[i]->role == SAMBA__STATE && !s->trace.tensors[i]->generated;
     return n;
 }
 

@@ -5,8 +5,8 @@
 
 int32_t fused_nodes(const samba_session *s, int32_t node)
 {
-    bool known = s && s->rt && node >= 0 && (uint32_t)node < s->rt->pef.n_nodes;
-    int32_t n = known ? (int32_t)s->rt->steps[node].group : 1;
+    bool known = s && s->program.rt && node >= 0 && (uint32_t)node < s->program.rt->pef.n_nodes;
+    int32_t n = known ? (int32_t)s->program.rt->steps[node].group : 1;
     SAMBA_ASSERT(n >= 1);
     return n;
 }
