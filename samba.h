@@ -32129,7 +32129,8 @@ SAMBA__FN const void *samba__current_value(samba_session *s, uint32_t index, con
 /* The first parameter that is not finite, or other state that is NaN; -1: none. */
 SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element)
 {
-    const samba__pef *pef = &s->program.rt->pef;
+    const samba_runtime *rt = s->program.rt;
+    const samba__pef *pef = &rt->pef;
 
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
@@ -32138,11 +32139,10 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
         bool weight = q.role == SAMBA__WEIGHT;
         if (!samba__is_float(q.spec.dtype) || q.alias || (!weight && q.role != SAMBA__STATE))
             continue;
-        const samba_runtime *rt = s->program.rt;
         if (!samba__set_of(rt->isa)->has_nonfinite(rt->data[i], n, q.spec.dtype)) continue;
 
         first[0] = first[1] = first[2] = SAMBA__NOWHERE;
-        samba__note_nonfinite(first, (const uint8_t *)s->program.rt->data[i], 0, n, q.spec.dtype);
+        samba__note_nonfinite(first, (const uint8_t *)rt->data[i], 0, n, q.spec.dtype);
         for (int k = 1; k < 3 && weight; k++)
             first[0] = samba__min64(first[0], first[k]);
         *element = first[0];
