@@ -1,7 +1,7 @@
 // Lesson 16: a training loop that can be trusted: schedule, clipping, checkpoint.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/16_training_loop.c -lm -pthread && ./lesson
 // Lines after `>` are what this program prints; ./lesson loop.svg draws.
-// New: schedule, checkpoint, accumulation. Next: 17_cache.c
+// New: schedule, checkpoint. Next: 16_accumulation.c
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include "picture.h"
@@ -190,16 +190,12 @@ int main(int argc, char **argv)
     picture_line(&p, steps, losses[3], STEPS, "clipped to 1");
     picture_close(&p);
 
-    // 7. A batch may be too large for the memory. Then it runs in parts: accumulation. The mean of
-    //    the parts' gradients, weighted by rows, is that of the batch (without BatchNorm). Clip
-    //    that, not the parts: a part that is clipped would count less than its rows.
-
     // To think about:
     //   Why are all gradients clipped by one norm, and not each parameter's by its own?
     //   A program shuffles its data with rand(). What must a checkpoint have, too?
     //
-    // Now you: exercise 16a is warmup and cosine, 16b accumulation. `make learn` begins with the
-    // first that is open, `tools/learn/learn.sh watch 16a` with 16a.
+    // Now you: exercise 16a is warmup and cosine. `make learn` begins with the first that
+    // is open, `tools/learn/learn.sh watch 16a` with 16a.
     remove("lesson16.half");
     remove("lesson16.best");
     return samba_close(s);
