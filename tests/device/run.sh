@@ -13,8 +13,8 @@ mkdir -p $out
 CC=${CC:-cc}
 JOBS=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 
-all_targets='m3-gcc m3-clang m4f-gcc m4f-clang m7-gcc m0-gcc rv32imc-gcc rv32imc-clang
-rv32imafc-gcc rv32imafc-clang'
+all_targets='m3-gcc m3-clang m4f-gcc m4f-clang m33-gcc m33-clang m7-gcc m0-gcc rv32imc-gcc
+rv32imc-clang rv32imafc-gcc rv32imafc-clang'
 quick_targets='m3-gcc rv32imc-gcc'
 quick_nets='tiny_sgd mlp mlp_int8 mlp_spatial conv_int8 conv_sgd'
 all_nets="$quick_nets mlp_sgd mlp_adamw lenet wide_spatial"

@@ -1,25 +1,30 @@
 #!/bin/sh
 # tests/lib/targets.sh: the emulated processors, with the compiler, the board and the machine of
 # QEMU for each. Scripts read it with `. tests/lib/targets.sh`, after `out=FOLDER`. A new
-# processor is a line here; a new board a C file and a linker script in examples/devices/board.
+# processor is a line here; a new board a C file and a linker script in examples/devices/board, which
+# `board` names for its processors.
 board_folder=examples/devices/board
 
 # processor NAME: sets tools (what the names of its programs begin with), cross (its compiler, with
 # the flags of the processor), clang (the flags for clang), specs (its C library, when linking),
 # board (path of its C file and linker script, without the ends), emulator.
 processor() {
-    arm='' riscv='' machine=virt thumb=thumbv7em
+    arm='' riscv='' machine=virt thumb=thumbv7em board=$board_folder/board_arm
     case $1 in
     m0) arm='-mcpu=cortex-m0' machine=microbit thumb=thumbv6m ;;
     m3) arm='-mcpu=cortex-m3' machine=mps2-an385 thumb=thumbv7m ;;
     m4f) arm='-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16' machine=mps2-an386 ;;
     m7) arm='-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16' machine=mps2-an500 ;;
+    m33)
+        arm='-mcpu=cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16' machine=mps2-an505
+        thumb=thumbv8m.main board=$board_folder/board_an505
+        ;;
     rv32imc) riscv='-march=rv32imc -mabi=ilp32' ;;
     rv32imafc) riscv='-march=rv32imafc -mabi=ilp32f' ;;
     *) echo "there is no processor $1"; return 1 ;;
     esac
     if [ -n "$arm" ]; then
-        tools=arm-none-eabi board=$board_folder/board_arm specs=--specs=nano.specs
+        tools=arm-none-eabi specs=--specs=nano.specs
         cross="$tools-gcc -mthumb $arm" emulator="qemu-system-arm -M $machine"
         clang="--target=$thumb-none-eabi $arm -fshort-enums"        # as in the C library
         return

@@ -1,6 +1,6 @@
 // A Cortex-M without an operating system: what happens between reset and main, and how the program
 // talks to the debugger that it runs under (semihosting; here the debugger is QEMU). With
-// board_arm.ld this is all that a program needs. Cortex-M0 to M7: the FPU, if the compiler uses
+// board_arm.ld this is all that a program needs. Cortex-M0 to M33: the FPU, if the compiler uses
 // one, is switched on.
 #include "board.h"
 #include <stdint.h>
@@ -75,9 +75,9 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16])(void
 
 // ---- Instructions -------------------------------------------------------------------------------
 // QEMU's -icount shift=0 takes a nanosecond for each instruction, so SysTick, which counts cycles
-// of the board's clock, counts instructions by 40 (25 MHz) or 62.5 (16 MHz). A loop whose
-// instructions are known says by how many. It counts down from 2^24 - 1: 600 million instructions
-// at least. On hardware it counts cycles.
+// of the board's clock, counts instructions by 40 (25 MHz), 50 (20 MHz) or 62.5 (16 MHz). A loop
+// whose instructions are known says by how many. It counts down from 2^24 - 1: 600 million
+// instructions at least. On hardware it counts cycles.
 
 enum { TICKS = 1 << 24, LOOPS = 1000000 };
 
