@@ -569,6 +569,45 @@ static void test_regions_of_images(void)
     check(&m, x, (float[]){ 2, 3, 0, 1, 2, 3 }, NULL, 6);
 }
 
+// A norm for each channel of an image (1,2,1,3). Signs do not count, not with an odd p either.
+static void test_norm_of_images(void)
+{
+    const float x[6] = { 3, 0, -4, -1, -2, 0 };
+    const float norm[3][2] = { { 7, 3 }, { 5, sqrtf(5) }, { cbrtf(91), cbrtf(9) } };
+    for (int p = 1; p <= 3; p++) {
+        model m = begin("GlobalLpPool", "1 2 1 3", "x", "y");
+        if (p != 2) put_int_attribute(&m.node, "p", p); // 2 is the default
+        check(&m, x, norm[p - 1], NULL, 2);
+    }
+
+    model flat = begin("GlobalLpPool", "2 3", "x", "y");
+    refuse(&flat, "needs at least 3 dimensions");
+
+    model old = begin("GlobalLpPool", "1 2 1 3", "x", "y");
+    old.opset = 1; // in which p is a float
+    refuse(&old, "GlobalLpPool");
+
+    model p0 = begin("GlobalLpPool", "1 2 1 3", "x", "y");
+    put_int_attribute(&p0.node, "p", 0);
+    refuse(&p0, "p is less than 1");
+}
+
+// The same norm of windows, here of two numbers side by side.
+static void test_norm_of_windows(void)
+{
+    const float x[3] = { 3, -4, 0 };
+    const float norm[3][2] = { { 7, 4 }, { 5, 4 }, { cbrtf(91), 4 } };
+    for (int p = 0; p <= 3; p++) {
+        model m = begin("LpPool", "1 1 1 3", "x", "y");
+        put_ints_attribute(&m.node, "kernel_shape", 2, (int64_t[]){ 1, 2 });
+        put_int_attribute(&m.node, "p", p);
+        if (p == 0)
+            refuse(&m, "p is less than 1");
+        else
+            check(&m, x, norm[p - 1], NULL, 2);
+    }
+}
+
 // MaxUnpool fills up to the shape that is asked for.
 static void test_unpooling_to_a_shape(void)
 {
@@ -988,6 +1027,8 @@ int main(void)
     RUN(test_batch_norm_of_one_value);
     RUN(test_transposed_convolutions_of_a_batch);
     RUN(test_regions_of_images);
+    RUN(test_norm_of_images);
+    RUN(test_norm_of_windows);
     RUN(test_unpooling_to_a_shape);
     RUN(test_powers_of_integers);
     RUN(test_axes_that_are_not_there);

@@ -160,6 +160,7 @@ static const ox_row ox_rows[] = {
     { "LpPool", 2, OX_LATEST, ox_op_lp_pool, 0, false },
     { "GlobalAveragePool", 1, OX_LATEST, ox_op_global_pool, OX_R_MEAN, false },
     { "GlobalMaxPool", 1, OX_LATEST, ox_op_global_pool, OX_R_MAX, false },
+    { "GlobalLpPool", 2, OX_LATEST, ox_op_global_pool, OX_R_L2, false },
     { "MaxUnpool", 9, OX_LATEST, ox_op_max_unpool, 0, false },
     /* resize.h */
     { "Resize", 10, OX_LATEST, ox_op_resize, 0, false },

@@ -419,23 +419,49 @@ static bool ox_op_average_pool(ox_node *k)
                    plain ? samba_avg_pool2d(x, &o) : ox_window_means(k, x, &s));
 }
 
+/* (sum |x|^p)^(1/p) along axes; NULL: refused. */
+static samba_tensor *ox_p_norm(ox_node *k, samba_tensor *x, samba_shape axes, bool keeps_dims)
+{
+    int64_t p = ox_int(k, "p", 2);
+    if (p < 1) {
+        ox_refuse(k, "p is less than 1");
+        return NULL;
+    }
+    if (p == 2) return samba_sqrt(samba_sum(samba_mul(x, x), axes, keeps_dims));
+
+    samba_tensor *sizes = samba_abs(x);
+    samba_tensor *powers = samba_pow(sizes, samba_number(k->c->s, (float)p));
+    samba_tensor *sum = samba_sum(powers, axes, keeps_dims);
+    return samba_pow(sum, samba_number(k->c->s, 1.0f / (float)p));
+}
+
 static bool ox_op_lp_pool(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
-    float p = (float)ox_int(k, "p", 2);
     ox_slide s = { 0 };
     ox_windows w = { 0 };
     if (!x || !ox_floats_only(k, 1)) return false;
     if (!ox_read_slide(k, &x->shape, &s) || !ox_place_slide(k, &s)) return false;
     if (!ox_find_windows(k, &s, &w)) return false;
-    samba_tensor *rows = ox_windows_of(k, samba_abs(x), &w, 0.0f);
-    rows = rows ? samba_pow(rows, samba_number(k->c->s, p)) : NULL;
-    samba_tensor *y = rows ? samba_sum(rows, SAMBA_AXES(3), false) : NULL;
-    y = samba_pow(y, samba_number(k->c->s, 1.0f / p));
-    return ox_give(k, 0, ox_type(k, 0), ox_pooled(y, &x->shape, &s));
+
+    samba_tensor *rows = ox_windows_of(k, x, &w, 0.0f);
+    samba_tensor *y = rows ? ox_p_norm(k, rows, SAMBA_AXES(3), false) : NULL;
+    return y && ox_give(k, 0, ox_type(k, 0), ox_pooled(y, &x->shape, &s));
 }
 
-/* The whole image: arg is the reduction. */
+/* One number of each channel: arg is the reduction. */
+static samba_tensor *ox_of_image(ox_node *k, samba_tensor *x, samba_shape axes)
+{
+    switch (k->arg) {
+    case OX_R_MAX:
+        return samba_max(x, axes, true);
+    case OX_R_MEAN:
+        return samba_mean(x, axes, true);
+    default:
+        return ox_p_norm(k, x, axes, true);
+    }
+}
+
 static bool ox_op_global_pool(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0);
@@ -444,10 +470,9 @@ static bool ox_op_global_pool(ox_node *k)
     if (x->shape.ndim < 3) return ox_refuse(k, "needs at least 3 dimensions");
     for (int32_t d = 2; d < x->shape.ndim; d++)
         axes.dim[axes.ndim++] = d;
-    return ox_give(k, 0, ox_type(k, 0),
-                   k->arg == OX_R_MAX        ? samba_max(x, axes, true)
-                       : k->arg == OX_R_MEAN ? samba_mean(x, axes, true)
-                                             : samba_sqrt(samba_sum(samba_mul(x, x), axes, true)));
+
+    samba_tensor *y = ox_of_image(k, x, axes);
+    return y && ox_give(k, 0, ox_type(k, 0), y);
 }
 
 /* The values go back to where MaxPool found them. */
