@@ -12,27 +12,32 @@ name=$({ echo "${version:-$1}" && shift && echo "$*"; } | tr -cs 'A-Za-z0-9.=\n-
 object=$inside/$(echo $name | tr ' ' _).o
 mkdir -p $inside
 
+# What is made takes the time at which its sources were read, for one may be edited meanwhile.
 is_new() { [ "$1" -nt samba.h ] && [ "$1" -nt tests/lib/inside.awk ]; }
 text() {            # text BODIES FOLDER: samba.h with them (yes) or without (no)
     is_new "$inside/$2/samba.h" && return
     mkdir -p "$inside/$2"
+    : >"$inside/$2/begun$$"
     awk -v bodies="$1" -f tests/lib/inside.awk samba.h >"$inside/$2/new$$" &&
+        touch -r "$inside/$2/begun$$" "$inside/$2/new$$" &&
         mv "$inside/$2/new$$" "$inside/$2/samba.h"
+    rm "$inside/$2/begun$$"
 }
 compile() {
     # A file there: what is read from stdin would include the samba.h of this folder.
     printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >"$inside/whole/$$.c"
-    if "$@" -c -o "$object.new" "$inside/whole/$$.c" >"$object.log" 2>&1; then
-        mv "$object.new" "$object"
-    else
-        cat "$object.log" >&2
-    fi
+    touch -r "$inside/whole/samba.h" "$inside/whole/$$.c"
+    "$@" -c -o "$object.new" "$inside/whole/$$.c" >"$object.log" 2>&1 &&
+        touch -r "$inside/whole/$$.c" "$object.new" && mv "$object.new" "$object"
+    code=$?
+    [ $code = 0 ] || cat "$object.log" >&2
     rm "$inside/whole/$$.c"
+    return $code
 }
 
 if ! is_new "$object" && [ -z "${HELD:-}" ] && command -v flock >/dev/null; then
     HELD=yes exec flock "$object.lock" sh tests/lib/samba_object.sh "$@"
 fi
 text no hollow && text yes whole || exit 1
-is_new "$object" || compile "$@"
-is_new "$object" && echo "$object"
+is_new "$object" || compile "$@" || exit 1
+echo "$object"
