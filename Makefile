@@ -1,5 +1,5 @@
 # samba.h: everything that can be run. `make help` lists it; CC, CFLAGS, DATA, JOBS can be set.
-CFLAGS = -O2
+CFLAGS ?= -O2
 PREFIX = /usr/local
 DATA = /usr/share/datasets/fashion-mnist
 export CC CFLAGS DATA JOBS
