@@ -134,7 +134,7 @@ static void test_begin(void)
 // The same numbers are drawn whatever the threads, the instruction set, and how often it stops.
 static void test_steps_repeat(void)
 {
-    for (int kind = SAMBA_SGD; kind <= SAMBA_ADAM; kind++) {
+    for (int kind = SAMBA_SGD; kind <= SAMBA__N_OPTIMIZERS; kind++) {
         uint64_t first[5] = { 0 };
         for (int variant = 0; variant < 4; variant++) {
             model m = traced(SAMBA_BF16, 4, 50, 70,
