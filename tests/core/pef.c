@@ -1,6 +1,6 @@
 // PEF files that were cut, damaged or made to do harm. Every one must be refused with a reason, or
 // run without touching memory that is not its own (build with -fsanitize=address,undefined).
-//     cc -O2 -I. tests/core/pef.c -lm -pthread -o pef && ./pef
+//     cc -O2 -I. tests/core/pef.c -lm -pthread -o pef && ./pef [test_lies]
 #define SAMBA_SMALL // small buffers for threads: a runtime is quickly made
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
@@ -1914,6 +1914,54 @@ static void test_memory_size(void)
     CHECK(why[0] == 0);
 }
 
+static void test_enough_files(void)
+{
+    CHECK(n_run > 1000 && n_refused > 100000);
+}
+
+// The test of files to run; NULL: all of them.
+static const char *only;
+static int n_wanted;
+
+static bool is_wanted(const char *test)
+{
+    bool wanted = !only || strcmp(only, test) == 0;
+    n_wanted += wanted;
+    return wanted;
+}
+
+#define RUN_IF_WANTED(test) (is_wanted(#test) ? RUN(test) : (void)0)
+
+static void run_tests_of_files(void)
+{
+    RUN_IF_WANTED(test_version_1);
+    RUN_IF_WANTED(test_reader);
+    RUN_IF_WANTED(test_reader_of_damage);
+    RUN_IF_WANTED(test_lies);
+    RUN_IF_WANTED(test_apart);
+    RUN_IF_WANTED(test_false_view);
+    RUN_IF_WANTED(test_int8_sum);
+    RUN_IF_WANTED(test_outputs_made_once);
+    RUN_IF_WANTED(test_memory_size);
+    RUN_IF_WANTED(test_small_lies);
+    RUN_IF_WANTED(test_costly_files);
+    RUN_IF_WANTED(test_memory_before);
+    RUN_IF_WANTED(test_no_values);
+    RUN_IF_WANTED(test_cut_training);
+    RUN_IF_WANTED(test_cut_checkpoint);
+    RUN_IF_WANTED(test_cut_inference);
+    RUN_IF_WANTED(test_damaged_training);
+    RUN_IF_WANTED(test_damaged_checkpoint);
+    RUN_IF_WANTED(test_damaged_inference);
+    RUN_IF_WANTED(test_odd_numbers);
+    RUN_IF_WANTED(test_shuffled_numbers);
+    RUN_IF_WANTED(test_enough_files);
+    if (n_wanted > 0) return;
+    printf("pef.c has no test of files that is called %s\n", only);
+    test_failed++;
+}
+
+// ./pef test_lies: of the tests of files that one alone.
 int main(int argc, char **argv)
 {
     const char *program = argc > 0 ? argv[0] : "pef";
@@ -1926,33 +1974,12 @@ int main(int argc, char **argv)
     RUN(test_xxh64);
     RUN(test_record_sizes);
     RUN(test_make);
-    if (!test_failed) {
-        RUN(test_version_1);
-        RUN(test_reader);
-        RUN(test_reader_of_damage);
-        RUN(test_lies);
-        RUN(test_apart);
-        RUN(test_false_view);
-        RUN(test_int8_sum);
-        RUN(test_outputs_made_once);
-        RUN(test_memory_size);
-        RUN(test_small_lies);
-        RUN(test_costly_files);
-        RUN(test_memory_before);
-        RUN(test_no_values);
-        RUN(test_cut_training);
-        RUN(test_cut_checkpoint);
-        RUN(test_cut_inference);
-        RUN(test_damaged_training);
-        RUN(test_damaged_checkpoint);
-        RUN(test_damaged_inference);
-        RUN(test_odd_numbers);
-        RUN(test_shuffled_numbers);
-        CHECK(n_run > 1000 && n_refused > 100000);
+    only = argc > 1 ? argv[1] : NULL;
+    if (!test_failed) run_tests_of_files();
+    if (!only)
         printf("%ld files refused, %ld run (%.3f s the longest), %ld not run because they are "
                "large\n",
                n_refused, n_run, slowest, n_large);
-    }
     free(training_pef.at);
     free(checkpoint_pef.at);
     free(inference_pef.at);

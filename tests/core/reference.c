@@ -2021,10 +2021,12 @@ static void pair_attributes(const char *name)
 
 int main(int argc, char **argv)
 {
+    int judged = 0;
     for (int i = 0; i < SAMBA__N_OPS; i++) {
         const char *name = samba__op_table[i].name;
         if (argc > 1 && strcmp(argv[1], name)) continue;
         test_bad = 0;
+        judged++;
         if (!ref_map_of(name) && !find_trial(name)) {
             printf("%s has no reference: write one in reference.h, and its trial here\n", name);
             test_bad++;
@@ -2037,6 +2039,11 @@ int main(int argc, char **argv)
         if (!test_bad) pair_attributes(name);
         if (!test_bad) plant_everywhere(name);
         test_end(name);
+    }
+
+    if (!judged) {
+        printf("no op is called %s in samba__op_table\n0 passed, 1 failed\n", argv[1]);
+        return 1;
     }
     return test_summary();
 }

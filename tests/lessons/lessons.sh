@@ -1,8 +1,8 @@
 #!/bin/sh
-# tests/lessons/lessons.sh: each lesson prints what its text says: the lines after `// >`, in their
-# order, and no others, within 10 seconds; its picture is well-formed, with words for who cannot see
-# it. It leaves room to its text: room.awk says how much. To save time samba.h is compiled once, not
-# in each lesson.
+# tests/lessons/lessons.sh [NAME]: each lesson, or the one of this name, such as 07_losses, prints
+# what its text says: the lines after `// >`, in their order, and no others, within 10 seconds; its
+# picture is well-formed, with words for who cannot see it. It leaves room to its text: room.awk
+# says how much. To save time samba.h is compiled once, not in each lesson.
 # COMPILERS="gcc clang" OPTIONS="-O0 -O2" tests/lessons/lessons.sh: all four, with equal pictures.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
@@ -57,6 +57,10 @@ picture_is_right() { # picture_is_right NAME PICTURE: and as that of the first c
 }
 
 lessons=$(ls examples/lessons/*.c)
+if [ -n "${1:-}" ]; then
+    lessons=examples/lessons/$1.c
+    [ -e "$lessons" ] || { echo "no lesson is called $1: examples/lessons has them"; exit 1; }
+fi
 [ -z "${HIDDEN:-}" ] || lessons=$(echo "$lessons" | head -n 4)      # three with a picture
 for compiler in ${COMPILERS:-${CC:-cc}}; do
     have "$compiler" || \
