@@ -1057,7 +1057,7 @@ def write_all(folder):
         files.append(name)
         cases, size = cases + len(op.cases), size + len(data)
     print("%d files, %d cases, %d bytes" % (len(files), cases, size))
-    assert size < 3000000, size
+    assert size < 4000000, size
     return files
 
 
