@@ -279,8 +279,8 @@
    values, its gradient, and the gradient of that. An optimizer is a samba_optim_kind in [api]; the
    row of its op and the list of its attributes in [op-table]; and in [optim-ops] its inputs, a row
    of samba__optimizers, a line SAMBA__STEP_OP, and a kernel with its line SAMBA__OF_NARROW. A type
-   of section is its bit in [api] and a row of samba__section_types. tests/CONTRIBUTING.md has the
-   lists outside of this file, and which tests notice what is missing.
+   of section is its bit in [api], a row of samba__section_types, and what makes its nodes.
+   tests/CONTRIBUTING.md says more of each, and which tests notice what is missing.
 
    ---- The PEF file, version 2 ----
 
