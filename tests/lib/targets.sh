@@ -1,8 +1,8 @@
 #!/bin/sh
 # tests/lib/targets.sh: the emulated processors, with the compiler, the board and the machine of
-# QEMU for each. Scripts read it with `. tests/lib/targets.sh`, after `out=FOLDER`. A new
-# processor is a line here; a new board a C file and a linker script in examples/devices/board, which
-# `board` names for its processors.
+# QEMU for each. Scripts read it with `. tests/lib/targets.sh`, after `out=FOLDER`. A new processor
+# is a line here; a new board a C file and a linker script in examples/devices/board, which `board`
+# names for its processors.
 board_folder=examples/devices/board
 
 # processor NAME: sets tools (what the names of its programs begin with), cross (its compiler, with
