@@ -161,7 +161,7 @@ static void give_one_twice(call *c)
 
             void *copy = room(c, (int64_t)samba_bytes(x), 1);
             char name[40];
-            snprintf(name, sizeof name, "copy_%d_%d", (int)i, (int)k);
+            snprintf(name, sizeof name, "copy_%d_%d_%d", (int)i, (int)k, c->n_blocks);
             CHECK(samba_copy_out(x, copy, samba_bytes(x)));
             in[k] = samba_from_data_copy(c->s, name, x->dtype, x->shape, copy);
             uint8_t *want = outputs_of(c, in, &same_size);
@@ -1823,6 +1823,59 @@ static void try_avg_pool2d_int8(call *c)
     pool_int8(c, false);
 }
 
+// Numbers of i8 or u8, as input of the op, and as they are; or the largest one everywhere.
+static int32_t *integers(call *c, samba_shape shape, bool with_sign, bool same)
+{
+    int64_t n = samba_count(&shape);
+    int8_t *bits = bytes(c, n);
+    int32_t *x = (int32_t *)room(c, n, sizeof *x);
+    for (int64_t i = 0; i < n; i++) {
+        if (same) bits[i] = with_sign ? -128 : -1;
+        x[i] = with_sign ? bits[i] : (uint8_t)bits[i];
+    }
+    give(c, with_sign ? SAMBA_I8 : SAMBA_U8, shape, bits);
+    return x;
+}
+
+// The zeros of `each` rows or columns; one for all, or none.
+static int32_t *integer_zeros(call *c, int each, bool with_sign, int given)
+{
+    int32_t *zero = (int32_t *)room(c, each, sizeof *zero);
+    if (given == 0) {
+        give(c, SAMBA_F32, SAMBA_SCALAR, NULL);
+        return zero;
+    }
+    int32_t *drawn = integers(c, SAMBA_SHAPE(given), with_sign, false);
+    for (int i = 0; i < each; i++)
+        zero[i] = drawn[given == 1 ? 0 : i];
+    return zero;
+}
+
+// All pairs of types, zeros of all kinds, edges of every tile, the largest sum that fits.
+static void try_matmul_integer(call *c)
+{
+    const int rows[] = { 1, 2, 3, 4, 7, 11, 24, 193 };
+    for (int i = 0; i < 12 && !test_bad; i++) {
+        int T = rows[draw(8)], K = 1 + (int)draw(800), N = 1 + (int)draw(140);
+        bool x_sign = i & 1, w_sign = i & 2, largest = c->round == 5 && i < 4;
+        int kind_x = i / 4 % 3, kind_w = (i + c->round) % 3; // no zero, one, or many
+        if (largest) {
+            T = 2;
+            K = 32768;
+            N = 17;
+        }
+        c->n_in = c->n_attr = 0;
+        int32_t *x = integers(c, SAMBA_SHAPE(T, K), x_sign, largest);
+        int32_t *w = integers(c, SAMBA_SHAPE(K, N), w_sign, largest);
+        int32_t *zero_x = integer_zeros(c, T, x_sign, kind_x == 2 ? T : kind_x);
+        int32_t *zero_w = integer_zeros(c, N, w_sign, kind_w == 2 ? N : kind_w);
+        double *want = doubles(c, T * N);
+        ref_matmul_integer(want, x, w, zero_x, zero_w, T, K, N);
+        run(c);
+        expect(c, 0, want, T * N, EXACT, EXACT);
+    }
+}
+
 // ---- All ops ----
 
 #define TRIALS(X) \
@@ -1892,7 +1945,8 @@ static void try_avg_pool2d_int8(call *c)
     X(affine_int8) \
     X(convolution_int8) \
     X(max_pool2d_int8) \
-    X(avg_pool2d_int8)
+    X(avg_pool2d_int8) \
+    X(matmul_integer)
 
 typedef struct trial {
     const char *name;

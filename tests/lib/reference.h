@@ -967,6 +967,20 @@ static inline void ref_affine_int8(double *y, const int8_t *x, const int8_t *w,
         }
 }
 
+// y (T,N) from x (T,K), w (K,N), each less its zeros: of each row of x, of each column of w
+static inline void ref_matmul_integer(double *y, const int32_t *x, const int32_t *w,
+                                      const int32_t *zero_x, const int32_t *zero_w, int T, int K,
+                                      int N)
+{
+    for (int t = 0; t < T; t++)
+        for (int n = 0; n < N; n++) {
+            int64_t sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += (x[t * K + k] - zero_x[t]) * (w[k * N + n] - zero_w[n]);
+            y[t * N + n] = (double)sum;
+        }
+}
+
 // Padding holds zero_x: so sums are those of x - zero_x over the inside, and zero_x times all
 // weights.
 typedef struct ref_conv_int8 {
