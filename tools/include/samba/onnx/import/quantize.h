@@ -1,5 +1,6 @@
-/* quantize.h - of onnx_import.h: numbers of 8 bits. Products are exact: sums of up to 256 products
-   of 8 bits fit into the 24 bits of an f32; longer ones are added as i32. */
+/* quantize.h - of onnx_import.h: numbers of 8 bits. Products are exact: of two matrices they are
+   samba.h's own, of bytes; of others, sums of up to 256 products of 8 bits fit into the 24 bits of
+   an f32, and longer ones are added as i32. */
 
 enum { OX_EXACT_TERMS = 256 };
 
@@ -92,18 +93,34 @@ static bool ox_op_dequantize(ox_node *k)
     return ox_give(k, 0, type, samba_mul(ox_to_f32(x), scale));
 }
 
+/* round(x), halves to even, of |x| up to 2^22: a sum of this size has no room for fractions. */
+static samba_tensor *ox_round_small(samba_tensor *x)
+{
+    const float no_fractions = 12582912.0f; /* 1.5 times 2^23 */
+    return samba_shift(samba_shift(x, no_fractions), -no_fractions);
+}
+
+/* Ops of samba.h alone make y, so that one pass does. Only numbers of a finite range have a scale:
+   else 0 times it is NaN, which ends the run as the zero point. */
 static bool ox_op_dynamic_quantize(ox_node *k)
 {
-    samba_tensor *x = ox_in(k, 0), *none = samba_number(k->c->s, 0.0f);
+    samba_session *s = k->c->s;
+    samba_tensor *x = ox_in(k, 0), *none = samba_number(s, 0.0f);
     samba_tensor *most = samba_maximum(samba_max(x, SAMBA_ALL_AXES, false), none);
     samba_tensor *least = samba_neg(samba_max(samba_neg(x), SAMBA_ALL_AXES, false));
     least = samba_minimum(least, none);
-    samba_tensor *range = samba_sub(most, least);
-    samba_tensor *scale = samba_div(range, samba_number(k->c->s, 255.0f));
-    samba_tensor *zero = ox_saturated(samba_div(samba_neg(least), scale), NULL, OX_UINT8);
-    samba_tensor *y = ox_saturated(samba_div(x, scale), zero, OX_UINT8);
-    return ox_give(k, 0, OX_UINT8, y) && ox_give(k, 1, OX_FLOAT, scale)
-        && ox_give(k, 2, OX_UINT8, zero);
+
+    samba_tensor *range = samba_sub(most, least), *finite = samba_scale(range, 0.0f);
+    range = samba_maximum(range, samba_number(s, 1e-35f)); /* of zeros alone it is 0 */
+    samba_tensor *scale = samba_div(range, samba_number(s, 255.0f));
+    samba_tensor *zero = samba_add(samba_div(samba_neg(least), scale), finite);
+    zero = ox_saturated(zero, NULL, OX_UINT8);
+
+    samba_tensor *y = ox_round_small(samba_div(x, scale));
+    y = ox_clamp(samba_add(y, ox_to_f32(zero)), 0.0f, 255.0f);
+    if (!y || !ox_give(k, 0, OX_UINT8, samba_cast(y, SAMBA_I32))) return false;
+    if (k->n_out > 0 && k->out[0]) k->out[0]->bytes = samba_cast(y, SAMBA_U8);
+    return ox_give(k, 1, OX_FLOAT, scale) && ox_give(k, 2, OX_UINT8, zero);
 }
 
 /* An 8-bit tensor less its zero point, as f32. rows: a zero point for each row of a matrix. */
@@ -138,10 +155,36 @@ static samba_tensor *ox_exact_product(samba_tensor *a, samba_tensor *b)
     return sum;
 }
 
+/* Is input i one zero, or one for each of `count` rows or columns? */
+static bool ox_zeros_fit(ox_node *k, int32_t i, int64_t count)
+{
+    return !ox_has(k, i) || ox_size(k->in[i]) == 1 || ox_size(k->in[i]) == count;
+}
+
+/* The product of inputs a and b, of 8 bits, whose zero points follow so many places later. A single
+   matrix b stays as it is, in bytes; others are computed with in f32. */
+static samba_tensor *ox_integer_product(ox_node *k, int32_t a, int32_t b, int32_t later)
+{
+    bool plain = ox_has(k, a) && ox_has(k, b) && ox_ndim(k->in[b]) == 2 && ox_ndim(k->in[a]) > 0
+        && ox_dim(k->in[a], ox_ndim(k->in[a]) - 1) > 0;
+    if (plain) {
+        int64_t rows = ox_size(k->in[a]) / ox_dim(k->in[a], ox_ndim(k->in[a]) - 1);
+        plain = ox_zeros_fit(k, a + later, rows) && ox_zeros_fit(k, b + later, ox_dim(k->in[b], 1));
+    }
+    if (!plain) {
+        samba_tensor *left = ox_centered(k, a, a + later, -2);
+        return ox_exact_product(left, ox_centered(k, b, b + later, -1));
+    }
+
+    samba_tensor *in[4] = { ox_in_bytes(k, a), ox_in_bytes(k, b), NULL, NULL };
+    if (ox_has(k, a + later)) in[2] = ox_in_bytes(k, a + later);
+    if (ox_has(k, b + later)) in[3] = ox_in_bytes(k, b + later);
+    return samba_ok(k->c->s) ? samba_apply(k->c->s, "matmul_integer", in, 4, NULL, 0) : NULL;
+}
+
 static bool ox_op_mat_mul_integer(ox_node *k)
 {
-    samba_tensor *a = ox_centered(k, 0, 2, -2), *b = ox_centered(k, 1, 3, -1);
-    return ox_give(k, 0, OX_INT32, ox_exact_product(a, b));
+    return ox_give(k, 0, OX_INT32, ox_integer_product(k, 0, 1, 2));
 }
 
 /* x (real value: scale_a scale_b x) to the scale and zero point of the result. */
@@ -156,8 +199,7 @@ static samba_tensor *ox_requantized(ox_node *k, samba_tensor *x, samba_tensor *s
 
 static bool ox_op_q_linear_mat_mul(ox_node *k)
 {
-    samba_tensor *a = ox_centered(k, 0, 2, -2), *b = ox_centered(k, 3, 5, -1);
-    samba_tensor *x = ox_exact_product(a, b), *sa = ox_in(k, 1), *sb = ox_in(k, 4);
+    samba_tensor *x = ox_integer_product(k, 0, 3, 2), *sa = ox_in(k, 1), *sb = ox_in(k, 4);
     if (!x || !sa || !sb) return false;
     if (samba_count(&sa->shape) > 1)
         return ox_refuse(k, "with a scale for each row is not offered");

@@ -4,6 +4,7 @@
 typedef struct ox_value {
     int32_t type;               /* TensorProto.DataType */
     samba_tensor *t;            /* NULL: not needed yet */
+    samba_tensor *bytes;        /* of 8 bits: the same, a byte each; NULL: not needed yet */
     onnx_array *host;           /* NULL: not known, or not looked at yet */
     bool known;                 /* does not depend on inputs of the graph */
     bool leaf;                  /* a parameter or buffer: what is made of it is recorded */
@@ -742,6 +743,42 @@ static samba_tensor *ox_to_f32(samba_tensor *x)
 static samba_tensor *ox_to_i32(samba_tensor *x)
 {
     return x && x->dtype != SAMBA_I32 ? samba_cast(x, SAMBA_I32) : x;
+}
+
+/* Integers of 8 bits that are known, a byte each: weights take no more in the file. */
+static samba_tensor *ox_constant_bytes(ox_import *c, const onnx_array *a, samba_dtype type)
+{
+    samba_shape shape = ox_shape(a->ndim, a->dim);
+    if (a->count == 0) {
+        samba_fail(c->s, SAMBA_ESHAPE, "a tensor without elements, %S, cannot be computed with",
+                   &shape);
+        return NULL;
+    }
+    uint8_t *bytes = (uint8_t *)malloc((size_t)a->count);
+    if (!bytes) samba_fail(c->s, SAMBA_ENOMEM, "out of memory while importing");
+    for (int64_t n = 0; bytes && n < a->count; n++)
+        bytes[n] = (uint8_t)a->i[n];
+    samba_tensor *t = bytes ? ox_constant(c, type, shape, bytes) : NULL;
+    free(bytes);
+    return t;
+}
+
+/* Input i, of 8 bits, a byte each, while other ops read it as i32. NULL after a refusal. */
+static samba_tensor *ox_in_bytes(ox_node *k, int32_t i)
+{
+    int32_t type = ox_type(k, i);
+    if (type != OX_UINT8 && type != OX_INT8) {
+        ox_refuse(k, "of %s is not offered", ox_type_name(type));
+        return NULL;
+    }
+    ox_value *v = k->in[i];
+    samba_dtype stored = type == OX_INT8 ? SAMBA_I8 : SAMBA_U8;
+    if (v->bytes || v->sequence || v->none) return v->bytes ? v->bytes : ox_in(k, i);
+    const onnx_array *a = ox_known_array(k->c, v);
+    samba_tensor *x = a ? NULL : ox_in(k, i);
+    if (a) v->bytes = ox_constant_bytes(k->c, a, stored);
+    if (x) v->bytes = samba_cast(x, stored);
+    return v->bytes;
 }
 
 /* A tensor of one type as another: between floats, integers and bool. */
