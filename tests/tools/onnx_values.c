@@ -505,6 +505,32 @@ static void test_casts(void)
     end(&m);
 }
 
+// The range is -0.5 ... 4.6, so that a step is 0.02, and the zero point 25.
+static void test_dynamic_products(void)
+{
+    const float x[6] = { 0, 1, 2, -0.5f, 4.6f, 3 }, want[4] = { -350, 800, -85, 1870 };
+    const int8_t w[6] = { 1, -2, 3, 4, -5, 6 };
+    model m = begin("MatMulInteger", "2 3", "q w zero", "y");
+    put_message(&m.graph, 1, node("DynamicQuantizeLinear", "x", "q scale zero"));
+    put_message(&m.graph, 5, shaped_tensor("w", OX_INT8, "3 2", w, sizeof w));
+    check(&m, x, want, NULL, 4);
+}
+
+// Zeros alone have a scale; a range that is not finite has none, and ends the run.
+static void test_dynamic_ranges(void)
+{
+    const float zeros[3] = { 0, 0, 0 }, odd[3] = { NAN, INFINITY, -INFINITY };
+    model m = begin("DynamicQuantizeLinear", "3", "x", "y scale zero");
+    check(&m, zeros, zeros, NULL, 3);
+    for (int i = 0; i < 3; i++) {
+        const float x[3] = { 1, odd[i], 2 };
+        float y[2][MOST];
+        m = begin("DynamicQuantizeLinear", "3", "x", "y scale zero");
+        CHECK(!run(&m, x, y));
+        end(&m);
+    }
+}
+
 static void test_quantized_nan(void)
 {
     float y[2][MOST] = { { 0 } };
@@ -1022,6 +1048,8 @@ int main(void)
     RUN(test_stages_of_attention);
     RUN(test_attention_with_one_number);
     RUN(test_casts);
+    RUN(test_dynamic_products);
+    RUN(test_dynamic_ranges);
     RUN(test_quantized_nan);
     RUN(test_constant_log_of_zero);
     RUN(test_batch_norm_of_one_value);
