@@ -4151,7 +4151,7 @@ SAMBA__FN const char *samba__wrong_arithmetic(void)
        vectors   those that use vectors of any length
        eights    those to which vectors of more than 8 floats would be of no use
        loops     loops that the compiler vectorizes, outside of templates
-       dot4      dot products of bytes, in [int-ops]
+       dot4      products of bytes, in [int-ops] and [int-matmul]
        works     does this processor have the set? Every AArch64 has NEON with fma
 
    With buffers for small memory there is no room for the tiles of AVX-512. */
@@ -4184,8 +4184,13 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__N_SETS = SAMBA__EACH_SET(SAMBA__ONE_MORE,
 /* clang-format on */
 
 struct samba__filling;
+struct samba__integer_block;
 typedef void (*samba__dot4_fn)(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
                                int32_t *sum);
+
+/* Products of packed bytes, in [int-matmul]: sum += x w of so many rows, and so many times four
+   steps. */
+typedef void (*samba__integer_fn)(struct samba__integer_block *b, ptrdiff_t rows, ptrdiff_t fours);
 
 /* What sets do in different ways: the columns of a table in [op-rows], where all of it is known. */
 typedef struct samba__set {
@@ -4195,6 +4200,7 @@ typedef struct samba__set {
     const struct samba__pool_set *pool;
     const struct samba__attention_set *attention;
     samba__dot4_fn dot4;
+    samba__integer_fn multiply_integers; /* NULL: the plain way */
     bool (*has_nonfinite)(const void *x, int64_t n, samba_dtype type);
     void (*extremes)(const uint32_t *x, int64_t n, int32_t span[2]);
     void (*fill)(const struct samba__filling *f, int64_t begin, int64_t end);
@@ -13528,9 +13534,6 @@ SAMBA__FN void samba__pack_integer_panel(const samba__integer_product *p, ptrdif
     }
 }
 
-/* sum += x w for `rows` rows from `row` on, of four steps so many times. */
-typedef void (*samba__integer_fn)(samba__integer_block *b, ptrdiff_t row, ptrdiff_t fours);
-
 /* Bytes become pairs of 16 bits: vpmaddubsw, which takes bytes, would limit sums to 16 bits. A lane
    has half of a sum, the next one the other. */
 SAMBA__AVX2_FN SAMBA__INLINE void samba__integer_tile_avx2(samba__integer_block *b, ptrdiff_t row,
@@ -13587,7 +13590,7 @@ SAMBA__AVX2_FN SAMBA__FN void samba__integer_panel_avx2(samba__integer_block *b,
     }
 }
 
-#if defined(SAMBA__VNNI)
+#if SAMBA__VNNI
 /* sum += x w, of 4 bytes in each lane. gcc 12 copies every sum before the intrinsic, which takes as
    long as the product. */
 #define SAMBA__ADD_PRODUCTS(sum, x, w) \
@@ -13685,22 +13688,18 @@ SAMBA__FN void samba__multiply_packed(const samba__integer_product *p, samba__in
     samba__integer_zeros(p, b);
 }
 
-/* That of an instruction set; NULL: the plain way. */
-SAMBA__FN samba__integer_fn samba__integer_panel_of(int32_t isa)
-{
-#if defined(SAMBA__VNNI)
-    if (samba__dot4_of(isa) == samba__dot4_vnni) return samba__integer_panel_vnni;
+#else
+#define samba__integer_panel_avx2 ((samba__integer_fn)0)
 #endif
-    return isa == SAMBA__ISA_PORTABLE ? NULL : samba__integer_panel_avx2;
-}
-#endif
+#define samba__integer_panel_portable ((samba__integer_fn)0)
+#define samba__integer_panel_sdot ((samba__integer_fn)0)
 
 SAMBA__FN void samba__matmul_integer_kernel(const samba_args *a)
 {
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
         samba__integer_product p = samba__integer_product_of(a, u);
 #if SAMBA__X86 && !SAMBA__IS_SMALL
-        samba__integer_fn multiply = samba__integer_panel_of(a->isa);
+        samba__integer_fn multiply = samba__set_of(a->isa)->multiply_integers;
         if (multiply) {
             samba__multiply_packed(&p, multiply, (samba__integer_block *)(void *)a->local);
             continue;
@@ -15720,6 +15719,7 @@ enum {
       SAMBA__HAS_POOLS ? &samba__pool_kernels_##eights : NULL, \
       SAMBA__HAS_ATTENTION ? &samba__attention_kernels_##vectors : NULL, \
       SAMBA__HAS_INT8 ? samba__dot4_##dot4 : NULL, \
+      SAMBA__HAS(matmul_integer) ? samba__integer_panel_##dot4 : NULL, \
       SAMBA__HOST_COLUMN(samba__has_nonfinite_##loops), \
       SAMBA__HOST_COLUMN(samba__extremes_##loops), \
       SAMBA__HOST_COLUMN(samba__fill_##loops) },
