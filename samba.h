@@ -15693,9 +15693,9 @@ SAMBA__EACH_SET(SAMBA__SET_WORKS, NONE)
 
 /* Loops of the host half. */
 #define SAMBA__LOOPS_OF(set) \
-    static bool samba__has_nonfinite_##set(const void *x, int64_t n, samba_dtype type); \
-    static void samba__extremes_##set(const uint32_t *x, int64_t n, int32_t span[2]); \
-    static void samba__fill_##set(const struct samba__filling *f, int64_t begin, int64_t end);
+    SAMBA__FN bool samba__has_nonfinite_##set(const void *x, int64_t n, samba_dtype type); \
+    SAMBA__FN void samba__extremes_##set(const uint32_t *x, int64_t n, int32_t span[2]); \
+    SAMBA__FN void samba__fill_##set(const struct samba__filling *f, int64_t begin, int64_t end);
 #if !defined(SAMBA_RUNTIME_ONLY)
 SAMBA__LOOPS_OF(portable)
 #if SAMBA__X86

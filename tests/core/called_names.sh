@@ -15,7 +15,7 @@ $compiler -o $out/extension $out/extension.c 2>/dev/null ||
 
 # A copy of samba.h that keeps the text of each new error: with the bodies of all functions, to be
 # compiled once, and without them, for the tests.
-keep='s/^    s->code = code;$/&\n    snprintf(told, sizeof told, "%s", s->error);/'
+keep='s/^    s->errors\.code = code;$/&\n    snprintf(told, sizeof told, "%s", s->errors.text);/'
 copy() {            # copy BODIES FOLDER STORAGE
     mkdir -p $out/$2
     {

@@ -11,7 +11,7 @@ version=$(sed -n 's/^#define SAMBA_VERSION "\(.*\)"$/\1/p' samba.h)
 check 'runs' to_file $out/said tools/samba doctor
 says() { grep -qE "$1" $out/said; }
 check 'says the version of samba.h' says "^samba.h +$version\$"
-check 'and which kernels it will run' says '^kernels +[a-z0-9]+, of portable'
+check 'and which kernels it will run' says '^kernels +[a-z0-9_]+, of portable'
 check 'and that arithmetic is exact' says '^arithmetic +rounds to nearest'
 check 'and what make run takes' says '^run +(nothing is missing|missing: |optional: )'
 check 'refuses what it does not know' fails_with 2 'takes no --fix' tools/samba doctor --fix
