@@ -68,23 +68,26 @@ int main(int argc, char **argv)
     add(celsius, table_strides, sun, row_strides, y);
     print("by hand", samba_from_data_copy(s, "by hand", SAMBA_F32, SAMBA_SHAPE(4, 3), y));
 
-    // 3. Neural networks, formulas whose many numbers are learned, compute for many things at once,
-    //    and broadcasting makes that easy. The days are a batch: things of one kind that go through
-    //    the same computation together. None looks at another, so day 2 alone, a batch of 1, gets
-    //    the same numbers. But one call for all is faster: what all share is fetched from memory
-    //    once.
+    // 3. A neural network is a formula with many numbers that are learned. It computes for many
+    //    things at once, and broadcasting makes that easy. The days are a batch: things of one kind
+    //    that go through the same computation together.
     //
-    //    A batch is axis 0, the first, as the rule begins at the last: what is the same for all has
-    //    no axis for the batch, and fits however many there are.
+    //    None looks at another, so day 2 alone, a batch of 1, gets the same numbers. But one call
+    //    for all is faster: what all share is fetched from memory once.
+    //
+    //    The batch is axis 0. The rule lines up shapes at the last axis; so what all share, such as
+    //    the correction, needs no batch axis, and fits a batch of any size.
     // > day 2 alone (1,3): 10 18 14
     const float *day_2 = celsius + 6;
     samba_tensor *day = samba_from_data_copy(s, "day", SAMBA_F32, SAMBA_SHAPE(1, 3), day_2);
     print("day 2 alone", samba_add(day, correction));
 
     // 4. The rule can refuse what seems natural: to subtract from each day its mean. The means have
-    //    the shape (4); its 4 stands in line with the 3 times. It is refused, and that is luck.
-    //    With 4 times, (4,4) and (4) would fit: the mean of day 0 would be taken from all of time
-    //    0, without a message.
+    //    the shape (4); its 4 stands in line with the 3 times. samba_sub returns NULL with an
+    //    error, and so do all ops that follow, until it is cleared (lesson 1).
+    //
+    //    That is luck. With 4 times, (4,4) and (4) would fit: the mean of day 0 would be taken from
+    //    all of time 0, without a message.
     // > the shapes differ in dimension 1 of the result; make them equal, or 1 to broadcast
     samba_set_quiet(s, true);
     samba_sub(t, samba_mean(t, SAMBA_AXES(1), false));
@@ -95,6 +98,9 @@ int main(int argc, char **argv)
     // 5. So the means must say that they are a column: (4,1), the axis kept with size 1. That is
     //    the argument called keepdim, here true. Then the 1 meets the 3 and is repeated. In the
     //    result, 0 is the mean of each row.
+    //
+    //    (Of means that have the shape (4) already, samba_unsqueeze(means, 1) makes a column; it is
+    //    a reshape to (4,1).)
     // > means (4,1): 11 13 15 10
     // > deviation (4,3): -3 4 -1 -4 5 -1 -5 5 0 -3 3 0
     samba_tensor *means = samba_mean(t, SAMBA_AXES(1), true);
@@ -116,8 +122,11 @@ int main(int argc, char **argv)
     //    the shapes.
     //
     //    To learn is often to make such a difference small, by its mean square, the mean of all
-    //    squares (lesson 3). A network that makes this one small answers the mean of what is
-    //    wanted, 2.5, to everything, and nobody sees why.
+    //    squares (lesson 3). A network that makes this one small answers the mean of what is wanted
+    //    to everything, and nobody sees why. (That mean is 2.5, too, by chance: the 2.5 below is
+    //    the loss, which should be 0.)
+    //
+    //    The cure is one shape for both: samba_reshape(wanted, SAMBA_SHAPE(4)).
     // > difference (4,4): 0 1 2 3 -1 0 1 2 -2 -1 0 1 -3 -2 -1 0
     // > its mean square (): 2.5
     samba_tensor *wanted = samba_from_data_copy(s, "wanted", SAMBA_F32, SAMBA_SHAPE(4, 1), to4);
@@ -126,18 +135,23 @@ int main(int argc, char **argv)
     print("difference", difference);
     print("its mean square", samba_mean(squares, SAMBA_ALL_AXES, false));
 
-    // 8. To learn, one asks of each number: if it grows, by how much does the result (lesson 3)?
-    //    For this a network goes back from results to inputs, and broadcasting has a way back. Each
-    //    number of (3) was used in 4 places, one for each day. If it grows by d, 4 results do, and
-    //    their sum grows by 4 d. So what was repeated along an axis is summed along that axis.
+    // 8. To learn, one asks of each number: if it grows a little, by how much does the result grow
+    //    (lesson 3)? For this a network goes back from results to inputs, and broadcasting has a
+    //    way back.
     //
-    //    Here the deviation is summed, as an example; from lesson 4 on, samba.h does it by itself.
+    //    Each number of (3) was used in 4 places, one for each day. If it grows by d, 4 results do,
+    //    and their sum grows by 4 d. So what was repeated along an axis is summed along that axis.
+    //
+    //    As an example, take the numbers of deviation for such answers, and bring them back to (3)
+    //    and (4,1). An axis that was missing goes (keepdim false), one of size 1 stays (true). From
+    //    lesson 4 on, samba.h does all this by itself.
     // > as (3): -15 17 -2
     // > as (4,1): 0 0 0 0
     print("as", samba_sum(deviation, SAMBA_AXES(0), false));
     print("as", samba_sum(deviation, SAMBA_AXES(1), true));
 
-    // 9. The picture shows what a mean hides: less the mean of their day, the rows look much alike.
+    // 9. The picture shows what warm and cold days hide: when each day's mean is subtracted, the
+    //    rows look much alike.
     picture p = picture_open(path, 2, "What is special about a time of day?",
         "Temperatures of four days at three times; beside them, less the mean of each day.");
     picture_axes(&p, 0, 3, 4, 0, "morning, noon, evening: degrees", "day");

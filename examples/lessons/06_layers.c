@@ -23,9 +23,8 @@ static int xor_by_hand(int on)
     return count - 2 * both;
 }
 
-// XOR with a layer of n neurons, and one neuron that reads them. Weights begin as init says, and if
-// they are random, they depend on the seed, the number from which all random ones are made. Biases
-// begin at 0.
+// XOR with a layer of n neurons, and one neuron that reads them. Weights begin as init says. Random
+// ones are made from one number, the seed: the same seed, the same weights. Biases begin at 0.
 static void learn_xor(const char *name, samba_init init, int n, uint64_t seed)
 {
     samba_session *s = samba_open(&(samba_desc){ .seed = seed });
@@ -51,8 +50,8 @@ static void learn_xor(const char *name, samba_init init, int n, uint64_t seed)
 int main(void)
 {
     // 1. One neuron draws one line; for more, take several. A layer is n neurons with the same k
-    //    inputs. Their n k weights are a matrix W (n,k), a row for each neuron, and there are n
-    //    biases b. The inputs are a batch x (B,k), a row for each example.
+    //    inputs. Their n times k weights are a matrix W (n,k), a row for each neuron, and there are
+    //    n biases b. The inputs are a batch x (B,k), a row for each example.
     //
     //    For example i, the sum of neuron j is x[i][0] W[j][0] + ... + x[i][k-1] W[j][k-1] + b[j]:
     //    a row of x times a row of W, number by number, added up. All of them together, y (B,n),
@@ -73,37 +72,42 @@ int main(void)
     //    Input x[i][c] went into each neuron j, times W[j][c]. So its gradient is the sum over all
     //    j of dy[i][j] W[j][c]. For all at once: dx = dy W.
     //
-    //    By the same way of thinking dW = dy^T x: how much each neuron should change, times what
-    //    came in. And db is dy summed over the batch, as b was broadcast (lesson 2).
+    //    Weight W[j][c] met x[i][c] in each example i; so its gradient is the sum over i of
+    //    dy[i][j] x[i][c]. For all: dW = dy^T x. And db is dy summed over the batch, as b was
+    //    broadcast (lesson 2).
 
     // 4. How should weights begin? Not at 0: then the hidden outputs are 0, so v, which multiplies
-    //    them, gets no gradient; and nor does w, which gets its own through v. (The bend here is
-    //    tanh, a sigmoid from -1 to 1, which is 0 at 0.)
+    //    them, gets the gradient 0. And the gradient of w comes back times v, which is 0, too. (The
+    //    bend here is tanh, a sigmoid from -1 to 1, which is 0 at 0.)
+    //
+    //    So every answer stays 0. Two of the four should be 1: the mean of the squares is 0.5.
     // > begun at 0: loss 0.5000, w of x[0] 0.00 0.00
     learn_xor("begun at 0", (samba_init){ .value = 0 }, 4, 0);
 
     // 5. Not equal, either: then all hidden neurons get equal gradients, and stay copies of one.
-    //    One is no XOR; at best its outputs are 0, 2/3, 2/3, 2/3.
+    //    One neuron cannot do XOR: with two equal weights its answer only rises, or only falls,
+    //    with the number of switches that are on.
     //
-    //    For what it answers only rises, or only falls, with the number of switches that are on. So
-    //    for one on and for two on, the best is the mean of what is wanted, 1, 1 and 0. (The loss
-    //    would be 0.167; it is on its way there.)
+    //    With none on it can be right, 0. For one and two on, best is the mean of what is wanted,
+    //    1, 1 and 0: its outputs are 0, 2/3, 2/3, 2/3. (A loss of 0.167; after 2000 steps it is on
+    //    its way there.)
     // > begun equal: loss 0.1822, w of x[0] 1.60 1.60
     learn_xor("begun equal", (samba_init){ .value = 0.5f }, 4, 0);
 
-    // 6. Random weights differ, and each neuron goes its own way. Equal neurons could change
-    //    places, and nothing would change: one says that random weights break this symmetry. Here
-    //    they are normal random numbers of size 1: most are nearer to 0 than 1, few are beyond 2.
+    // 6. Random weights differ, and each neuron goes its own way. If equal neurons change places,
+    //    the net stays the same: that is a symmetry. Random weights break it. Here they are normal
+    //    random numbers of size 1: most are nearer to 0 than 1, few are beyond 2.
     // > begun random: loss 0.0000, w of x[0] 0.62 1.33
     const samba_init random = { SAMBA_INIT_NORMAL, .scale = 1 };
     learn_xor("begun random", random, 4, 0);
 
-    // 7. How many neurons does it take? Two are enough (step 2), but not from every start: seed 3
-    //    ends in a low point that is no XOR (many low points: lesson 3). Of the seeds 0 to 19, 14
-    //    succeed with 2 neurons; with 4, all do.
+    // 7. How many neurons does it take? Two are enough (step 2 with relu, seed 1 with tanh), but
+    //    not from every start: seed 3 ends in a low point that is no XOR (many low points: lesson
+    //    3). Of the seeds 0 to 19, 14 succeed with 2 neurons; with 4, all do.
     //
     //    A net is often made larger than it must be, as that makes it easier to train: the more
-    //    neurons, the likelier that some begin near what is needed.
+    //    neurons, the likelier that some begin near what is needed. How to choose their number,
+    //    step 7 of lesson 9 says.
     // > 2 neurons, seed 1: loss 0.0000, w of x[0] 0.85 -2.23
     // > 2 neurons, seed 3: loss 0.1276, w of x[0] 0.80 -0.81
     learn_xor("2 neurons, seed 1", random, 2, 1);

@@ -20,7 +20,8 @@ static float size_of(samba_tensor *x)
 // weights are normal random numbers of size d (their standard deviation).
 //
 // Then a gradient goes back to the inputs: dy, random numbers of size 1, is that of the last layer,
-// h. (The sum of h dy has the gradient dy for h; so samba_grad takes that sum.)
+// h. (samba_grad sums its first argument. The gradient of the sum of h dy for h is dy: so dy goes
+// back from h.)
 static void deep(const char *name, bool is_relu, float d, float sizes[DEPTH + 1])
 {
     samba_session *s = samba_open(NULL);
@@ -59,24 +60,25 @@ int main(int argc, char **argv)
     //    smaller, and after many layers that adds up, or rather multiplies. So let us find out what
     //    one layer does.
     //
-    //    A sum of two numbers has the square (p + q)^2 = p^2 + q^2 + 2 p q. If signs are random,
-    //    2 p q is as often below 0 as above. So a sum of k products has, on average, k times the
-    //    square of one product, and sqrt(k), not k, times its size.
+    //    A sum of two numbers has the square (p + q)^2 = p^2 + q^2 + 2 p q. With random signs,
+    //    2 p q is as often below 0 as above. So the square of a sum of k products is, on average,
+    //    k times the square of one. Its size is sqrt(k) times as large, not k times.
 
     // 2. That gives a rule. Weights of size d make values sqrt(k) d times as large, where k is the
     //    number of inputs. So d = 1 / sqrt(k) keeps them as they are; here that is 1/8.
     //
-    //    The gradient, as dx = dy W sums over n neurons, changes by sqrt(n) d, which is the same
-    //    here. (If k and n differ, no d suits both: one takes k, or the mean of k and n in its
-    //    place.)
+    //    The gradient, as dx = dy W sums over the layer's n neurons, changes by sqrt(n) d, which is
+    //    the same here. (If k and n differ, no d suits both: one takes k, or the mean of k and n in
+    //    its place.)
     //
-    //    (tanh, nearer to 0 than its input, shrinks values slowly.)
+    //    (That is what the weights do. But tanh x is nearer to 0 than x: so values still shrink,
+    //    slowly. Unchanged would be 1, for the gradient, too.)
     // > d 1/8: layer 4 0.3630, layer 8 0.2546, gradient 0.2870
     deep("d 1/8", false, 1 / 8.0f, sizes);
     picture_line(&p, layers, sizes, DEPTH + 1, "d 1/8");
 
-    // 3. Only half of that, and each layer about halves both. After 8 layers nearly nothing comes
-    //    back: the first layers cannot learn. The gradient vanishes.
+    // 3. With half of that, 1/16, each layer about halves values and gradient. After 8 layers
+    //    nearly nothing comes back: the first layers cannot learn. The gradient vanishes.
     //
     //    A larger lr is no cure. It would have to be huge now, and be far too large as soon as
     //    weights have doubled: with 1/8 in place of 1/16, values in layer 8 are 80 times as large.
@@ -84,9 +86,10 @@ int main(int argc, char **argv)
     deep("d 1/16", false, 1 / 16.0f, sizes);
     picture_line(&p, layers, sizes, DEPTH + 1, "d 1/16");
 
-    // 4. Too large is no better. With 1/2, sums are 4 times the inputs, and tanh saturates: its
-    //    slope, 1 - tanh^2, is near 0 at 1 and -1. But where it is not, 4 times the gradient
-    //    passes, in each layer again: it explodes.
+    // 4. Too large is no better. With 1/2, sums are 4 times the inputs, and tanh saturates: near 1
+    //    or -1 its slope, 1 - tanh^2, is near 0. But where tanh is not near them, 4 times the
+    //    gradient passes. All in all a layer makes it about 1.5 times as large, and 8 layers 32
+    //    times: it explodes.
     // > d 1/2: layer 4 0.8916, layer 8 0.8885, gradient 31.8249
     deep("d 1/2", false, 1 / 2.0f, sizes);
     picture_line(&p, layers, sizes, DEPTH + 1, "d 1/2");
@@ -100,10 +103,13 @@ int main(int argc, char **argv)
     picture_line(&p, layers, sizes, DEPTH + 1, "relu, d sqrt(2/64)");
     picture_close(&p);
 
-    // 6. samba_linear takes random numbers between -1 / sqrt(k) and 1 / sqrt(k) by itself. Spread
-    //    evenly, these have the size 1 / sqrt(3 k), somewhat smaller than step 2 wants, which does
-    //    no harm in nets of a few layers. But when a deep net does not learn, print the sizes of
-    //    its first gradients, layer by layer.
+    // 6. samba_linear is samba_affine with a W and b of its own. They begin as random numbers
+    //    between -1 / sqrt(k) and 1 / sqrt(k). Spread evenly, these have the size 1 / sqrt(3 k),
+    //    somewhat smaller than step 2 wants, which does no harm in nets of a few layers.
+    //
+    //    But when a deep net does not learn, print the sizes of its first gradients, layer by
+    //    layer: after forward and backward, samba_sn_grad(w) is that of w (lesson 4). If the first
+    //    layer's is a hundredth of the last layer's, or less, it vanishes.
 
     // To think about:
     //   A layer has 1024 inputs and relu. Of which size should its weights begin?

@@ -36,13 +36,14 @@ int main(void)
     //    other. An embedding (lesson 12) is asked by number, and answers with one row.
     //
     //    Attention is asked with a vector, the query. Each row of its table has a key, a vector as
-    //    long, and a value, the answer. They are two things, as a row is not found by what it
-    //    answers: cat and dog have other keys, and equal legs.
+    //    long as the query, and a value, the answer. They are separate, because a row is found by
+    //    its key, not by its value: the keys of cat and dog differ, their values (4 legs) do not.
     //
     //    How much does a key fit? Multiply query and key number by number, and add up: this dot
     //    product is the score, large if both point the same way.
     //
     //    Let us ask: how many legs has a thing like a cat? The table has cat, dog and hen. The
+    //    query, (0.5, 0.25), points as the cat's key (2, 1) does, and is a quarter as long. The
     //    first score is 0.5 x 2 + 0.25 x 1.
     // > scores: 1.25 1.00 -0.75
     const float key[3][2] = { { 2, 1 }, { 1, 2 }, { -2, 1 } };
@@ -58,9 +59,9 @@ int main(void)
     }
     printf("\n");
 
-    // 2. A table answers with one row, but "one" has no gradient: a bit more of this key, and still
-    //    the same row. So take a little of every row. Softmax (lesson 7) makes weights of the
-    //    scores, positive and of sum 1.
+    // 2. A table answers with one row. But such a choice has no gradient: change the query a
+    //    little, and it is still the same row. So take a little of every row. Softmax (lesson 7)
+    //    makes weights of the scores, positive and of sum 1.
     // > weights: 0.52 0.41 0.07
     samba_tensor *weight = samba_softmax(score, 1);
     printf("weights:");
@@ -84,12 +85,13 @@ int main(void)
 
     // 4. To pick only one is dangerous at the beginning, when scores mean nothing yet. A score is a
     //    sum of D products, if a key has D numbers, and of random queries and keys its variance is
-    //    about D (lesson 6: squares add up). Large scores make softmax pick one value, here of 16:
-    //    its weight w nears 1, and its slope w (1 - w), like a sigmoid's, nears 0. Nothing is
-    //    learned.
+    //    about D (lesson 6: squares add up).
+    //
+    //    Large scores make softmax pick one value, here of 16: its weight w nears 1, and its slope
+    //    w (1 - w), like a sigmoid's, nears 0. Nothing is learned.
     //
     //    So divide all scores by sqrt(D). Then their variance is about 1 for any D. This is scaled
-    //    dot-product attention.
+    //    dot-product attention. (If all 16 weights were equal, each would be 0.06.)
     // > D 4: variance 4, largest weights 0.45, divided 0.25
     // > D 256: variance 242, largest weights 0.91, divided 0.24
     random_scores(s, 4, "q4", "k4");

@@ -15,7 +15,7 @@ typedef struct tokens {
     samba_tensor *q, *k, *v;
 } tokens;
 
-// The answers of attention, by the op of the library, if keys and values stand in this order. It
+// Attention by the library's op. order says which token's key and value stand at each place. The op
 // divides scores by sqrt(D), as the first half wants it.
 static samba_tensor *attend(tokens t, const char *name, const int32_t order[T], bool causal)
 {
@@ -45,24 +45,31 @@ int main(int argc, char **argv)
 
     // 1. Who asks whom? In self-attention each of T tokens makes a query, a key and a value of its
     //    D numbers, by three linear layers, which learn. (With one vector for all three, each token
-    //    would mostly find itself, as nothing is more like it.) Then it asks all tokens. So it
-    //    finds what it needs at any place. A kernel (lesson 11) sees neighbours alone, and weighs
-    //    them alike in each text.
+    //    would mostly find itself, as nothing is more like it.)
     //
-    //    Any text takes 3 D^2 weights, but T^2 scores: twice as long, 4 times as many.
+    //    Then it asks all tokens, near or far. A kernel (lesson 11) sees only neighbours, and its
+    //    weights are the same for every text.
+    //
+    //    The three layers have 3 D^2 weights, however long the text is. But a text has T^2 scores:
+    //    one that is twice as long has 4 times as many.
     tokens t;
     t.q = samba_randn(s, "q", SAMBA_SHAPE(T, D));
     t.k = samba_randn(s, "k", SAMBA_SHAPE(T, D));
     t.v = samba_randn(s, "v", SAMBA_SHAPE(T, D));
 
-    // 2. A language model guesses token t + 1 from those up to t. It must not see the answer; else
-    //    it would copy it, and learn nothing. So to the scores of later tokens the causal mask adds
-    //    -1e9, before softmax: e^-1e9 is 0, so they weigh 0, and the rest of a row still sums to 1.
+    // 2. A language model guesses token t + 1 from those up to t. In training the whole text is
+    //    there, and all places guess at once; so the answer to each stands one place further. It
+    //    must not be seen; else the net would copy it, and learn nothing.
     //
-    //    (-infinity would do, too, but a row that hides everything would be NaN.) A net that judges
-    //    a whole text, not the next token, wants no mask.
+    //    So to the scores of later tokens the causal mask adds -1e9, before softmax: e^-1e9 is 0,
+    //    so they weigh 0, and the rest of a row still sums to 1. A net that judges a whole text,
+    //    not the next token, wants no mask.
     //
-    //    In the map of weights, a row is who looks, a column at whom.
+    //    (-infinity would do, too; but in a row that hides everything, softmax subtracts the
+    //    largest score: -inf - -inf is NaN, see lesson 7.)
+    //
+    //    In the map of weights, a row is who looks, a column at whom. Darker is nearer to 1: blank
+    //    is below 0.1, . from 0.1, : from 0.2, = from 0.4, + from 0.5, # from 0.7, and @ from 0.9.
     // >   @@
     // >   ::##
     // >   ++::..
@@ -87,8 +94,9 @@ int main(int argc, char **argv)
     samba_tensor *by_op = attend(t, "as_is", as_is, true);
     printf("by hand and by the op: %.4f apart\n", change(by_hand, by_op, 0, T));
 
-    // 4. A mask that leaks is a mistake no message reports: the loss is only too good. So prove it.
-    //    Put another token in the last place. With the mask, no earlier answer may change.
+    // 4. A mask that leaks is a mistake no message reports: the loss is only too good. So test it:
+    //    put another token in the last place; with the mask, no earlier answer may change. (For a
+    //    proof, do so at every place.)
     // > another last token: answers before it change by 0.61 without the mask, 0.00 with it
     static const int32_t other_last[T] = { 0, 1, 2, 3, 0 };
     samba_tensor *free = attend(t, "free", as_is, false);

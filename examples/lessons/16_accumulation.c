@@ -17,8 +17,10 @@ typedef struct net {
 
 // 1. Larger batches give steadier gradients (lesson 8), and take more memory: each row keeps its
 //    activations until the backward pass needs them. So run a few rows at a time, add up the
-//    gradients, and step once, at the end. This is accumulation; to samba_compile it is said by
-//    `accumulate`. It costs no flop more, only time: small parts use a processor less well.
+//    gradients, and step once, at the end. This is accumulation.
+//
+//    Ask samba_compile for it by `.accumulate = true`. It takes no more operations, only more time:
+//    small parts use a processor less well.
 static net open_net(int rows, samba_reduction reduction)
 {
     net n = { .s = samba_open(NULL) };
@@ -36,8 +38,8 @@ static net open_net(int rows, samba_reduction reduction)
     return n;
 }
 
-// 2. The task: is the first number larger than the second? Only so many rows of the batch exist;
-//    those behind them get the label -100, which means that they do not count (lesson 15).
+// 2. The task: is the first number larger than the second? Only the first `exist` rows of the batch
+//    are real; those behind them get the label -100, that is, they do not count (lesson 15).
 static void forward_and_backward(const net *n, int first, int rows, int exist)
 {
     float x[ROWS][IN];
@@ -57,7 +59,7 @@ static void forward_and_backward(const net *n, int first, int rows, int exist)
 
 static void all_parts(const net *n, int exist)
 {
-    samba_run(n->s, SAMBA_ZEROGRAD); // or step before: both begin a new sum
+    samba_run(n->s, SAMBA_ZEROGRAD); // begins a new sum; so would a step (OPT)
     for (int part = 0; part < PARTS; part++) {
         forward_and_backward(n, part * PART, PART, exist);
     }
@@ -88,9 +90,11 @@ int main(int argc, char **argv)
     net whole = open_net(ROWS, SAMBA_REDUCE_MEAN);
     net parts = open_net(PART, SAMBA_REDUCE_MEAN);
 
-    // 3. Four parts of 16 rows, added up, are four times the gradient of the 64: each part's is a
-    //    mean already. With plain SGD that is a learning rate four times too large. So the loss
-    //    gets the gradient 1/4 where it would get 1, and each part counts a quarter.
+    // 3. The gradient of a part is the mean of its 16 rows. So four of them, added up, are four
+    //    times the mean of all 64. With plain SGD that is a learning rate four times too large.
+    //
+    //    The backward pass begins at the loss with the gradient 1. Let it begin with 1/4
+    //    (`loss__grad`), and each part counts a quarter.
     // > whole    0.098 -0.055 -0.126 -0.193 -0.106 -0.010 -0.081 -0.165
     // > sum      0.391 -0.222 -0.503 -0.773 -0.425 -0.041 -0.323 -0.659
     // > mean     0.098 -0.055 -0.126 -0.193 -0.106 -0.010 -0.081 -0.165
@@ -125,9 +129,11 @@ int main(int argc, char **argv)
     show("by rows", &sums);
 
     // 5. Clip the sum (lesson 8), when it is complete. A part errs more than the whole batch, so
-    //    its gradient is often longer: clipped by itself, it would count less than its rows.
-    //    GRADNORM measures what was added up, so it runs once, before the step. Of these weights:
-    // > norms: 0.443 0.563 0.407 0.608, mean 0.471
+    //    its gradient is often longer: clipped by itself, its rows would count less than others.
+    //    GRADNORM measures what was added up, so it runs once, before the step.
+    //
+    //    The norms of each part's gradient of w, and of the gradient of the whole:
+    // > norms: 0.443 0.563 0.407 0.608, of the whole 0.471
     printf("norms:");
     for (int part = 0; part < PARTS; part++) {
         samba_run(sums.s, SAMBA_ZEROGRAD);
@@ -136,11 +142,12 @@ int main(int argc, char **argv)
         printf(" %.3f", norm_of(samba_sn_grad(sums.w)));
     }
     all_parts(&parts, ROWS);
-    printf(", mean %.3f\n", norm_of(samba_sn_grad(parts.w)));
+    printf(", of the whole %.3f\n", norm_of(samba_sn_grad(parts.w)));
     samba_run(parts.s, SAMBA_GRADNORM | SAMBA_OPT);
 
-    // 6. What was it good for? Memory: of what the device holds, only the activations shrink.
-    //    Weights, gradients and the state of the optimizer are as large as ever.
+    // 6. What was it good for? Memory: of what the program holds, only inputs and activations
+    //    shrink, by 84 bytes for each of 48 rows. Weights, gradients and the state of the optimizer
+    //    are as large as ever.
     // > bytes: 64 rows 10624, 16 rows 6592
     printf("bytes: 64 rows %d, ", (int)samba_device_bytes(whole.s));
     printf("16 rows %d\n", (int)samba_device_bytes(parts.s));

@@ -30,15 +30,17 @@ static double rate(int step)
     return 0.5 * (1 - k * k * (3 * n - 2 * k) / (n * n * n));
 }
 
-// Points, and whether both numbers have the same sign. Name and step alone say which points. One
-// batch of the training is broken: an input is 1000 times too large.
+// Writes a batch of points; the label is 1 if both numbers have the same sign. The same name and
+// step give the same points. One batch of the training is broken: its first numbers are 1000 times
+// too large.
 //
-// So there are always new points here. Real data ends; then the net goes through it again. One pass
-// through all of it is an epoch. Some trainings have one epoch, some have hundreds.
+// Here each step has new points. Real data ends; then the net goes through it again. One pass
+// through all of it is an epoch: N examples are N / B steps. Some trainings have one epoch, some
+// have hundreds.
 //
 // Before each epoch the data is shuffled, put into another random order. If all cats stood before
-// all dogs, the net would forget cats while it learns dogs; and the same examples would meet in a
-// batch each time.
+// all dogs, the net would forget cats while it learns dogs. And if the same examples met in a batch
+// each time, its gradient would err the same way each time; shuffled, errors average out.
 static void send_batch(samba_session *s, const char *name, int step)
 {
     float x[B][2];
@@ -77,8 +79,9 @@ static float loss_of(samba_session *s)
     return samba_read(samba_tensor_by_name(s, "loss"))[0];
 }
 
-// 2. The loss of one batch jumps, and the net has learned from it. So every 50 steps the net is
-//    validated (lesson 9): the mean loss of 8 other batches, with nothing dropped.
+// 2. The loss of one batch jumps, and neurons were dropped for it. (With real data, from the second
+//    epoch on, the net has also learned these rows already.) So every 50 steps the net is validated
+//    (lesson 9): the mean loss of 8 other batches, with nothing dropped.
 static double validate(samba_session *s)
 {
     double mean = 0;
@@ -98,7 +101,7 @@ static void train(samba_session *s, int first, bool constant, float *loss)
     for (int step = first; step < STEPS; step++) {
         send_batch(s, "training", step);
         samba_set(s, "lr", constant ? 0.5 : rate(step)); // it stays until it is set again
-        samba_run(s, 0);
+        samba_run(s, 0); // 0: forward, backward, step
         loss[step] = fminf(loss_of(s), 2); // cut, to draw it
         if ((step + 1) % EVERY) continue;
 
@@ -110,8 +113,9 @@ static void train(samba_session *s, int first, bool constant, float *loss)
     }
 }
 
-// Goes back to the middle, and trains again. The losses of the first time, from the middle on, are
-// in before.
+// Goes back to the middle, and trains again: samba_restore_with takes from the file what .kinds
+// names, here everything. (The momentum of a parameter is called as it is, with __momentum behind.)
+// The losses of the first time, from the middle on, are in before.
 static void train_again(samba_session *s, const char *name, bool forget, const float *before)
 {
     static const float zeros[64];
@@ -133,8 +137,10 @@ int main(int argc, char **argv)
 
     // 3. Data of the real world is broken somewhere. Here it is batch 120: it makes a huge
     //    gradient, and a huge step, from which the net does not recover. (Adam's step is not huge,
-    //    but its v is, so its steps are tiny for long.) Validation after 50, 100 ... 400 steps; 0
-    //    is no limit:
+    //    but its v is, so its steps are tiny for long.)
+    //
+    //    The loss of validation after 50, 100 ... 400 steps (to guess is log 2, 0.69). Limit 0 is
+    //    no limit:
     // > limit 0: 0.157 0.181 12.703 0.584 0.513 0.498 0.509 0.509
     samba_session *s = start(0);
     printf("limit 0:");
@@ -143,8 +149,8 @@ int main(int argc, char **argv)
     samba_close(s);
 
     // 4. Clipping (lesson 8) makes it harmless: if the norm of all gradients is above a limit, they
-    //    are scaled down to it. The limit is often 1. One far above the usual norms helps less, one
-    //    far below slows all steps down.
+    //    are scaled down to it. The limit is often 1. One far above the usual norms helps less. One
+    //    far below makes nearly all steps short: 0.1 is behind after 50 steps; here it catches up.
     // > limit 10: 0.157 0.181 0.375 0.212 0.153 0.192 0.167 0.162
     // > limit 0.1: 0.271 0.166 0.094 0.089 0.123 0.077 0.067 0.066
     // > limit 1: 0.142 0.229 0.117 0.133 0.105 0.121 0.067 0.066
@@ -157,9 +163,9 @@ int main(int argc, char **argv)
         samba_close(s);
     }
 
-    // 5. What is the schedule worth? At a constant rate the net keeps jumping to the end. Then
-    //    which of its checkpoints is to be used? That of the best validation, 0.089, after 300
-    //    steps, not the last. How good it is, a test set tells (lesson 9).
+    // 5. What is the schedule worth? At a constant rate the loss jumps until the end: 0.097, not
+    //    0.066. Then which of its checkpoints is to be used? That of the best validation, 0.089,
+    //    after 300 steps, not the last. How good it is, a test set tells (lesson 9).
     // > limit 1, constant rate: 0.230 0.304 0.143 0.117 0.199 0.089 0.195 0.097
     s = start(1);
     printf("limit 1, constant rate:");
@@ -167,8 +173,8 @@ int main(int argc, char **argv)
     printf("\n");
 
     // 6. Machines die in the middle of a training. A checkpoint has all that later steps depend on:
-    //    parameters, momentum, and how often it trained, from which dropout draws the neurons it
-    //    leaves out. So who restores it gets the same losses, to the bit; but not if one momentum
+    //    parameters, momentum, and the number of steps so far, from which dropout draws the neurons
+    //    to leave out. So who restores it gets the same losses, to the bit; but not if one momentum
     //    is lost.
     //
     //    samba_save writes a new file and renames it over the old: who dies meanwhile has the old

@@ -1,17 +1,17 @@
 // Lesson 21: a net that learns on a microcontroller.
 //     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/21_device.c -lm -pthread && ./lesson
-// Lines after `>` are what this program prints, here and as a firmware, the one program of a
-// microcontroller. (`make lesson-device` emulates a Cortex-M3: it shows bits and RAM, not time and
-// energy.)
+// Lines after `>` are what this program prints, on your machine and on a microcontroller, as its
+// only program (firmware). (`make lesson-device` emulates a Cortex-M3: it shows bits and RAM, not
+// time and energy.)
 // New: runtime, flash, slot. Next: a net of your own; begin with one of examples.
 #include "device.h"
 
-// Begin with live.
+// Begin to read at the function live.
 enum { IN = 8, KINDS = 4 };
 
 // What a sensor shows of one of four movements; returns which one. The device may be mounted
-// upright, 1, or upside down, -1. Drawn as integers, all is equal on all machines. Noise is odd in
-// tests, else even: so the net has learned from no test (lesson 9).
+// upright, 1, or upside down, -1. All is drawn as integers, so it is the same on every machine. In
+// tests the noise is an odd number, in training an even one: no test is ever learned (lesson 9).
 static int32_t sense(uint32_t *dice, int32_t mounted, bool test, float x[IN])
 {
     static const char *const movement[KINDS] = { "01234567", "40404040", "00080000", "00006666" };
@@ -36,7 +36,8 @@ static int32_t answer(const float score[KINDS])
     return best;
 }
 
-// How many of 100 movements are recognized, mounted 1, -1, or in turn, 0. It may learn from each.
+// Shows 100 movements, drawn from dice, and returns how many were recognized. mounted: 1, -1, or 0,
+// both in turn. With learn, it learns from each after its answer.
 static uint32_t meet(samba_runtime *rt, uint32_t dice, int32_t mounted, bool learn)
 {
     float *x = (float *)samba_runtime_data(rt, "x");
@@ -55,13 +56,15 @@ static uint32_t meet(samba_runtime *rt, uint32_t dice, int32_t mounted, bool lea
 static int live(const void *pef, size_t size, size_t ram)
 {
     // 1. The smallest machines have some kilobytes of RAM, flash, which keeps programs and
-    //    constants without power, and no malloc. There the runtime runs a compiled program (lesson
-    //    19), an array in flash, in a block of RAM: 1152 bytes for what passes between ops, 1000
-    //    for tables of ops and tensors, 680 for weights, copied as they change, 384 for scratch,
-    //    what one op needs while it runs, 64 for input and output.
+    //    constants without power, and no malloc. There a compiled program, a PEF (lesson 19), lies
+    //    in flash as an array, and the runtime runs it in one block of RAM.
+    //
+    //    Of its bytes, 1152 hold what passes between ops, 1000 the tables of ops and tensors, 680
+    //    the weights, copied as they change, 384 scratch, what one op needs while it runs, and 64
+    //    input and output.
     //
     //    That is little, as a batch is one row, SGD has no momentum, and a gradient is used at once
-    //    and not kept. (The factory asks for that below, with .mapping = SAMBA_MAPPING_SPATIAL.)
+    //    and not kept. ("At once" is asked for in main below: .mapping = SAMBA_MAPPING_SPATIAL.)
     // > bytes of flash for the net: 4672
     // > bytes of RAM: 3280
     say("bytes of flash for the net:", (uint32_t)size);
@@ -72,8 +75,11 @@ static int live(const void *pef, size_t size, size_t ram)
     if (!rt) return refuse(why);
 
     // 2. Why learn on the device? Because it meets what no factory knows. The factory's net knows
-    //    movements of a device worn upright. Here it hangs upside down: all signs are turned, and
-    //    it is wrong each time. (Right of 100:)
+    //    movements of a device worn upright. Here it hangs upside down: all signs are turned. By
+    //    guessing 25 of 100 would be right; but what spoke for the right movement speaks against it
+    //    now.
+    //
+    //    Printed: how many of 100 were right, # for each 4.
     // > upright:  100 #########################
     // > turned:    0
     say("upright:", meet(rt, 4, 1, false));
@@ -89,7 +95,7 @@ static int live(const void *pef, size_t size, size_t ram)
         say("learns:", meet(rt, i, -1, true));
     }
 
-    // 4. But the other way, of which it saw no more examples, it has mostly forgotten: the same
+    // 4. But upright, of which it saw no more examples, it has nearly forgotten: 1 of 100. The same
     //    weights serve both ways, and nothing holds them where the old examples want them. So at
     //    last it learns from both in turn.
     // > upright:    1
@@ -108,14 +114,16 @@ static int live(const void *pef, size_t size, size_t ram)
     //    are checksums, of itself and of the weights: if one is wrong, the slot is not read. And it
     //    counts the saves: of two whole slots, the one with the larger count is newer.
     //
-    //    Flash bears some 10000 erasures.
+    //    Flash bears some 10000 erasures: two slots, saved once an hour, last about two years
+    //    (20000 hours, if each slot bears 10000). On a board of yours, fill in storage of device.h.
     // > bytes of a slot: 1024
     // > checksum: 8764
     say("bytes of a slot:", (uint32_t)samba_runtime_state_bytes(rt));
     if (!samba_runtime_save(rt, &storage)) return explain(rt);
     say("checksum:", checksum()); // equal bits here and there
 
-    // 6. The proof: the power goes, and comes. Restored, it still knows turned movements.
+    // 6. The power goes (RAM is zeroed), and comes. Restored, it still knows turned movements.
+    //    (That it may also go in the middle of a save is for you to prove: exercise 21a.)
     // > restored:  100 #########################
     memset(memory.bytes, 0, sizeof memory);
     rt = samba_runtime_open(pef, size, memory.bytes, MEMORY, why, sizeof why);

@@ -52,7 +52,9 @@ static inline void say(const char *what, uint32_t n)
     board_print("\n");
 }
 
-// A flash of two slots. Here it is RAM; on a board its driver erases and writes.
+// A flash of two slots. Here it is RAM. For a board of yours, .slot_size is a multiple of what its
+// flash erases at once; .memory is where it is mapped (or NULL, and .read copies from it); .erase
+// and .write call its driver. Without .erase, as here, writes overwrite.
 enum { SLOT = 9 * 256 }; // pages; of AdamW all are needed
 
 static uint8_t flash[2 * SLOT];
@@ -64,7 +66,7 @@ static inline bool write_flash(size_t at, const void *bytes, size_t n, void *use
     return true;
 }
 
-static const samba_storage storage = { SLOT, flash, NULL, NULL, write_flash, NULL };
+static const samba_storage storage = { .slot_size = SLOT, .memory = flash, .write = write_flash };
 
 // Of all bytes of the flash; four digits.
 static inline uint32_t checksum(void)
