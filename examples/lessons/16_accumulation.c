@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 
     // 6. What was it good for? Memory: of what the program holds, only inputs and activations
     //    shrink, by 84 bytes for each of 48 rows. Weights, gradients and the state of the optimizer
-    //    are as large as ever.
+    //    are as large as ever. So cut a batch into as few parts as the memory allows.
     // > bytes: 64 rows 10624, 16 rows 6592
     printf("bytes: 64 rows %d, ", (int)samba_device_bytes(whole.s));
     printf("16 rows %d\n", (int)samba_device_bytes(parts.s));

@@ -122,8 +122,12 @@ static int live(const void *pef, size_t size, size_t ram)
     if (!samba_runtime_save(rt, &storage)) return explain(rt);
     say("checksum:", checksum()); // equal bits here and there
 
-    // 6. The power goes (RAM is zeroed), and comes. Restored, it still knows turned movements.
-    //    (That it may also go in the middle of a save is for you to prove: exercise 21a.)
+    // 6. The power goes (RAM is zeroed), and comes. Restored, it still knows turned movements; what
+    //    was learned after the last save would be lost. At the first start no slot is whole:
+    //    restore says so, and the net keeps the weights of its PEF, the factory's.
+    //
+    //    (Power may also fail in the middle of a save. To prove that, stop it after each write, and
+    //    restore: exercise 21a.)
     // > restored:  100 #########################
     memset(memory.bytes, 0, sizeof memory);
     rt = samba_runtime_open(pef, size, memory.bytes, MEMORY, why, sizeof why);
