@@ -84,6 +84,16 @@ hidden:                         ## what can be skipped, as if no optional tool w
 bare:                           ## make run and make test in a Debian that has git, make and gcc alone
 	@tools/dev/bare.sh
 
+# Only when it is asked for: what depends on samba.h takes it as it is.
+ifneq ($(filter samba.h,$(MAKECMDGOALS)),)
+.PHONY: samba.h
+samba.h:                        ## put together from its chapters in tools/parts
+	@tools/dev/parts.sh join
+endif
+
+parts:                          ## the chapters in tools/parts, cut from an edited samba.h
+	@tools/dev/parts.sh cut
+
 lint:                           ## the style of samba.h and of everything else
 	@tools/dev/lint.sh
 
@@ -199,6 +209,6 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run gpt test quick test-one check full asan tsan random random-asan fuzz faults \
+.PHONY: all run gpt test quick test-one parts check full asan tsan random random-asan fuzz faults \
     mutants learn device lesson-device glass-box tiny-nets hidden bare lint tools bench \
     bench-small lenet web install docs pictures packages clean help

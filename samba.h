@@ -89,8 +89,10 @@
      [end]         licence
 
    A chapter uses only chapters above it. Exceptions: public functions; samba__emit, through which
-   builders in the device half record a call; samba__find_groups and samba__run_nodes, by which the
-   device half runs [fused-groups]; and the block sizes that [simd-sets] gives to [gemm].
+   builders in the device half record a call; samba__set_of, by which kernels get at the table of
+   sets, which [op-rows] makes of all of them, loops of the host half among them; samba__find_groups
+   and samba__run_nodes, by which the device half runs [fused-groups]; and the sizes of blocks,
+   which are those of [simd-sets], in [gemm].
 
    ---- Words: SambaFlow's, and ours ----
 
