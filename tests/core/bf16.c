@@ -5,24 +5,12 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
+#define DRAW_KEY 2026
+#include "tests/lib/draw.h"
 #include <math.h>
 #include <stdlib.h>
 
 enum { FEW = 40 };
-
-static uint64_t n_drawn;
-
-static uint32_t draw_bits(void)
-{
-    uint32_t bits[4];
-    samba__philox(2026, n_drawn++, 0, bits);
-    return bits[0];
-}
-
-static int draw(int n) // 0 ... n - 1
-{
-    return (int)(draw_bits() % (uint32_t)n);
-}
 
 static float of_bits(uint32_t bits)
 {
@@ -174,16 +162,6 @@ static bool same(const float *got, const float *want, const samba__gemm *g, int 
         return false;
     }
     return true;
-}
-
-static void run_backwards(const samba__gemm *g, float *local, int isa)
-{
-    for (int64_t end = samba__gemm_tiles(g->m, g->n, g->k); end > 0;) {
-        int64_t begin = draw(4) ? end - 1 - draw(3) : 0;
-        if (begin < 0) begin = 0;
-        samba__gemm_run(g, begin, end, local, isa);
-        end = begin;
-    }
 }
 
 static void check_product(int64_t m, int64_t n, int64_t k, enum values kind)

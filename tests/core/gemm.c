@@ -4,20 +4,13 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
+#define DRAW_KEY 2024
+#include "tests/lib/draw.h"
 #include <stdlib.h>
 
 enum { KC = SAMBA_GEMM_KC, MC = SAMBA_GEMM_MC, NC = SAMBA_GEMM_NC, FEW = 40 };
 
 static const float untouched = 12345.0f; // between the rows of C
-
-static uint64_t n_drawn;
-
-static int draw(int n) // 0 ... n - 1
-{
-    uint32_t bits[4];
-    samba__philox(2024, n_drawn++, 0, bits);
-    return (int)(bits[0] % (uint32_t)n);
-}
 
 // Of any size, so that the order of additions shows; also zeros of both signs and subnormals.
 static float *numbers(int64_t n)
@@ -68,18 +61,6 @@ TEST_UNCHECKED static void gemm_naive(const samba__gemm *g)
             if (g->row_bias) acc += g->row_bias[i];
             *c = acc;
         }
-    }
-}
-
-// Tiles in pieces, the last ones first: they know nothing of each other. Sometimes all that are
-// left at once: they are computed as large rectangles.
-static void run_backwards(const samba__gemm *g, float *local, int isa)
-{
-    for (int64_t end = samba__gemm_tiles(g->m, g->n, g->k); end > 0;) {
-        int64_t begin = draw(4) ? end - 1 - draw(3) : 0;
-        if (begin < 0) begin = 0;
-        samba__gemm_run(g, begin, end, local, isa);
-        end = begin;
     }
 }
 

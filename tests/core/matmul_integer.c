@@ -4,16 +4,9 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
+#define DRAW_KEY 2027
+#include "tests/lib/draw.h"
 #include <stdlib.h>
-
-static uint64_t n_drawn;
-
-static int draw(int n) // 0 ... n - 1
-{
-    uint32_t bits[4];
-    samba__philox(2027, n_drawn++, 0, bits);
-    return (int)(bits[0] % (uint32_t)n);
-}
 
 // How many zeros an operand has.
 enum zeros { NO_ZERO, ONE_ZERO, ZERO_OF_EACH, N_ZEROS };

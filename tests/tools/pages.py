@@ -9,6 +9,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests/lib'))
 from browser import Browser
+from checks import check, end
 from looks import SIZES, blind_to, each_look, faults
 
 BROWSER, *WORDS = sys.argv[1:]
@@ -19,15 +20,6 @@ AROUND = '''<!DOCTYPE html><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>A picture</title>
 <style>body { margin: 12px } svg { max-width: 100%%; height: auto }
 @media (prefers-color-scheme: dark) { body { background: #0d1117 } }</style>%s'''
-passed = failed = 0
-
-
-def check(what, holds, found=''):
-    global passed, failed
-    passed += bool(holds)
-    failed += not holds
-    if not holds:
-        print('FAILED %s %s' % (what, str(found)[:1200]))
 
 
 def address(file):
@@ -59,5 +51,4 @@ def look(file):
 
 for word in FILES:
     look(pathlib.Path(word))
-print('%d passed, %d failed' % (passed, failed))
-sys.exit(failed > 0)
+sys.exit(end())

@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'lib'))
 import view_data
 from broadcast import stretched
 from browser import Browser
+from checks import check, end
 from looks import SIZES, blind_to, faults, settle
 
 BROWSER, AXE, *WORDS = sys.argv[1:]
@@ -36,15 +37,6 @@ LEAST = {
                     'parameters': 124439808},
     'graph-of-10000': {'views': USUAL['views'] + ' rewrites', 'nodes': 10000},
 }
-passed = failed = 0
-
-
-def check(what, holds, found=''):
-    global passed, failed
-    passed += bool(holds)
-    failed += not holds
-    if not holds:
-        print('FAILED %s %s' % (what, str(found)[:1200]))
 
 
 # ---- The file -----------------------------------------------------------------------------------
@@ -449,8 +441,7 @@ def main():
         else:
             viewer_size(file.stem, file.read_text())
         whole(file.stem, file.resolve())
-    print('%d passed, %d failed' % (passed, failed))
-    sys.exit(failed > 0)
+    sys.exit(end())
 
 
 main()

@@ -17,18 +17,10 @@ import xml.etree.ElementTree as xml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'lib'))
 from browser import Browser
+from checks import check, end
 
 BROWSER, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 SVG = '{http://www.w3.org/2000/svg}'
-passed = failed = 0
-
-
-def check(what, holds, found=''):
-    global passed, failed
-    passed += bool(holds)
-    failed += not holds
-    if not holds:
-        print('FAILED %s %s' % (what, str(found)[:800]))
 
 
 class Page:
@@ -321,8 +313,7 @@ def main():
     comparison(diff, other)
     left_out(attends)
     keyboard(page)
-    print('%d passed, %d failed' % (passed, failed))
-    sys.exit(failed > 0)
+    sys.exit(end())
 
 
 main()
