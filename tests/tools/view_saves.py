@@ -181,7 +181,7 @@ def shown(page, both, changed):
     page.evaluate('document.querySelector("#diff-first .link").click()')
     check('one click goes there', page.evaluate('[state.tensor, state.tab]') ==
           [first['tensor'], 'graph'])
-    page.evaluate('foldAll(true); paintPart([-1e9, -1e9, 1e9, 1e9], false)')
+    page.evaluate('foldAll(true); paintPart([-1e9, -1e9, 1e9, 1e9], "near")')
     marks = page.evaluate("""Array.from(document.querySelectorAll('.cards .node'), e =>
         [Number(e.dataset.id.slice(1)), e.classList.contains('differs'),
          e.classList.contains('only'), e.textContent.includes('≠')])""")
