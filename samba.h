@@ -5587,14 +5587,6 @@ SAMBA__KERNEL void samba__define_bf16(const samba__bf16_product *s, bool flush)
     }
 }
 
-SAMBA__FN void samba__multiply_bf16_exactly(const samba__bf16_product *s)
-{
-    if (samba__may_underflow(s))
-        samba__define_bf16(s, true);
-    else
-        samba__define_bf16(s, false);
-}
-
 /* What an instruction set does in its own way; NULL: there are no vectors for it. */
 typedef struct samba__gemm_set {
     int32_t mr, nr; /* a micro-tile */
@@ -5615,6 +5607,21 @@ typedef struct samba__gemm_set {
     void (*multiply_bf16)(const samba__bf16_product *s);
     void (*load_operands)(float *y, const void *x, samba_dtype type, int64_t n);
 } samba__gemm_set;
+
+/* C (+)= A B in bf16, of one panel. */
+SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__bf16_product *s)
+{
+    if (set->multiply_bf16 && samba__enter_flush_mode()) {
+        set->multiply_bf16(s);
+        samba__enter_float_mode();
+    } else if (samba__may_underflow(s)) {
+        samba__define_bf16(s, true);
+    } else if (set->multiply_bf16) {
+        set->multiply_bf16(s);
+    } else {
+        samba__define_bf16(s, false);
+    }
+}
 
 #define SAMBA__LINE_FLOATS 16 /* of a line of the cache */
 
@@ -6800,19 +6807,6 @@ SAMBA__FN void samba__pack_b_bf16(const samba__gemm_set *set, const samba__gemm 
     set->load_operands(panel, panel, SAMBA_F32, kc * set->nr);
 }
 
-/* C (+)= A B, of one panel. */
-SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__bf16_product *s)
-{
-    if (set->multiply_bf16 && samba__enter_flush_mode()) {
-        set->multiply_bf16(s);
-        samba__enter_float_mode();
-    } else if (set->multiply_bf16 && !samba__may_underflow(s)) {
-        set->multiply_bf16(s);
-    } else {
-        samba__multiply_bf16_exactly(s);
-    }
-}
-
 SAMBA__FN void samba__add_biases(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
                                  int64_t j1)
 {
@@ -7260,7 +7254,7 @@ SAMBA__FN void samba__bf16_element(const samba__gemm *g, intptr_t i, intptr_t j)
         samba__open_bf16(g, i, j, p, n, a, b);
         s.kc = n;
         s.begins = p == 0 && !g->accumulate;
-        samba__multiply_bf16_exactly(&s);
+        samba__multiply_bf16(&samba__gemm_kernels_portable, &s);
     }
 
     if (g->bias) *s.c += g->bias[j];
@@ -7638,7 +7632,8 @@ typedef enum samba__class {
     SAMBA__IS_ELEMENTWISE, /* a row MAP: may be fused with others */
     SAMBA__IS_MOVES,       /* moves values as they are, makes or converts them; any type */
     SAMBA__IS_REDUCTION,
-    SAMBA__IS_PRODUCT, /* what it reads is rounded by GraphAMP */
+    SAMBA__IS_PRODUCT,     /* GraphAMP gives it bf16, and so it computes in it: [micro-kernel] */
+    SAMBA__IS_F32_PRODUCT, /* what it reads is rounded by GraphAMP; it computes in f32 */
     SAMBA__IS_LOSS,
     SAMBA__IS_UPDATE, /* overwrites an input */
     SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */
@@ -7813,7 +7808,7 @@ typedef enum samba__spread_rule {
        samba__clip_factor_shape, samba__single_work, samba__clip_factor_kernel) \
     FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, UPDATES(0x1u), \
          samba__matmul_sgd_shape, samba__matmul_sgd_work, samba__matmul_sgd_kernel) \
-    OP(0x0401,      RULE, IMAGES,    convolution, PRODUCT, CONV, 0, NONE, \
+    OP(0x0401,      RULE, IMAGES,    convolution, F32_PRODUCT, CONV, 0, NONE, \
        samba__convolution_shape, samba__convolution_work, samba__convolution_kernel) \
     OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, NONE, \
        samba__convolution_backward_input_shape, samba__convolution_backward_input_work, \
@@ -7869,7 +7864,8 @@ typedef enum samba__spread_rule {
     FAST(0x0532,    NONE, UNKNOWN,   lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), \
          samba__lookup_accumulate_shape, samba__lookup_backward_work, \
          samba__lookup_accumulate_kernel) \
-    OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, \
+    OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, \
+       F32_PRODUCT, ATTENTION, 0, NONE, \
        samba__scaled_dot_product_attention_shape, samba__scaled_dot_product_attention_work, \
        samba__scaled_dot_product_attention_kernel) \
     OP(0x0541,      NONE, UNKNOWN,   scaled_dot_product_attention_backward, \
@@ -21401,8 +21397,7 @@ static samba_tensor *samba__in_bf16(samba_tensor *x)
    rounds weights itself. */
 SAMBA__FN samba_tensor *samba__factor_of(const samba_op *op, int32_t k, samba_tensor *x)
 {
-    bool in_bf16 = samba__is(op, SAMBA__OP_matmul) || samba__is(op, SAMBA__OP_affine);
-    if (!in_bf16 || k > 1) return samba__rounded(x);
+    if (samba__class_of(op) == SAMBA__IS_F32_PRODUCT || k > 1) return samba__rounded(x);
     return k == 1 && x && x->role == SAMBA__WEIGHT ? x : samba__in_bf16(x);
 }
 
@@ -21446,7 +21441,9 @@ SAMBA__FN samba_tensor *const *samba__round_inputs(const samba_session *s, const
                                                    samba_tensor **read)
 {
     bool user = s->modes.tracing && !s->trace.generating;
-    if (!user || !s->modes.graphamp || samba__class_of(op) != SAMBA__IS_PRODUCT) return in;
+    samba__class is = samba__class_of(op);
+    bool product = is == SAMBA__IS_PRODUCT || is == SAMBA__IS_F32_PRODUCT;
+    if (!user || !s->modes.graphamp || !product) return in;
 
     for (int32_t i = 0; i < n_in; i++)
         read[i] = samba__factor_of(op, i, in[i]);

@@ -231,7 +231,7 @@ SAMBA__FN void samba__bf16_element(const samba__gemm *g, intptr_t i, intptr_t j)
         samba__open_bf16(g, i, j, p, n, a, b);
         s.kc = n;
         s.begins = p == 0 && !g->accumulate;
-        samba__multiply_bf16_exactly(&s);
+        samba__multiply_bf16(&samba__gemm_kernels_portable, &s);
     }
 
     if (g->bias) *s.c += g->bias[j];

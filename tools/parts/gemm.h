@@ -680,19 +680,6 @@ SAMBA__FN void samba__pack_b_bf16(const samba__gemm_set *set, const samba__gemm 
     set->load_operands(panel, panel, SAMBA_F32, kc * set->nr);
 }
 
-/* C (+)= A B, of one panel. */
-SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__bf16_product *s)
-{
-    if (set->multiply_bf16 && samba__enter_flush_mode()) {
-        set->multiply_bf16(s);
-        samba__enter_float_mode();
-    } else if (set->multiply_bf16 && !samba__may_underflow(s)) {
-        set->multiply_bf16(s);
-    } else {
-        samba__multiply_bf16_exactly(s);
-    }
-}
-
 SAMBA__FN void samba__add_biases(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
                                  int64_t j1)
 {

@@ -224,14 +224,6 @@ SAMBA__KERNEL void samba__define_bf16(const samba__bf16_product *s, bool flush)
     }
 }
 
-SAMBA__FN void samba__multiply_bf16_exactly(const samba__bf16_product *s)
-{
-    if (samba__may_underflow(s))
-        samba__define_bf16(s, true);
-    else
-        samba__define_bf16(s, false);
-}
-
 /* What an instruction set does in its own way; NULL: there are no vectors for it. */
 typedef struct samba__gemm_set {
     int32_t mr, nr; /* a micro-tile */
@@ -252,6 +244,21 @@ typedef struct samba__gemm_set {
     void (*multiply_bf16)(const samba__bf16_product *s);
     void (*load_operands)(float *y, const void *x, samba_dtype type, int64_t n);
 } samba__gemm_set;
+
+/* C (+)= A B in bf16, of one panel. */
+SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__bf16_product *s)
+{
+    if (set->multiply_bf16 && samba__enter_flush_mode()) {
+        set->multiply_bf16(s);
+        samba__enter_float_mode();
+    } else if (samba__may_underflow(s)) {
+        samba__define_bf16(s, true);
+    } else if (set->multiply_bf16) {
+        set->multiply_bf16(s);
+    } else {
+        samba__define_bf16(s, false);
+    }
+}
 
 #define SAMBA__LINE_FLOATS 16 /* of a line of the cache */
 

@@ -310,7 +310,8 @@ typedef enum samba__class {
     SAMBA__IS_ELEMENTWISE, /* a row MAP: may be fused with others */
     SAMBA__IS_MOVES,       /* moves values as they are, makes or converts them; any type */
     SAMBA__IS_REDUCTION,
-    SAMBA__IS_PRODUCT, /* what it reads is rounded by GraphAMP */
+    SAMBA__IS_PRODUCT,     /* GraphAMP gives it bf16, and so it computes in it: [micro-kernel] */
+    SAMBA__IS_F32_PRODUCT, /* what it reads is rounded by GraphAMP; it computes in f32 */
     SAMBA__IS_LOSS,
     SAMBA__IS_UPDATE, /* overwrites an input */
     SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */
@@ -485,7 +486,7 @@ typedef enum samba__spread_rule {
        samba__clip_factor_shape, samba__single_work, samba__clip_factor_kernel) \
     FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, UPDATES(0x1u), \
          samba__matmul_sgd_shape, samba__matmul_sgd_work, samba__matmul_sgd_kernel) \
-    OP(0x0401,      RULE, IMAGES,    convolution, PRODUCT, CONV, 0, NONE, \
+    OP(0x0401,      RULE, IMAGES,    convolution, F32_PRODUCT, CONV, 0, NONE, \
        samba__convolution_shape, samba__convolution_work, samba__convolution_kernel) \
     OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, NONE, \
        samba__convolution_backward_input_shape, samba__convolution_backward_input_work, \
@@ -541,7 +542,8 @@ typedef enum samba__spread_rule {
     FAST(0x0532,    NONE, UNKNOWN,   lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), \
          samba__lookup_accumulate_shape, samba__lookup_backward_work, \
          samba__lookup_accumulate_kernel) \
-    OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, \
+    OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, \
+       F32_PRODUCT, ATTENTION, 0, NONE, \
        samba__scaled_dot_product_attention_shape, samba__scaled_dot_product_attention_work, \
        samba__scaled_dot_product_attention_kernel) \
     OP(0x0541,      NONE, UNKNOWN,   scaled_dot_product_attention_backward, \

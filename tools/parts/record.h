@@ -32,8 +32,7 @@ static samba_tensor *samba__in_bf16(samba_tensor *x)
    rounds weights itself. */
 SAMBA__FN samba_tensor *samba__factor_of(const samba_op *op, int32_t k, samba_tensor *x)
 {
-    bool in_bf16 = samba__is(op, SAMBA__OP_matmul) || samba__is(op, SAMBA__OP_affine);
-    if (!in_bf16 || k > 1) return samba__rounded(x);
+    if (samba__class_of(op) == SAMBA__IS_F32_PRODUCT || k > 1) return samba__rounded(x);
     return k == 1 && x && x->role == SAMBA__WEIGHT ? x : samba__in_bf16(x);
 }
 
@@ -77,7 +76,9 @@ SAMBA__FN samba_tensor *const *samba__round_inputs(const samba_session *s, const
                                                    samba_tensor **read)
 {
     bool user = s->modes.tracing && !s->trace.generating;
-    if (!user || !s->modes.graphamp || samba__class_of(op) != SAMBA__IS_PRODUCT) return in;
+    samba__class is = samba__class_of(op);
+    bool product = is == SAMBA__IS_PRODUCT || is == SAMBA__IS_F32_PRODUCT;
+    if (!user || !s->modes.graphamp || !product) return in;
 
     for (int32_t i = 0; i < n_in; i++)
         read[i] = samba__factor_of(op, i, in[i]);
