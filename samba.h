@@ -4127,6 +4127,22 @@ SAMBA__FN const char *samba__wrong_arithmetic(void)
 #else
 #define SAMBA__VNNI 0
 #endif
+
+/* Matrix units, in [tiles]; or, for tests, their twin. */
+#if SAMBA__VNNI && defined(__x86_64__) && defined(__linux__) && !SAMBA__DEVICE_HALF \
+    && ((defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11))
+#define SAMBA__PACKS_TILES 1
+#else
+#define SAMBA__PACKS_TILES 0
+#endif
+#if defined(SAMBA_TILE_TWIN) && !SAMBA__IS_SMALL
+#define SAMBA__TILES 1
+#define SAMBA__AMX 0
+#else
+#define SAMBA__TILES SAMBA__PACKS_TILES
+#define SAMBA__AMX SAMBA__PACKS_TILES
+#endif
+
 #if SAMBA__NEON && defined(__ARM_FEATURE_DOTPROD)
 #define SAMBA__SDOT 1
 #define SAMBA__SDOT_FN
@@ -4154,32 +4170,45 @@ SAMBA__FN const char *samba__wrong_arithmetic(void)
        eights    those to which vectors of more than 8 floats would be of no use
        loops     loops that the compiler vectorizes, outside of templates
        dot4      products of bytes, in [int-ops] and [int-matmul]
+       tiles     its matrix unit, in [tiles]
        works     does this processor have the set? Every AArch64 has NEON with fma
 
    With buffers for small memory there is no room for the tiles of AVX-512. */
 /* clang-format off */
 #if SAMBA__X86
-#define SAMBA__EACH_SET(DO, x) \
-    /*    set          vectors   eights    loops     dot4      works */ \
-    DO(x, portable,    portable, portable, portable, portable, true) \
-    DO(x, avx2,        avx2,     avx2,     avx2,     avx2,     SAMBA__HAS_AVX2) \
+#define SAMBA__PLAIN_SETS(DO, x) \
+    /*    set          vectors   eights    loops     dot4      tiles works */ \
+    DO(x, portable,    portable, portable, portable, portable, none, true) \
+    DO(x, avx2,        avx2,     avx2,     avx2,     avx2,     none, SAMBA__HAS_AVX2) \
     SAMBA__IF_NOT(SAMBA__IS_SMALL, \
-    DO(x, avx512,      avx512,   avx2,     avx2,     avx2,     SAMBA__HAS_AVX512)) \
+    DO(x, avx512,      avx512,   avx2,     avx2,     avx2,     none, SAMBA__HAS_AVX512)) \
     SAMBA__IF(SAMBA__VNNI, \
-    DO(x, avx512_vnni, avx512,   avx2,     avx2,     vnni,     SAMBA__HAS_VNNI))
+    DO(x, avx512_vnni, avx512,   avx2,     avx2,     vnni,     none, SAMBA__HAS_VNNI)) \
+    SAMBA__IF(SAMBA__AMX, \
+    DO(x, avx512_amx,  avx512,   avx2,     avx2,     vnni,     amx,  samba__tiles_permitted()))
 #elif SAMBA__NEON
-#define SAMBA__EACH_SET(DO, x) \
-    DO(x, portable,    portable, portable, portable, portable, true) \
-    DO(x, neon,        neon,     neon,     portable, portable, true) \
+#define SAMBA__PLAIN_SETS(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, none, true) \
+    DO(x, neon,        neon,     neon,     portable, portable, none, true) \
     SAMBA__IF(SAMBA__SDOT, \
-    DO(x, neon_sdot,   neon,     neon,     portable, sdot,     SAMBA__HAS_SDOT))
+    DO(x, neon_sdot,   neon,     neon,     portable, sdot,     none, SAMBA__HAS_SDOT))
 #elif SAMBA__WASM
-#define SAMBA__EACH_SET(DO, x) \
-    DO(x, portable,    portable, portable, portable, portable, true) \
-    DO(x, wasm,        wasm,     wasm,     portable, portable, true)
+#define SAMBA__PLAIN_SETS(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, none, true) \
+    DO(x, wasm,        wasm,     wasm,     portable, portable, none, true)
 #else
+#define SAMBA__PLAIN_SETS(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, none, true)
+#endif
+
+#if defined(SAMBA_TILE_TWIN) && SAMBA__TILES
 #define SAMBA__EACH_SET(DO, x) \
-    DO(x, portable,    portable, portable, portable, portable, true)
+    SAMBA__PLAIN_SETS(DO, x) \
+    DO(x, twin,        portable, portable, portable, portable, twin, true) \
+    SAMBA__IF(SAMBA__PACKS_TILES, \
+    DO(x, twin_avx512, avx512,   avx2,     avx2,     vnni, twin_avx512, samba__packs_tiles()))
+#else
+#define SAMBA__EACH_SET(DO, x) SAMBA__PLAIN_SETS(DO, x)
 #endif
 #define SAMBA__ONE_MORE(x, ...) + x
 enum { SAMBA__ISA_PORTABLE = 0, SAMBA__N_SETS = SAMBA__EACH_SET(SAMBA__ONE_MORE, 1) };
@@ -4201,6 +4230,7 @@ typedef struct samba__set {
     const struct samba__gemm_set *gemm;
     const struct samba__pool_set *pool;
     const struct samba__attention_set *attention;
+    const struct samba__tile_set *tiles; /* NULL: it has no matrix unit */
     samba__dot4_fn dot4;
     samba__integer_fn multiply_integers; /* NULL: the plain way */
     bool (*has_nonfinite)(const void *x, int64_t n, samba_dtype type);
@@ -6125,6 +6155,437 @@ static const samba__gemm_set samba__gemm_kernels_portable
     = { 1, 1, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
 #endif
 
+/* ==== [tiles] ================================================================================= */
+/* Products in bf16 by a matrix unit: Intel's AMX. It has eight tiles, registers of 16 rows of 64
+   bytes, and one instruction that matters, TDPBF16PS: sums of 16 x 16 += 16 rows of A, 32 steps
+   each, times 16 columns of B. That is the definition in [micro-kernel], 32 steps at once.
+
+       a tile of A   row i has 32 steps of row i, one after the other
+       a tile of B   row q has steps 2 q and 2 q + 1 of 16 columns: b(2q,0) b(2q+1,0) b(2q,1) ...
+       panels        two tiles beside each other, 32 rows of A or 32 columns of B, for each 32 steps
+       micro-tile    32 x 32 sums in tiles 0 to 3; tiles 4 and 5 are of A, 6 and 7 of B
+
+   What is missing of a panel is -0 in A, and +0 in B: x + (-0) is x, also if x is -0.
+
+   Linux asks for a permission before a process uses tiles, as they enlarge what it saves of a
+   thread; samba__tiles_permitted asks when a program with such products is opened. Where it is
+   refused, the set before computes the same bits.
+
+   SAMBA_TILE_TWIN makes tiles arrays and their instructions functions, the twin: then all but those
+   runs, and can be tested, on any machine. */
+#if SAMBA__TILES
+enum {
+    SAMBA__TILE_SIDE = 16,   /* rows of a tile, and columns of sums */
+    SAMBA__TILE_PANEL = 32,  /* rows or columns of a panel */
+    SAMBA__TILE_BLOCK = 384, /* steps of a block: panels of A and B stay in the first-level cache */
+    SAMBA__TILE_COLUMNS = 1024 /* of B, whose panels are kept while rows go by */
+};
+
+typedef char samba__tile_is_a_block[SAMBA__BF16_STEPS == 2 * SAMBA__TILE_SIDE ? 1 : -1];
+
+/* Rows of A, or columns of B. Value (r,p), p a step, is x[r * row + p * step]; one of these is 1. */
+typedef struct samba__tile_operand {
+    const void *x;
+    samba_dtype type; /* f32 or bf16 */
+    int64_t row, step;
+} samba__tile_operand;
+
+/* C[rows x cols] (+)= A B of a panel each, in blocks of 32 steps. */
+typedef struct samba__tile_product {
+    const uint16_t *a, *b;
+    int64_t blocks, rows, cols;
+    float *c;
+    int64_t c_row;
+    bool begins; /* the sums start from zero, not from C */
+} samba__tile_product;
+
+/* A matrix unit. begin and end are called by each thread around a row of products. */
+typedef struct samba__tile_set {
+    void (*begin)(void);
+    void (*end)(void);
+    /* A panel of rows r ... and steps p ... */
+    void (*pack)(uint16_t *panel, const samba__tile_operand *from, int64_t rows, int64_t steps,
+                 bool of_b);
+    void (*multiply)(const samba__tile_product *s);
+} samba__tile_set;
+
+/* ---- What the processor has ---- */
+#if SAMBA__PACKS_TILES
+typedef struct samba__cpuid {
+    uint32_t a, b, c, d;
+} samba__cpuid;
+
+/* Zeros, if it does not know the leaf. */
+static samba__cpuid samba__ask_processor(uint32_t leaf, uint32_t part)
+{
+    samba__cpuid is = SAMBA__ZEROED;
+    __asm__ volatile("cpuid" : "=a"(is.a), "=b"(is.b), "=c"(is.c), "=d"(is.d) : "a"(0), "c"(0));
+    if (is.a < leaf) {
+        is.a = is.b = is.c = is.d = 0;
+        return is;
+    }
+    __asm__ volatile("cpuid"
+                     : "=a"(is.a), "=b"(is.b), "=c"(is.c), "=d"(is.d)
+                     : "a"(leaf), "c"(part));
+    return is;
+}
+
+/* AVX512-BF16, bit 5 of EAX of leaf 7.1, beside AVX-512. */
+static bool samba__packs_tiles(void)
+{
+    const samba__cpuid of_7 = samba__ask_processor(7, 0);
+    return of_7.a >= 1 && (samba__ask_processor(7, 1).a >> 5 & 1) && SAMBA__HAS_VNNI
+        && SAMBA__CPU_HAS("avx512vl");
+}
+#endif
+
+/* ---- The instructions ---- */
+#if defined(SAMBA_TILE_TWIN)
+#define SAMBA__TILE_FN
+typedef struct samba__twin_tile {
+    uint32_t word[SAMBA__TILE_SIDE][SAMBA__TILE_SIDE];
+} samba__twin_tile;
+
+#define SAMBA__TILE_FILE samba__twin_tile file[8];
+#define samba__tile_zero(t) memset(&file[t], 0, sizeof file[t])
+#define samba__tile_load(t, from, row) samba__twin_load(&file[t], from, row)
+#define samba__tile_store(t, to, row) samba__twin_store(&file[t], to, row)
+#define samba__tile_multiply(sums, a, b) samba__twin_multiply(&file[sums], &file[a], &file[b])
+
+SAMBA__FN void samba__twin_load(samba__twin_tile *t, const void *from, int64_t row)
+{
+    for (int64_t i = 0; i < SAMBA__TILE_SIDE; i++)
+        memcpy(t->word[i], (const uint8_t *)from + i * row, sizeof t->word[i]);
+}
+
+SAMBA__FN void samba__twin_store(const samba__twin_tile *t, void *to, int64_t row)
+{
+    for (int64_t i = 0; i < SAMBA__TILE_SIDE; i++)
+        memcpy((uint8_t *)to + i * row, t->word[i], sizeof t->word[i]);
+}
+
+/* One of the two halves of a word, as a float. */
+SAMBA__FN float samba__twin_half(uint32_t word, bool second)
+{
+    return samba__flush(samba__bits_float(second ? word & 0xFFFF0000u : word << 16));
+}
+
+/* TDPBF16PS */
+SAMBA__FN void samba__twin_multiply(samba__twin_tile *sums, const samba__twin_tile *a, const samba__twin_tile *b)
+{
+    for (int i = 0; i < SAMBA__TILE_SIDE; i++)
+        for (int j = 0; j < SAMBA__TILE_SIDE; j++) {
+            float chain[2] = { 0.0f, 0.0f };
+            for (int p = 0; p < SAMBA__TILE_SIDE; p++)
+                for (int h = 0; h < 2; h++)
+                    chain[h] = samba__fma_flushed(samba__twin_half(a->word[i][p], h == 1),
+                                                  samba__twin_half(b->word[p][j], h == 1),
+                                                  chain[h]);
+
+            float from = samba__flush(samba__bits_float(sums->word[i][j]));
+            float sum = samba__flush(from + samba__flush(chain[0] + chain[1]));
+            sums->word[i][j] = samba__float_bits(sum);
+        }
+}
+
+SAMBA__FN void samba__tiles_begin(void)
+{
+}
+
+SAMBA__FN void samba__tiles_end(void)
+{
+}
+#else
+#define SAMBA__TILE_FN __attribute__((noinline, target("amx-tile,amx-bf16")))
+#define SAMBA__TILE_FILE \
+    __asm__ volatile("" ::: "memory"); /* compilers do not know that tiles read memory */
+#define samba__tile_zero(t) _tile_zero(t)
+#define samba__tile_load(t, from, row) _tile_loadd(t, from, row)
+#define samba__tile_store(t, to, row) _tile_stored(t, to, row)
+#define samba__tile_multiply(sums, a, b) _tile_dpbf16ps(sums, a, b)
+
+/* What LDTILECFG reads. */
+typedef struct samba__tile_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} samba__tile_config;
+
+/* Eight whole tiles. A constant: gcc 12 takes _tile_loadconfig to read 8 bytes, and would drop what
+   is stored to the rest of a variable. */
+static const samba__tile_config samba__whole_tiles = {
+    1, 0, { 0 }, { 64, 64, 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16, 16, 16 }
+};
+
+static SAMBA__TILE_FN void samba__tiles_begin(void)
+{
+    _tile_loadconfig(&samba__whole_tiles);
+}
+
+/* Or 8 KiB of tiles would be saved whenever the thread is interrupted. */
+static SAMBA__TILE_FN void samba__tiles_end(void)
+{
+    _tile_release();
+}
+
+/* cpuid 7.0: EDX has bits 22 (AMX-BF16) and 24 (AMX-TILE). XCR0 has bits 17 and 18 if the system
+   keeps tiles. */
+static bool samba__processor_has_tiles(void)
+{
+    const samba__cpuid of_1 = samba__ask_processor(1, 0), of_7 = samba__ask_processor(7, 0);
+    bool has_xgetbv = of_1.c >> 27 & 1, has_tiles = (of_7.d >> 22 & 1) && (of_7.d >> 24 & 1);
+    if (!has_xgetbv || !has_tiles || !samba__packs_tiles()) return false;
+
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low >> 17 & 3) == 3;
+}
+
+/* May this process use tiles? The system is asked: arch_prctl(ARCH_REQ_XCOMP_PERM,
+   XFEATURE_XTILEDATA), which C libraries do not declare. What it permits once holds for all threads,
+   and is permitted again. */
+static bool samba__tiles_permitted(void)
+{
+    enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+
+    long result;
+    if (!samba__processor_has_tiles()) return false;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"((long)ARCH_PRCTL), "D"((long)REQUEST_PERMISSION), "S"((long)TILE_DATA)
+                     : "rcx", "r11", "memory");
+    return result == 0;
+}
+#endif
+
+/* C (+)= A B. Sums beyond the edges of C are computed beside it. */
+static SAMBA__TILE_FN void samba__multiply_tiles(const samba__tile_product *s)
+{
+    float beside[SAMBA__TILE_PANEL * SAMBA__TILE_PANEL];
+    const bool whole = s->rows == SAMBA__TILE_PANEL && s->cols == SAMBA__TILE_PANEL;
+    const uint16_t *a = s->a, *b = s->b;
+    const int64_t tile = SAMBA__TILE_SIDE * SAMBA__BF16_STEPS, line = 2 * SAMBA__BF16_STEPS;
+    float *c = whole ? s->c : beside;
+    const int64_t c_row = whole ? s->c_row : (int64_t)SAMBA__TILE_PANEL, row = 4 * c_row;
+
+    for (int64_t i = 0; !whole && !s->begins && i < s->rows; i++)
+        memcpy(c + i * c_row, s->c + i * s->c_row, (size_t)s->cols * sizeof *c);
+
+    SAMBA__TILE_FILE
+    if (s->begins) {
+        samba__tile_zero(0);
+        samba__tile_zero(1);
+        samba__tile_zero(2);
+        samba__tile_zero(3);
+    } else {
+        samba__tile_load(0, c, row);
+        samba__tile_load(1, c + 16, row);
+        samba__tile_load(2, c + 16 * c_row, row);
+        samba__tile_load(3, c + 16 * c_row + 16, row);
+    }
+
+    for (int64_t left = s->blocks; left > 0; left--) {
+        samba__tile_load(6, b, line);
+        samba__tile_load(4, a, line);
+        samba__tile_multiply(0, 4, 6);
+        samba__tile_load(7, b + tile, line);
+        samba__tile_multiply(1, 4, 7);
+        samba__tile_load(5, a + tile, line);
+        samba__tile_multiply(2, 5, 6);
+        samba__tile_multiply(3, 5, 7);
+        a += 2 * tile;
+        b += 2 * tile;
+    }
+
+    samba__tile_store(0, c, row);
+    samba__tile_store(1, c + 16, row);
+    samba__tile_store(2, c + 16 * c_row, row);
+    samba__tile_store(3, c + 16 * c_row + 16, row);
+
+    for (int64_t i = 0; !whole && i < s->rows; i++)
+        memcpy(s->c + i * s->c_row, c + i * c_row, (size_t)s->cols * sizeof *c);
+}
+
+/* ---- Packing ---- */
+SAMBA__FN uint16_t samba__tile_value(const samba__tile_operand *from, int64_t r, int64_t p)
+{
+    int64_t at = r * from->row + p * from->step;
+    float x;
+    if (from->type == SAMBA_BF16)
+        samba__load_operands(&x, (const uint16_t *)from->x + at, SAMBA_BF16, 1);
+    else
+        samba__load_operands(&x, (const float *)from->x + at, SAMBA_F32, 1);
+    return (uint16_t)(samba__float_bits(x) >> 16);
+}
+
+/* Value by value. */
+SAMBA__FN void samba__pack_tiles_plain(uint16_t *panel, const samba__tile_operand *from,
+                                       int64_t rows, int64_t steps, bool of_b)
+{
+    for (int64_t p = 0; p < steps; p += SAMBA__BF16_STEPS)
+        for (int64_t r = 0; r < SAMBA__TILE_PANEL; r++)
+            for (int64_t q = 0; q < SAMBA__BF16_STEPS; q++) {
+                bool there = r < rows && p + q < steps;
+                uint16_t missing = of_b ? 0 : 0x8000;
+                uint16_t value = there ? samba__tile_value(from, r, p + q) : missing;
+
+                int64_t in_tile = r % SAMBA__TILE_SIDE;
+                int64_t at = of_b ? q / 2 * SAMBA__BF16_STEPS + 2 * in_tile + q % 2
+                                  : in_tile * SAMBA__BF16_STEPS + q;
+                int64_t tile = p / SAMBA__BF16_STEPS * 2 + r / SAMBA__TILE_SIDE;
+                panel[tile * SAMBA__TILE_SIDE * SAMBA__BF16_STEPS + at] = value;
+            }
+}
+
+#if SAMBA__PACKS_TILES
+#define SAMBA__PACK_FN __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,avx2,fma")))
+#define SAMBA__PACK_INLINE static inline __attribute__((always_inline)) SAMBA__PACK_FN
+
+/* 32 steps of one row, `there` of them. */
+SAMBA__PACK_INLINE __m512i samba__pack_steps(const samba__tile_operand *from, int64_t at,
+                                             __mmask32 there, __m512i missing)
+{
+    if (from->type == SAMBA_BF16)
+        return _mm512_mask_loadu_epi16(missing, there, (const uint16_t *)from->x + at);
+
+    const float *x = (const float *)from->x + at;
+    __m512 low = _mm512_maskz_loadu_ps((__mmask16)there, x);
+    __m512 high = _mm512_maskz_loadu_ps((__mmask16)(there >> 16), x + 16);
+    return _mm512_mask_mov_epi16(missing, there, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+}
+
+/* Two steps of 16 rows that are side by side: even and odd in turn. */
+SAMBA__PACK_INLINE __m512i samba__pack_pair(const samba__tile_operand *from, int64_t at,
+                                            __mmask16 even, __mmask16 odd, __m512i missing)
+{
+    const __m512i in_turn
+        = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
+                           6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const __mmask32 there = (__mmask32)even | (__mmask32)odd << 16;
+    __m512i both;
+
+    if (from->type == SAMBA_BF16) {
+        const uint16_t *x = (const uint16_t *)from->x + at;
+        __m256i low = _mm256_maskz_loadu_epi16(even, x);
+        __m256i high = _mm256_maskz_loadu_epi16(odd, x + from->step);
+        both = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    } else {
+        const float *x = (const float *)from->x + at;
+        __m512 low = _mm512_maskz_loadu_ps(even, x);
+        __m512 high = _mm512_maskz_loadu_ps(odd, x + from->step);
+        both = (__m512i)_mm512_cvtne2ps_pbh(high, low);
+    }
+    return _mm512_permutexvar_epi16(in_turn, _mm512_mask_mov_epi16(missing, there, both));
+}
+
+/* Words of 32 bits of 16 vectors: word j of vector i becomes word i of vector j. */
+SAMBA__PACK_INLINE void samba__transpose_words(__m512i v[16])
+{
+    __m512i t[16];
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
+    }
+
+    for (int i = 0; i < 16; i += 4)
+        for (int u = 0; u < 2; u++) {
+            v[i + 2 * u] = _mm512_unpacklo_epi64(t[i + u], t[i + 2 + u]);
+            v[i + 2 * u + 1] = _mm512_unpackhi_epi64(t[i + u], t[i + 2 + u]);
+        }
+
+    /* v[4 g + i] now has words i, i + 4, i + 8, i + 12 of rows 4 g ... 4 g + 3. */
+    for (int i = 0; i < 4; i++) {
+        __m512i a = _mm512_shuffle_i32x4(v[i], v[4 + i], 0x88);
+        __m512i b = _mm512_shuffle_i32x4(v[8 + i], v[12 + i], 0x88);
+        __m512i c = _mm512_shuffle_i32x4(v[i], v[4 + i], 0xDD);
+        __m512i d = _mm512_shuffle_i32x4(v[8 + i], v[12 + i], 0xDD);
+        t[i] = _mm512_shuffle_i32x4(a, b, 0x88);
+        t[4 + i] = _mm512_shuffle_i32x4(c, d, 0x88);
+        t[8 + i] = _mm512_shuffle_i32x4(a, b, 0xDD);
+        t[12 + i] = _mm512_shuffle_i32x4(c, d, 0xDD);
+    }
+    for (int i = 0; i < 16; i++)
+        v[i] = t[i];
+}
+
+/* A tile of rows r ... and steps p ..., as they lie: where steps are side by side a tile of A,
+   where rows are, one of B. What is read next is prefetched: of so many rows the processor does not
+   foresee it. */
+SAMBA__PACK_INLINE void samba__load_tile(__m512i v[16], const samba__tile_operand *from, int64_t r,
+                                         int64_t rows, int64_t p, int64_t steps, __m512i missing)
+{
+    const int64_t at = r * from->row + p * from->step;
+    const uint8_t *next = (const uint8_t *)from->x + at * (from->type == SAMBA_BF16 ? 2 : 4);
+
+    if (from->step == 1) {
+        const __mmask32 there = steps < 32 ? ((__mmask32)1 << steps) - 1 : 0xFFFFFFFFu;
+        const int64_t line = from->row * (from->type == SAMBA_BF16 ? 2 : 4);
+        for (int i = 0; i < 16; i++) {
+            v[i] = missing;
+            if (i >= rows) continue;
+            _mm_prefetch((const char *)(next + i * line + 128), _MM_HINT_T0);
+            _mm_prefetch((const char *)(next + i * line + 192), _MM_HINT_T0);
+            v[i] = samba__pack_steps(from, at + i * from->row, there, missing);
+        }
+        return;
+    }
+
+    const __mmask16 there = (__mmask16)((1u << samba__max64(rows, 0)) - 1);
+    const int64_t line = from->step * (from->type == SAMBA_BF16 ? 2 : 4);
+    for (int q = 0; q < 16; q++) {
+        v[q] = missing;
+        if (2 * q >= steps) continue;
+        _mm_prefetch((const char *)(next + 2 * q * line + 128), _MM_HINT_T0);
+        _mm_prefetch((const char *)(next + (2 * q + 1) * line + 128), _MM_HINT_T0);
+        v[q] = samba__pack_pair(from, at + 2 * q * from->step, there,
+                                2 * q + 1 < steps ? there : (__mmask16)0, missing);
+    }
+}
+
+SAMBA__PACK_INLINE void samba__pack_panel(uint16_t *panel, const samba__tile_operand *from,
+                                          int64_t rows, int64_t steps, bool of_b, bool transposes)
+{
+    const __m512i missing = _mm512_set1_epi16(of_b ? 0 : (short)-32768);
+
+    for (int64_t p = 0; p < steps; p += SAMBA__BF16_STEPS)
+        for (int64_t r = 0; r < SAMBA__TILE_PANEL; r += SAMBA__TILE_SIDE) {
+            __m512i v[16];
+            int64_t height = samba__min64(rows - r, SAMBA__TILE_SIDE);
+            samba__load_tile(v, from, r, height, p, samba__min64(steps - p, SAMBA__BF16_STEPS),
+                             missing);
+            if (transposes) samba__transpose_words(v);
+
+            for (int i = 0; i < 16; i++)
+                _mm512_storeu_si512(panel + 32 * i, v[i]);
+            panel += SAMBA__TILE_SIDE * SAMBA__BF16_STEPS;
+        }
+}
+
+static SAMBA__PACK_FN __attribute__((noinline)) void
+samba__pack_tiles_avx512(uint16_t *panel, const samba__tile_operand *from, int64_t rows,
+                         int64_t steps, bool of_b)
+{
+    bool transposes = (from->step == 1) == of_b;
+    if (transposes)
+        samba__pack_panel(panel, from, rows, steps, of_b, true);
+    else
+        samba__pack_panel(panel, from, rows, steps, of_b, false);
+}
+#endif
+
+/* ---- Matrix units ---- */
+#if defined(SAMBA_TILE_TWIN)
+static const samba__tile_set samba__tiles_twin
+    = { samba__tiles_begin, samba__tiles_end, samba__pack_tiles_plain, samba__multiply_tiles };
+#if SAMBA__PACKS_TILES
+static const samba__tile_set samba__tiles_twin_avx512
+    = { samba__tiles_begin, samba__tiles_end, samba__pack_tiles_avx512, samba__multiply_tiles };
+#endif
+#else
+static const samba__tile_set samba__tiles_amx
+    = { samba__tiles_begin, samba__tiles_end, samba__pack_tiles_avx512, samba__multiply_tiles };
+#endif
+#endif /* SAMBA__TILES */
 /* ==== [gemm] ================================================================================ */
 /* Every dense layer, every attention score and every convolution ends here, so this chapter is
    fast; and every run must be repeatable, so it is exact about its arithmetic:
@@ -6861,6 +7322,117 @@ SAMBA__FN void samba__bf16_rectangle(const samba__gemm_set *set, const samba__ge
             samba__run_bf16(set, g, &plan, i0, i1, j, samba__min64(j + plan.nc, j1), p, local);
 }
 
+#if SAMBA__TILES
+/* With fewer rows, packing for a matrix unit takes longer than it saves. */
+enum { SAMBA__TILE_LEAST_ROWS = 8 };
+
+/* What [tiles] uses of a thread's scratch. */
+typedef struct samba__tile_scratch {
+    uint16_t a[SAMBA__TILE_PANEL * SAMBA__TILE_BLOCK];
+    uint16_t b[SAMBA__TILE_COLUMNS * SAMBA__TILE_BLOCK];
+    float unpacked[SAMBA__TILE_PANEL * SAMBA__TILE_BLOCK];
+    float narrow[SAMBA__TILE_PANEL * SAMBA__TILE_BLOCK]; /* a panel of sets with shorter vectors */
+} samba__tile_scratch;
+
+typedef char samba__tile_scratch_fits[sizeof(samba__tile_scratch) <= SAMBA__GEMM_LOCAL ? 1 : -1];
+
+/* Columns [j, j + cols) of a block of steps of B, as a panel. Packed weights and f16 are unpacked
+   first. */
+SAMBA__FN void samba__pack_b_tiles(const samba__set *set, const samba__gemm *g, int64_t p,
+                                   int64_t steps, int64_t j, int64_t cols,
+                                   samba__tile_scratch *scratch, uint16_t *panel)
+{
+    float *unpacked = scratch->unpacked, *narrow = scratch->narrow;
+    samba__tile_operand from;
+    from.x = g->b;
+    from.type = g->b_type;
+    from.row = g->b_col;
+    from.step = g->b_row;
+
+    bool as_it_lies = !g->packed && (g->b_type == SAMBA_F32 || g->b_type == SAMBA_BF16)
+        && (from.row == 1 || from.step == 1);
+    if (as_it_lies) {
+        int64_t at = j * from.row + p * from.step, size = (int64_t)samba_dtype_size(from.type);
+        from.x = (const uint8_t *)(const void *)g->b + at * size;
+        set->tiles->pack(panel, &from, cols, steps, true);
+        return;
+    }
+
+    /* Panels of floats may be narrower: then half a panel is copied after the other. */
+    const int64_t nr = set->gemm->nr;
+    for (int64_t v = 0; v < cols; v += nr) {
+        float *to = nr < SAMBA__TILE_PANEL ? narrow : unpacked;
+        samba__pack_b_bf16(set->gemm, g, p, steps, j + v, samba__min64(nr, cols - v), to);
+        for (int64_t u = 0; u < steps && to != unpacked; u++)
+            memcpy(unpacked + u * SAMBA__TILE_PANEL + v, to + u * nr, (size_t)nr * sizeof(float));
+    }
+
+    from.x = unpacked;
+    from.type = SAMBA_F32;
+    from.row = 1;
+    from.step = SAMBA__TILE_PANEL;
+    set->tiles->pack(panel, &from, cols, steps, true);
+}
+
+/* Rows [i0,i1) and columns [j0,j1) of C, for steps p ... */
+SAMBA__FN void samba__run_tiles(const samba__set *set, const samba__gemm *g, int64_t i0, int64_t i1,
+                                int64_t j0, int64_t j1, int64_t p, int64_t steps,
+                                samba__tile_scratch *scratch)
+{
+    const int64_t side = SAMBA__TILE_PANEL, size = (int64_t)samba_dtype_size(g->a_type);
+    const bool last = p + steps >= g->k;
+    samba__tile_product s;
+    s.blocks = samba__ceil_div(steps, SAMBA__BF16_STEPS);
+    s.a = scratch->a;
+    s.c_row = g->c_row;
+    s.begins = p == 0 && !g->accumulate;
+
+    samba__tile_operand from;
+    from.type = g->a_type;
+    from.row = g->a_row;
+    from.step = g->a_col;
+
+    for (int64_t i = i0; i < i1; i += side) {
+        s.rows = samba__min64(side, i1 - i);
+        from.x = (const uint8_t *)(const void *)g->a + (i * g->a_row + p * g->a_col) * size;
+        set->tiles->pack(scratch->a, &from, s.rows, steps, false);
+
+        uint16_t *panel = scratch->b;
+        for (int64_t j = j0; j < j1; j += side) {
+            s.cols = samba__min64(side, j1 - j);
+            if (i == i0)
+                samba__pack_b_tiles(set, g, p, steps, j, s.cols, scratch, panel);
+            s.b = panel;
+            s.c = g->c + i * g->c_row + j;
+            set->tiles->multiply(&s);
+            panel += side * s.blocks * SAMBA__BF16_STEPS;
+        }
+
+        if (!last) continue;
+        samba__add_biases(g, i, i + s.rows, j0, j1);
+        samba__gemm_epilogue(g, i, i + s.rows, j0, j1);
+    }
+}
+
+/* By the matrix unit of the set. */
+SAMBA__FN void samba__tiles_rectangle(const samba__set *set, const samba__gemm *g, int64_t i0,
+                                      int64_t i1, int64_t j0, int64_t j1, float *local)
+{
+    samba__tile_scratch *scratch = (samba__tile_scratch *)(void *)local;
+    int64_t parts = samba__ceil_div(g->k, SAMBA__TILE_BLOCK);
+    int64_t most = samba__ceil_div(samba__ceil_div(g->k, parts), SAMBA__BF16_STEPS)
+        * SAMBA__BF16_STEPS;
+    SAMBA_ASSERT(most > 0 && most <= SAMBA__TILE_BLOCK);
+
+    set->tiles->begin();
+    for (int64_t j = j0; j < j1; j += SAMBA__TILE_COLUMNS)
+        for (int64_t p = 0; p < g->k; p += most)
+            samba__run_tiles(set, g, i0, i1, j, samba__min64(j + SAMBA__TILE_COLUMNS, j1), p,
+                             samba__min64(most, g->k - p), scratch);
+    set->tiles->end();
+}
+#endif
+
 /* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles. */
 SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
@@ -6902,13 +7474,26 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     }
 }
 
+/* A product in bf16, or another. */
+SAMBA__FN void samba__any_rectangle(const samba__set *set, const samba__gemm *g, int64_t i0,
+                                    int64_t i1, int64_t j0, int64_t j1, float *local)
+{
+#if SAMBA__TILES
+    if (g->in_bf16 && set->tiles && g->m >= SAMBA__TILE_LEAST_ROWS) {
+        samba__tiles_rectangle(set, g, i0, i1, j0, j1, local);
+        return;
+    }
+#endif
+    samba__gemm_rectangle(set->gemm, g, i0, i1, j0, j1, local);
+}
+
 /* Compute tiles [begin,end). Tiles of a column follow each other where C is wide, those of a band
    where it is high, and a run of them is computed as few rectangles: threads with long runs pack
    less, and rather the smaller operand twice. local: SAMBA__GEMM_LOCAL bytes of each thread. */
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
-    const samba__gemm_set *set = samba__set_of(isa)->gemm;
+    const samba__set *set = samba__set_of(isa);
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     bool wide = g->m < g->n;
     int64_t each = wide ? t.down : t.across; /* tiles of a column, or of a band */
@@ -6928,7 +7513,7 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         int64_t j0 = t.wide * across0 / t.across * SAMBA__GEMM_COLS;
         int64_t j1 = samba__min64(t.wide * across1 / t.across * SAMBA__GEMM_COLS, g->n);
         SAMBA_ASSERT(i0 < i1 && j0 < j1);
-        samba__gemm_rectangle(set, g, i0, i1, j0, j1, local);
+        samba__any_rectangle(set, g, i0, i1, j0, j1, local);
     }
 }
 
@@ -15682,7 +16267,7 @@ SAMBA__FN samba__kernel_fn samba__kernel_of(const samba_op *op, int32_t isa)
 /* ---- The table of instruction sets ---- */
 /* Whether this processor has a set. No function of a set may run before that is known, so these
    are compiled for none. */
-#define SAMBA__SET_WORKS(x, set, vectors, eights, loops, dot4, works) \
+#define SAMBA__SET_WORKS(x, set, vectors, eights, loops, dot4, tiles, works) \
     SAMBA__FN bool samba__works_##set(void) \
     { \
         return works; \
@@ -15710,12 +16295,17 @@ enum {
     SAMBA__HAS_INT8 = SAMBA__HAS(affine_int8) || SAMBA__HAS(convolution_int8)
 };
 
-#define SAMBA__SET_ROW(x, set, vectors, eights, loops, dot4, works) \
+#define SAMBA__TILE_COLUMN_none NULL
+#define SAMBA__TILE_COLUMN_amx &samba__tiles_amx
+#define SAMBA__TILE_COLUMN_twin &samba__tiles_twin
+#define SAMBA__TILE_COLUMN_twin_avx512 &samba__tiles_twin_avx512
+#define SAMBA__SET_ROW(x, set, vectors, eights, loops, dot4, tiles, works) \
     { #set, \
       samba__works_##set, \
       &samba__gemm_kernels_##vectors, \
       SAMBA__HAS_POOLS ? &samba__pool_kernels_##eights : NULL, \
       SAMBA__HAS_ATTENTION ? &samba__attention_kernels_##vectors : NULL, \
+      SAMBA__TILE_COLUMN_##tiles, \
       SAMBA__HAS_INT8 ? samba__dot4_##dot4 : NULL, \
       SAMBA__HAS(matmul_integer) ? samba__integer_panel_##dot4 : NULL, \
       SAMBA__HOST_COLUMN(samba__has_nonfinite_##loops), \
@@ -15729,14 +16319,15 @@ SAMBA__FN const samba__set *samba__set_of(int32_t isa)
     return &samba__sets[SAMBA__N_SETS == 1 ? 0 : isa];
 }
 
-/* The number of the last set that works here. */
-SAMBA__FN int32_t samba__best_isa(void)
+/* The number of the last set that works here. One with a matrix unit is of use for products in
+   bf16 alone, and only for them the system is asked whether it may be used. */
+SAMBA__FN int32_t samba__best_isa(bool in_bf16)
 {
     int32_t isa = SAMBA__N_SETS - 1;
 #if SAMBA__X86
     __builtin_cpu_init();
 #endif
-    while (!samba__sets[isa].works())
+    while ((samba__sets[isa].tiles && !in_bf16) || !samba__sets[isa].works())
         isa--;
     return isa;
 }
@@ -17516,6 +18107,31 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 #endif
 }
 
+/* Does a node multiply in bf16? Then its first operand is of bf16. */
+SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
+{
+#if SAMBA__TILES
+    static const int32_t products[]
+        = { SAMBA__OP_matmul, SAMBA__OP_matmul_accumulate, SAMBA__OP_affine,
+            SAMBA__OP_affine_packed };
+
+    for (uint32_t i = 0; i < pef->n_nodes; i++) {
+        samba__call_record r = samba__node_at(pef, i);
+        bool multiplies = false;
+        for (size_t k = 0; k < sizeof products / sizeof *products; k++)
+            multiplies = multiplies || samba__is(r.op, products[k]);
+
+        samba_spec first;
+        if (!multiplies) continue;
+        samba__read_spec(pef, samba__word(&r, 0) - 1, &first);
+        if (first.dtype == SAMBA_BF16) return true;
+    }
+#else
+    (void)pef;
+#endif
+    return false;
+}
+
 /* Lays a verified PEF out in memory of samba__layout_of().size bytes. The threads may be NULL. */
 SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
                                                      samba__pool *pool, const samba__layout *at,
@@ -17534,7 +18150,7 @@ SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void
     rt->spec = (samba_spec *)(void *)(base + at->specs);
     rt->local = (float *)(void *)(base + at->local);
 
-    rt->isa = samba__best_isa();
+    rt->isa = samba__best_isa(samba__multiplies_in_bf16(pef));
     rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
     rt->running_stats = rt->inference;
@@ -21006,7 +21622,7 @@ SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_
 {
     const samba__filling *f = (const samba__filling *)context;
     (void)thread;
-    samba__set_of(samba__best_isa())->fill(f, begin, end);
+    samba__set_of(samba__best_isa(false))->fill(f, begin, end);
 }
 
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
@@ -21228,7 +21844,7 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
     a.n_out = n->n_out;
     a.attr = n->attr;
     a.n_attr = n->n_attr;
-    a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa();
+    a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa(false);
     a.train = s->modes.train;
     a.running_stats = s->modes.running_stats;
     a.fault = fault;

@@ -89,7 +89,7 @@ static double run_samba(void *context)
 {
     const product *p = (const product *)context;
     bool ta = p->how[0] == 't', tb = p->how[1] == 't';
-    samba_job j = { .isa = samba__best_isa() };
+    samba_job j = { .isa = samba__best_isa(false) };
     j.g = (samba__gemm){ .m = p->m,
                          .n = p->n,
                          .k = p->k,

@@ -205,7 +205,7 @@ static void check_product(int64_t m, int64_t n, int64_t k, enum values kind)
         g.b = half_b ? (const float *)(const void *)half_b : b;
         g.b_type = half_b ? SAMBA_BF16 : SAMBA_F32;
         g.c = got;
-        for (int isa = 0; isa <= samba__best_isa(); isa++) {
+        for (int isa = 0; isa <= samba__best_isa(true); isa++) {
             memcpy(got, start, (size_t)n_c * sizeof *got);
             run_backwards(&g, local, isa);
             CHECK(same(got, want, &g, isa));
@@ -252,7 +252,7 @@ static void test_tiny_after_rounding(void)
 {
     const float up[2] = { 0x1p-63f, 0x1p-75f }, down[2] = { 0x1p-63f, -0x1p-75f };
     float a[4] = { up[0], 0, up[1], 0 }, b[4] = { down[0], 0, down[1], 0 };
-    for (int isa = 0; isa <= samba__best_isa(); isa++) {
+    for (int isa = 0; isa <= samba__best_isa(true); isa++) {
         float c = 1;
         samba__gemm g;
         memset(&g, 0, sizeof g);

@@ -106,7 +106,7 @@ static void check_kind(int64_t m, int64_t n, int64_t k, enum kind kind)
     CHECK(ready);
     for (int64_t i = 0; ready && i < m * g.c_row; i++)
         if (i % g.c_row >= n) start[i] = untouched;
-    for (int isa = -1; ready && isa <= samba__best_isa(); isa++) {
+    for (int isa = -1; ready && isa <= samba__best_isa(false); isa++) {
         // A set that has the products of the one before would repeat them.
         if (isa > 0 && samba__set_of(isa)->gemm == samba__set_of(isa - 1)->gemm) continue;
         g.c = isa < 0 ? want : got;

@@ -105,7 +105,7 @@ static void check_product(int rows, int k, int columns, float *local)
     a.local = local;
     CHECK(x.bytes && x.zero && w.bytes && w.zero && y);
 
-    for (a.isa = 0; y && x.bytes && w.bytes && a.isa <= samba__best_isa(); a.isa++) {
+    for (a.isa = 0; y && x.bytes && w.bytes && a.isa <= samba__best_isa(false); a.isa++) {
         memset(y, 1, (size_t)(rows * columns) * sizeof *y);
         for (a.begin = 0; a.begin < work.units[0]; a.begin = a.end) { // a few units at a time
             a.end = samba__min64(a.begin + 1 + draw(3), work.units[0]);

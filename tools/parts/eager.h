@@ -80,7 +80,7 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, samba_call *c)
     a.n_out = n->n_out;
     a.attr = n->attr;
     a.n_attr = n->n_attr;
-    a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa();
+    a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa(false);
     a.train = s->modes.train;
     a.running_stats = s->modes.running_stats;
     a.fault = fault;

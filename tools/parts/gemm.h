@@ -734,6 +734,117 @@ SAMBA__FN void samba__bf16_rectangle(const samba__gemm_set *set, const samba__ge
             samba__run_bf16(set, g, &plan, i0, i1, j, samba__min64(j + plan.nc, j1), p, local);
 }
 
+#if SAMBA__TILES
+/* With fewer rows, packing for a matrix unit takes longer than it saves. */
+enum { SAMBA__TILE_LEAST_ROWS = 8 };
+
+/* What [tiles] uses of a thread's scratch. */
+typedef struct samba__tile_scratch {
+    uint16_t a[SAMBA__TILE_PANEL * SAMBA__TILE_BLOCK];
+    uint16_t b[SAMBA__TILE_COLUMNS * SAMBA__TILE_BLOCK];
+    float unpacked[SAMBA__TILE_PANEL * SAMBA__TILE_BLOCK];
+    float narrow[SAMBA__TILE_PANEL * SAMBA__TILE_BLOCK]; /* a panel of sets with shorter vectors */
+} samba__tile_scratch;
+
+typedef char samba__tile_scratch_fits[sizeof(samba__tile_scratch) <= SAMBA__GEMM_LOCAL ? 1 : -1];
+
+/* Columns [j, j + cols) of a block of steps of B, as a panel. Packed weights and f16 are unpacked
+   first. */
+SAMBA__FN void samba__pack_b_tiles(const samba__set *set, const samba__gemm *g, int64_t p,
+                                   int64_t steps, int64_t j, int64_t cols,
+                                   samba__tile_scratch *scratch, uint16_t *panel)
+{
+    float *unpacked = scratch->unpacked, *narrow = scratch->narrow;
+    samba__tile_operand from;
+    from.x = g->b;
+    from.type = g->b_type;
+    from.row = g->b_col;
+    from.step = g->b_row;
+
+    bool as_it_lies = !g->packed && (g->b_type == SAMBA_F32 || g->b_type == SAMBA_BF16)
+        && (from.row == 1 || from.step == 1);
+    if (as_it_lies) {
+        int64_t at = j * from.row + p * from.step, size = (int64_t)samba_dtype_size(from.type);
+        from.x = (const uint8_t *)(const void *)g->b + at * size;
+        set->tiles->pack(panel, &from, cols, steps, true);
+        return;
+    }
+
+    /* Panels of floats may be narrower: then half a panel is copied after the other. */
+    const int64_t nr = set->gemm->nr;
+    for (int64_t v = 0; v < cols; v += nr) {
+        float *to = nr < SAMBA__TILE_PANEL ? narrow : unpacked;
+        samba__pack_b_bf16(set->gemm, g, p, steps, j + v, samba__min64(nr, cols - v), to);
+        for (int64_t u = 0; u < steps && to != unpacked; u++)
+            memcpy(unpacked + u * SAMBA__TILE_PANEL + v, to + u * nr, (size_t)nr * sizeof(float));
+    }
+
+    from.x = unpacked;
+    from.type = SAMBA_F32;
+    from.row = 1;
+    from.step = SAMBA__TILE_PANEL;
+    set->tiles->pack(panel, &from, cols, steps, true);
+}
+
+/* Rows [i0,i1) and columns [j0,j1) of C, for steps p ... */
+SAMBA__FN void samba__run_tiles(const samba__set *set, const samba__gemm *g, int64_t i0, int64_t i1,
+                                int64_t j0, int64_t j1, int64_t p, int64_t steps,
+                                samba__tile_scratch *scratch)
+{
+    const int64_t side = SAMBA__TILE_PANEL, size = (int64_t)samba_dtype_size(g->a_type);
+    const bool last = p + steps >= g->k;
+    samba__tile_product s;
+    s.blocks = samba__ceil_div(steps, SAMBA__BF16_STEPS);
+    s.a = scratch->a;
+    s.c_row = g->c_row;
+    s.begins = p == 0 && !g->accumulate;
+
+    samba__tile_operand from;
+    from.type = g->a_type;
+    from.row = g->a_row;
+    from.step = g->a_col;
+
+    for (int64_t i = i0; i < i1; i += side) {
+        s.rows = samba__min64(side, i1 - i);
+        from.x = (const uint8_t *)(const void *)g->a + (i * g->a_row + p * g->a_col) * size;
+        set->tiles->pack(scratch->a, &from, s.rows, steps, false);
+
+        uint16_t *panel = scratch->b;
+        for (int64_t j = j0; j < j1; j += side) {
+            s.cols = samba__min64(side, j1 - j);
+            if (i == i0)
+                samba__pack_b_tiles(set, g, p, steps, j, s.cols, scratch, panel);
+            s.b = panel;
+            s.c = g->c + i * g->c_row + j;
+            set->tiles->multiply(&s);
+            panel += side * s.blocks * SAMBA__BF16_STEPS;
+        }
+
+        if (!last) continue;
+        samba__add_biases(g, i, i + s.rows, j0, j1);
+        samba__gemm_epilogue(g, i, i + s.rows, j0, j1);
+    }
+}
+
+/* By the matrix unit of the set. */
+SAMBA__FN void samba__tiles_rectangle(const samba__set *set, const samba__gemm *g, int64_t i0,
+                                      int64_t i1, int64_t j0, int64_t j1, float *local)
+{
+    samba__tile_scratch *scratch = (samba__tile_scratch *)(void *)local;
+    int64_t parts = samba__ceil_div(g->k, SAMBA__TILE_BLOCK);
+    int64_t most = samba__ceil_div(samba__ceil_div(g->k, parts), SAMBA__BF16_STEPS)
+        * SAMBA__BF16_STEPS;
+    SAMBA_ASSERT(most > 0 && most <= SAMBA__TILE_BLOCK);
+
+    set->tiles->begin();
+    for (int64_t j = j0; j < j1; j += SAMBA__TILE_COLUMNS)
+        for (int64_t p = 0; p < g->k; p += most)
+            samba__run_tiles(set, g, i0, i1, j, samba__min64(j + SAMBA__TILE_COLUMNS, j1), p,
+                             samba__min64(most, g->k - p), scratch);
+    set->tiles->end();
+}
+#endif
+
 /* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles. */
 SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
@@ -775,13 +886,26 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     }
 }
 
+/* A product in bf16, or another. */
+SAMBA__FN void samba__any_rectangle(const samba__set *set, const samba__gemm *g, int64_t i0,
+                                    int64_t i1, int64_t j0, int64_t j1, float *local)
+{
+#if SAMBA__TILES
+    if (g->in_bf16 && set->tiles && g->m >= SAMBA__TILE_LEAST_ROWS) {
+        samba__tiles_rectangle(set, g, i0, i1, j0, j1, local);
+        return;
+    }
+#endif
+    samba__gemm_rectangle(set->gemm, g, i0, i1, j0, j1, local);
+}
+
 /* Compute tiles [begin,end). Tiles of a column follow each other where C is wide, those of a band
    where it is high, and a run of them is computed as few rectangles: threads with long runs pack
    less, and rather the smaller operand twice. local: SAMBA__GEMM_LOCAL bytes of each thread. */
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
-    const samba__gemm_set *set = samba__set_of(isa)->gemm;
+    const samba__set *set = samba__set_of(isa);
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     bool wide = g->m < g->n;
     int64_t each = wide ? t.down : t.across; /* tiles of a column, or of a band */
@@ -801,7 +925,7 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         int64_t j0 = t.wide * across0 / t.across * SAMBA__GEMM_COLS;
         int64_t j1 = samba__min64(t.wide * across1 / t.across * SAMBA__GEMM_COLS, g->n);
         SAMBA_ASSERT(i0 < i1 && j0 < j1);
-        samba__gemm_rectangle(set, g, i0, i1, j0, j1, local);
+        samba__any_rectangle(set, g, i0, i1, j0, j1, local);
     }
 }
 

@@ -111,7 +111,7 @@ SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_
 {
     const samba__filling *f = (const samba__filling *)context;
     (void)thread;
-    samba__set_of(samba__best_isa())->fill(f, begin, end);
+    samba__set_of(samba__best_isa(false))->fill(f, begin, end);
 }
 
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)

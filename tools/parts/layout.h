@@ -329,6 +329,31 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 #endif
 }
 
+/* Does a node multiply in bf16? Then its first operand is of bf16. */
+SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
+{
+#if SAMBA__TILES
+    static const int32_t products[]
+        = { SAMBA__OP_matmul, SAMBA__OP_matmul_accumulate, SAMBA__OP_affine,
+            SAMBA__OP_affine_packed };
+
+    for (uint32_t i = 0; i < pef->n_nodes; i++) {
+        samba__call_record r = samba__node_at(pef, i);
+        bool multiplies = false;
+        for (size_t k = 0; k < sizeof products / sizeof *products; k++)
+            multiplies = multiplies || samba__is(r.op, products[k]);
+
+        samba_spec first;
+        if (!multiplies) continue;
+        samba__read_spec(pef, samba__word(&r, 0) - 1, &first);
+        if (first.dtype == SAMBA_BF16) return true;
+    }
+#else
+    (void)pef;
+#endif
+    return false;
+}
+
 /* Lays a verified PEF out in memory of samba__layout_of().size bytes. The threads may be NULL. */
 SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
                                                      samba__pool *pool, const samba__layout *at,
@@ -347,7 +372,7 @@ SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void
     rt->spec = (samba_spec *)(void *)(base + at->specs);
     rt->local = (float *)(void *)(base + at->local);
 
-    rt->isa = samba__best_isa();
+    rt->isa = samba__best_isa(samba__multiplies_in_bf16(pef));
     rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
     rt->running_stats = rt->inference;

@@ -120,7 +120,7 @@ SAMBA__FN samba__kernel_fn samba__kernel_of(const samba_op *op, int32_t isa)
 /* ---- The table of instruction sets ---- */
 /* Whether this processor has a set. No function of a set may run before that is known, so these
    are compiled for none. */
-#define SAMBA__SET_WORKS(x, set, vectors, eights, loops, dot4, works) \
+#define SAMBA__SET_WORKS(x, set, vectors, eights, loops, dot4, tiles, works) \
     SAMBA__FN bool samba__works_##set(void) \
     { \
         return works; \
@@ -148,12 +148,17 @@ enum {
     SAMBA__HAS_INT8 = SAMBA__HAS(affine_int8) || SAMBA__HAS(convolution_int8)
 };
 
-#define SAMBA__SET_ROW(x, set, vectors, eights, loops, dot4, works) \
+#define SAMBA__TILE_COLUMN_none NULL
+#define SAMBA__TILE_COLUMN_amx &samba__tiles_amx
+#define SAMBA__TILE_COLUMN_twin &samba__tiles_twin
+#define SAMBA__TILE_COLUMN_twin_avx512 &samba__tiles_twin_avx512
+#define SAMBA__SET_ROW(x, set, vectors, eights, loops, dot4, tiles, works) \
     { #set, \
       samba__works_##set, \
       &samba__gemm_kernels_##vectors, \
       SAMBA__HAS_POOLS ? &samba__pool_kernels_##eights : NULL, \
       SAMBA__HAS_ATTENTION ? &samba__attention_kernels_##vectors : NULL, \
+      SAMBA__TILE_COLUMN_##tiles, \
       SAMBA__HAS_INT8 ? samba__dot4_##dot4 : NULL, \
       SAMBA__HAS(matmul_integer) ? samba__integer_panel_##dot4 : NULL, \
       SAMBA__HOST_COLUMN(samba__has_nonfinite_##loops), \
@@ -167,14 +172,15 @@ SAMBA__FN const samba__set *samba__set_of(int32_t isa)
     return &samba__sets[SAMBA__N_SETS == 1 ? 0 : isa];
 }
 
-/* The number of the last set that works here. */
-SAMBA__FN int32_t samba__best_isa(void)
+/* The number of the last set that works here. One with a matrix unit is of use for products in
+   bf16 alone, and only for them the system is asked whether it may be used. */
+SAMBA__FN int32_t samba__best_isa(bool in_bf16)
 {
     int32_t isa = SAMBA__N_SETS - 1;
 #if SAMBA__X86
     __builtin_cpu_init();
 #endif
-    while (!samba__sets[isa].works())
+    while ((samba__sets[isa].tiles && !in_bf16) || !samba__sets[isa].works())
         isa--;
     return isa;
 }

@@ -37,6 +37,22 @@
 #else
 #define SAMBA__VNNI 0
 #endif
+
+/* Matrix units, in [tiles]; or, for tests, their twin. */
+#if SAMBA__VNNI && defined(__x86_64__) && defined(__linux__) && !SAMBA__DEVICE_HALF \
+    && ((defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11))
+#define SAMBA__PACKS_TILES 1
+#else
+#define SAMBA__PACKS_TILES 0
+#endif
+#if defined(SAMBA_TILE_TWIN) && !SAMBA__IS_SMALL
+#define SAMBA__TILES 1
+#define SAMBA__AMX 0
+#else
+#define SAMBA__TILES SAMBA__PACKS_TILES
+#define SAMBA__AMX SAMBA__PACKS_TILES
+#endif
+
 #if SAMBA__NEON && defined(__ARM_FEATURE_DOTPROD)
 #define SAMBA__SDOT 1
 #define SAMBA__SDOT_FN
@@ -64,32 +80,45 @@
        eights    those to which vectors of more than 8 floats would be of no use
        loops     loops that the compiler vectorizes, outside of templates
        dot4      products of bytes, in [int-ops] and [int-matmul]
+       tiles     its matrix unit, in [tiles]
        works     does this processor have the set? Every AArch64 has NEON with fma
 
    With buffers for small memory there is no room for the tiles of AVX-512. */
 /* clang-format off */
 #if SAMBA__X86
-#define SAMBA__EACH_SET(DO, x) \
-    /*    set          vectors   eights    loops     dot4      works */ \
-    DO(x, portable,    portable, portable, portable, portable, true) \
-    DO(x, avx2,        avx2,     avx2,     avx2,     avx2,     SAMBA__HAS_AVX2) \
+#define SAMBA__PLAIN_SETS(DO, x) \
+    /*    set          vectors   eights    loops     dot4      tiles works */ \
+    DO(x, portable,    portable, portable, portable, portable, none, true) \
+    DO(x, avx2,        avx2,     avx2,     avx2,     avx2,     none, SAMBA__HAS_AVX2) \
     SAMBA__IF_NOT(SAMBA__IS_SMALL, \
-    DO(x, avx512,      avx512,   avx2,     avx2,     avx2,     SAMBA__HAS_AVX512)) \
+    DO(x, avx512,      avx512,   avx2,     avx2,     avx2,     none, SAMBA__HAS_AVX512)) \
     SAMBA__IF(SAMBA__VNNI, \
-    DO(x, avx512_vnni, avx512,   avx2,     avx2,     vnni,     SAMBA__HAS_VNNI))
+    DO(x, avx512_vnni, avx512,   avx2,     avx2,     vnni,     none, SAMBA__HAS_VNNI)) \
+    SAMBA__IF(SAMBA__AMX, \
+    DO(x, avx512_amx,  avx512,   avx2,     avx2,     vnni,     amx,  samba__tiles_permitted()))
 #elif SAMBA__NEON
-#define SAMBA__EACH_SET(DO, x) \
-    DO(x, portable,    portable, portable, portable, portable, true) \
-    DO(x, neon,        neon,     neon,     portable, portable, true) \
+#define SAMBA__PLAIN_SETS(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, none, true) \
+    DO(x, neon,        neon,     neon,     portable, portable, none, true) \
     SAMBA__IF(SAMBA__SDOT, \
-    DO(x, neon_sdot,   neon,     neon,     portable, sdot,     SAMBA__HAS_SDOT))
+    DO(x, neon_sdot,   neon,     neon,     portable, sdot,     none, SAMBA__HAS_SDOT))
 #elif SAMBA__WASM
-#define SAMBA__EACH_SET(DO, x) \
-    DO(x, portable,    portable, portable, portable, portable, true) \
-    DO(x, wasm,        wasm,     wasm,     portable, portable, true)
+#define SAMBA__PLAIN_SETS(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, none, true) \
+    DO(x, wasm,        wasm,     wasm,     portable, portable, none, true)
 #else
+#define SAMBA__PLAIN_SETS(DO, x) \
+    DO(x, portable,    portable, portable, portable, portable, none, true)
+#endif
+
+#if defined(SAMBA_TILE_TWIN) && SAMBA__TILES
 #define SAMBA__EACH_SET(DO, x) \
-    DO(x, portable,    portable, portable, portable, portable, true)
+    SAMBA__PLAIN_SETS(DO, x) \
+    DO(x, twin,        portable, portable, portable, portable, twin, true) \
+    SAMBA__IF(SAMBA__PACKS_TILES, \
+    DO(x, twin_avx512, avx512,   avx2,     avx2,     vnni, twin_avx512, samba__packs_tiles()))
+#else
+#define SAMBA__EACH_SET(DO, x) SAMBA__PLAIN_SETS(DO, x)
 #endif
 #define SAMBA__ONE_MORE(x, ...) + x
 enum { SAMBA__ISA_PORTABLE = 0, SAMBA__N_SETS = SAMBA__EACH_SET(SAMBA__ONE_MORE, 1) };
@@ -111,6 +140,7 @@ typedef struct samba__set {
     const struct samba__gemm_set *gemm;
     const struct samba__pool_set *pool;
     const struct samba__attention_set *attention;
+    const struct samba__tile_set *tiles; /* NULL: it has no matrix unit */
     samba__dot4_fn dot4;
     samba__integer_fn multiply_integers; /* NULL: the plain way */
     bool (*has_nonfinite)(const void *x, int64_t n, samba_dtype type);
