@@ -254,7 +254,8 @@
      SAMBA_NO_TEXTS          with SAMBA_RUNTIME_ONLY: without the sentences of what is refused; in
                              their place stands "samba.h:" and the number of the line where this
                              file has the sentence, or, of samba_runtime_error, of the failure
-     SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
+     SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB; with SAMBA_SMALL 16 KiB, or 20 KiB
+                             if there are vectors
      SAMBA_GEMM_KC, SAMBA_GEMM_MC, SAMBA_GEMM_NC   block sizes of [gemm]
      SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
      SAMBA_DEFAULT_SESSION   samba_default(), a session for ported samples; define it wherever it
@@ -888,7 +889,8 @@ SAMBA__OP_API samba_tensor *samba_fake_quantize_weight(samba_tensor *w, int32_t 
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
    attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D), SAMBA_ZERO 0. A
    row with nothing to attend is 0. Blocks of 64 keys that a bool mask hides from the first rows are
-   free. */
+   free. q, k and v of bf16, all three, make its products those in bf16 of [micro-kernel], which
+   round softmax to bf16, too; the result is f32. */
 typedef struct samba_attention_opts {
     bool causal;
     float scale;
@@ -920,9 +922,9 @@ typedef enum samba_log_level { SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_le
 
 /* GraphAMP: what waits between ops is rounded to bf16 and kept so for the backward pass;
    parameters, their gradients and sums stay f32. MP0: none. MP1: what products read. MP4: what
-   every op makes, but scalars and losses. Products of matmul and linear are computed in bf16, as a
-   matrix unit does it: their definition stands in [micro-kernel]. Convolutions and attention read
-   what was rounded, and compute in f32. */
+   every op makes, but scalars and losses. Products of matmul, linear and attention are computed in
+   bf16, as a matrix unit does it: their definition stands in [micro-kernel]. Convolutions read what
+   was rounded, and compute in f32. */
 typedef enum samba_graphamp { SAMBA_MP0 = 0, SAMBA_MP1 = 1, SAMBA_MP4 = 4 } samba_graphamp;
 
 /* How to open a session. All zero is a good session. */
@@ -1855,7 +1857,8 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 #endif
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if !defined(SAMBA_LOCAL_BYTES)
-#define SAMBA_LOCAL_BYTES (SAMBA__IS_SMALL ? SAMBA__SMALL_LOCAL : 1536 * 1024)
+#define SAMBA_LOCAL_BYTES \
+    (SAMBA__DIRECT ? SAMBA__SMALL_LOCAL : SAMBA__IS_SMALL ? SAMBA__SMALL_LOCAL + 4096 : 1536 * 1024)
 #endif
 #define SAMBA__ALIGN 64 /* of every symbol: a cache line, and any vector */
 #define SAMBA__NO_SIZE ((size_t)-1)
@@ -6183,7 +6186,8 @@ enum {
 
 typedef char samba__tile_is_a_block[SAMBA__BF16_STEPS == 2 * SAMBA__TILE_SIDE ? 1 : -1];
 
-/* Rows of A, or columns of B. Value (r,p), p a step, is x[r * row + p * step]; one of these is 1. */
+/* Rows of A, or columns of B. Value (r,p), p a step, is x[r * row + p * step]; one of these is 1.
+ */
 typedef struct samba__tile_operand {
     const void *x;
     samba_dtype type; /* f32 or bf16 */
@@ -6242,6 +6246,7 @@ static bool samba__packs_tiles(void)
 /* ---- The instructions ---- */
 #if defined(SAMBA_TILE_TWIN)
 #define SAMBA__TILE_FN
+
 typedef struct samba__twin_tile {
     uint32_t word[SAMBA__TILE_SIDE][SAMBA__TILE_SIDE];
 } samba__twin_tile;
@@ -6271,16 +6276,17 @@ SAMBA__FN float samba__twin_half(uint32_t word, bool second)
 }
 
 /* TDPBF16PS */
-SAMBA__FN void samba__twin_multiply(samba__twin_tile *sums, const samba__twin_tile *a, const samba__twin_tile *b)
+SAMBA__FN void samba__twin_multiply(samba__twin_tile *sums, const samba__twin_tile *a,
+                                    const samba__twin_tile *b)
 {
     for (int i = 0; i < SAMBA__TILE_SIDE; i++)
         for (int j = 0; j < SAMBA__TILE_SIDE; j++) {
             float chain[2] = { 0.0f, 0.0f };
             for (int p = 0; p < SAMBA__TILE_SIDE; p++)
                 for (int h = 0; h < 2; h++)
-                    chain[h] = samba__fma_flushed(samba__twin_half(a->word[i][p], h == 1),
-                                                  samba__twin_half(b->word[p][j], h == 1),
-                                                  chain[h]);
+                    chain[h]
+                        = samba__fma_flushed(samba__twin_half(a->word[i][p], h == 1),
+                                             samba__twin_half(b->word[p][j], h == 1), chain[h]);
 
             float from = samba__flush(samba__bits_float(sums->word[i][j]));
             float sum = samba__flush(from + samba__flush(chain[0] + chain[1]));
@@ -6313,9 +6319,8 @@ typedef struct samba__tile_config {
 
 /* Eight whole tiles. A constant: gcc 12 takes _tile_loadconfig to read 8 bytes, and would drop what
    is stored to the rest of a variable. */
-static const samba__tile_config samba__whole_tiles = {
-    1, 0, { 0 }, { 64, 64, 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16, 16, 16 }
-};
+static const samba__tile_config samba__whole_tiles
+    = { 1, 0, { 0 }, { 64, 64, 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16, 16, 16 } };
 
 static SAMBA__TILE_FN void samba__tiles_begin(void)
 {
@@ -6342,8 +6347,8 @@ static bool samba__processor_has_tiles(void)
 }
 
 /* May this process use tiles? The system is asked: arch_prctl(ARCH_REQ_XCOMP_PERM,
-   XFEATURE_XTILEDATA), which C libraries do not declare. What it permits once holds for all threads,
-   and is permitted again. */
+   XFEATURE_XTILEDATA), which C libraries do not declare. What it permits once holds for all
+   threads, and is permitted again. */
 static bool samba__tiles_permitted(void)
 {
     enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
@@ -6561,9 +6566,8 @@ SAMBA__PACK_INLINE void samba__pack_panel(uint16_t *panel, const samba__tile_ope
         }
 }
 
-static SAMBA__PACK_FN __attribute__((noinline)) void
-samba__pack_tiles_avx512(uint16_t *panel, const samba__tile_operand *from, int64_t rows,
-                         int64_t steps, bool of_b)
+static SAMBA__PACK_FN __attribute__((noinline)) void samba__pack_tiles_avx512(
+    uint16_t *panel, const samba__tile_operand *from, int64_t rows, int64_t steps, bool of_b)
 {
     bool transposes = (from->step == 1) == of_b;
     if (transposes)
@@ -7400,8 +7404,7 @@ SAMBA__FN void samba__run_tiles(const samba__set *set, const samba__gemm *g, int
         uint16_t *panel = scratch->b;
         for (int64_t j = j0; j < j1; j += side) {
             s.cols = samba__min64(side, j1 - j);
-            if (i == i0)
-                samba__pack_b_tiles(set, g, p, steps, j, s.cols, scratch, panel);
+            if (i == i0) samba__pack_b_tiles(set, g, p, steps, j, s.cols, scratch, panel);
             s.b = panel;
             s.c = g->c + i * g->c_row + j;
             set->tiles->multiply(&s);
@@ -7420,8 +7423,8 @@ SAMBA__FN void samba__tiles_rectangle(const samba__set *set, const samba__gemm *
 {
     samba__tile_scratch *scratch = (samba__tile_scratch *)(void *)local;
     int64_t parts = samba__ceil_div(g->k, SAMBA__TILE_BLOCK);
-    int64_t most = samba__ceil_div(samba__ceil_div(g->k, parts), SAMBA__BF16_STEPS)
-        * SAMBA__BF16_STEPS;
+    int64_t most
+        = samba__ceil_div(samba__ceil_div(g->k, parts), SAMBA__BF16_STEPS) * SAMBA__BF16_STEPS;
     SAMBA_ASSERT(most > 0 && most <= SAMBA__TILE_BLOCK);
 
     set->tiles->begin();
@@ -8450,7 +8453,7 @@ typedef enum samba__spread_rule {
          samba__lookup_accumulate_shape, samba__lookup_backward_work, \
          samba__lookup_accumulate_kernel) \
     OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, \
-       F32_PRODUCT, ATTENTION, 0, NONE, \
+       PRODUCT, ATTENTION, 0, NONE, \
        samba__scaled_dot_product_attention_shape, samba__scaled_dot_product_attention_work, \
        samba__scaled_dot_product_attention_kernel) \
     OP(0x0541,      NONE, UNKNOWN,   scaled_dot_product_attention_backward, \
@@ -15088,19 +15091,39 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
    Dao et al., "FlashAttention", NeurIPS 2022. The size of a block of keys is part of the
    arithmetic; blocks of queries are not, as the chains of a product go on from what is in memory.
    With dropout, M its mask over (*,T,S): y = (P M) v, dv = (P M)^T dy, dP = M (dy v^T).
+   With q, k and v of bf16 all products are those in bf16 of [micro-kernel], which round P, dS and
+   dy, too; y and the gradients are f32. Then a product over rows, for dk and dv, is a sum of 32
+   rows at a time, counted from the first, so that a block of rows is a multiple of 32.
    Attributes: causal, scale, the key of the dropout layer. ---- */
 #define SAMBA__ATTEND_KEYS 64
-#define SAMBA__ATTEND_SMALL 4 /* rows with SAMBA_SMALL */
-#define SAMBA__ATTEND_ROWS (SAMBA__IS_SMALL ? SAMBA__ATTEND_SMALL : 192)
-#define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS) /* floats of a block */
+#define SAMBA__ATTEND_BAND 192 /* rows of a block, but with SAMBA_SMALL: */
+#define SAMBA__ATTEND_SMALL 4
+#define SAMBA__ATTEND_SMALL_BF16 SAMBA__BF16_STEPS
+#define SAMBA__ATTEND_MOST \
+    (!SAMBA__IS_SMALL            ? SAMBA__ATTEND_BAND \
+         : SAMBA__HAS_TYPE(BF16) ? (int)SAMBA__ATTEND_SMALL_BF16 \
+                                 : SAMBA__ATTEND_SMALL)
+
+/* Rows of a block. */
+SAMBA__FN int64_t samba__attend_rows(bool small, bool in_bf16)
+{
+    if (!small) return SAMBA__ATTEND_BAND;
+    return in_bf16 ? (int64_t)SAMBA__ATTEND_SMALL_BF16 : SAMBA__ATTEND_SMALL;
+}
+
 /* What a thread needs: the buffers of a product, two blocks of scores. */
-#define SAMBA__ATTEND_LOCAL (SAMBA__GEMM_LOCAL + 2 * SAMBA__ATTEND_BLOCK * sizeof(float))
-/* samba_work.local: a host says what a small device needs. */
-#define SAMBA__NEED_ATTEND \
-    (SAMBA__DEVICE_HALF ? (int64_t)SAMBA__ATTEND_LOCAL \
-                        : SAMBA__ATTEND_SMALL * SAMBA__ATTEND_KEYS * 2 * 4)
+#define SAMBA__ATTEND_LOCAL \
+    (SAMBA__GEMM_LOCAL + 2 * SAMBA__ATTEND_MOST * SAMBA__ATTEND_KEYS * sizeof(float))
 typedef char
     samba__attend_fits[SAMBA__DEVICE_HALF || SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
+
+/* samba_work.local: a host says what a small device needs. */
+SAMBA__FN int64_t samba__need_attend(bool in_bf16)
+{
+    int64_t rows = samba__attend_rows(!SAMBA__DEVICE_HALF || SAMBA__IS_SMALL, in_bf16);
+    int64_t buffers = SAMBA__DEVICE_HALF ? (int64_t)SAMBA__GEMM_LOCAL : 0;
+    return buffers + 2 * rows * SAMBA__ATTEND_KEYS * (int64_t)sizeof(float);
+}
 
 typedef struct samba__attention_set samba__attention_set;
 
@@ -15113,9 +15136,11 @@ typedef struct samba__attention {
     samba__dropping drop;
     float scale;
     bool causal;
-    int32_t first, mask;    /* inputs: q, then k and v; the mask */
-    const float *q, *k, *v; /* (T,D) (S,D) (S,E) */
-    const float *mask_f32;  /* at most one; (t,s) is at t * t_step + s * s_step */
+    int32_t first, mask;   /* inputs: q, then k and v; the mask */
+    samba_dtype type;      /* of q, k and v: f32, or bf16 if products are in bf16 */
+    int64_t block;         /* rows of a block */
+    const void *q, *k, *v; /* (T,D) (S,D) (S,E) */
+    const float *mask_f32; /* at most one; (t,s) is at t * t_step + s * s_step */
     const uint8_t *mask_bool;
     int64_t t_step, s_step;
     int64_t t, rows, s, keys; /* the current block */
@@ -15153,6 +15178,8 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
     at.E = v->dim[v->ndim - 1];
     at.batch = samba__outer(q, q->ndim - 2);
 
+    at.type = in[at.first].dtype;
+    at.block = samba__attend_rows(SAMBA__IS_SMALL, at.type == SAMBA_BF16);
     at.causal = attr[SAMBA__ATTENTION_CAUSAL] != 0;
     at.scale = samba_attr_float(attr[SAMBA__ATTENTION_SCALE]);
     return at;
@@ -15231,7 +15258,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__online_softmax_update(const samba__atten
                                                               float *top, float *sum)
 {
     bool drops = at->drop.rate != 0.0f;
-    float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
+    float shrink[SAMBA__ATTEND_MOST], keep[SAMBA__ATTEND_KEYS];
 
     for (int64_t i = 0; i < at->rows; i++) {
         float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, (ptrdiff_t)at->keys);
@@ -15326,6 +15353,13 @@ static const samba__attention_set samba__attention_kernels = {
 #undef SAMBA__TEMPLATE
 #define SAMBA__TEMPLATE 0
 
+/* Row i of q, k or v, of n values each. */
+SAMBA__FN const void *samba__attention_row(const samba__attention *at, const void *x, int64_t i,
+                                           int64_t n)
+{
+    return (const uint8_t *)x + i * n * (int64_t)samba_dtype_size(at->type);
+}
+
 /* Points at element b of the batch. */
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
@@ -15340,10 +15374,10 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
         a->attr + SAMBA__ATTENTION_KEY, at->batch * at->T * at->S);
 
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    at->ds = at->p + SAMBA__ATTEND_BLOCK;
-    at->q = a->in[at->first] + b * at->T * at->D;
-    at->k = a->in[at->first + 1] + b * at->S * at->D;
-    at->v = a->in[at->first + 2] + b * at->S * at->E;
+    at->ds = at->p + at->block * SAMBA__ATTEND_KEYS;
+    at->q = samba__attention_row(at, a->in[at->first], b * at->T, at->D);
+    at->k = samba__attention_row(at, a->in[at->first + 1], b * at->S, at->D);
+    at->v = samba__attention_row(at, a->in[at->first + 2], b * at->S, at->E);
 
     if (at->mask >= a->n_in || !a->in[at->mask]) return;
     const samba_shape *m = &a->in_spec[at->mask].shape;
@@ -15356,10 +15390,10 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
         at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
 
-/* Does the mask let row t of the current block see one of its keys? */
-SAMBA__FN bool samba__attention_sees(const samba__attention *at)
+/* Does the mask let row t see a key of the current block? */
+SAMBA__FN bool samba__attention_sees(const samba__attention *at, int64_t t)
 {
-    const uint8_t *row = at->mask_bool + at->t * at->t_step + at->s * at->s_step;
+    const uint8_t *row = at->mask_bool + t * at->t_step + at->s * at->s_step;
     /* Bytes that are all alike, as in most blocks of a mask, are found out faster by memcmp. */
     bool alike = at->s_step == 1 && !memcmp(row, row + 1, (size_t)at->keys - 1);
     if (alike) return row[0] != 0;
@@ -15369,79 +15403,149 @@ SAMBA__FN bool samba__attention_sees(const samba__attention *at)
     return false;
 }
 
+/* The first row from t on that sees a key of the current block, or `end`. */
+SAMBA__FN int64_t samba__attention_first(const samba__attention *at, int64_t t, int64_t end)
+{
+    while (t < end && !samba__attention_sees(at, t))
+        t++;
+    return t;
+}
+
 /* Moves to the block of rows t ... and keys s ..., from the first row that sees a key of it. False:
-   no row does. */
+   no row does. In bf16 rows are summed 32 at a time, so it begins at a multiple of that; and as
+   what is skipped must not depend on the size of a block, it is looked for from where a block of a
+   host would begin. */
 SAMBA__FN bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
-    int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
+    int64_t end = samba__min64(t + at->block, at->T);
     at->t = at->causal ? samba__max64(t, s) : t;
     at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
 
-    if (at->mask_bool)
-        while (at->t < end && !samba__attention_sees(at))
-            at->t++;
+    if (at->mask_bool && at->type == SAMBA_BF16) {
+        int64_t band = t - t % SAMBA__ATTEND_BAND;
+        int64_t first = samba__attention_first(at, at->causal ? samba__max64(band, s) : band, end);
+        if (first >= end) return false;
+        at->t = samba__max64(at->t, first - first % SAMBA__BF16_STEPS);
+    } else if (at->mask_bool) {
+        at->t = samba__attention_first(at, at->t, end);
+    }
+
     at->rows = end - at->t;
     SAMBA_ASSERT(at->keys > 0 && at->keys <= SAMBA__ATTEND_KEYS);
-    SAMBA_ASSERT(at->rows <= SAMBA__ATTEND_ROWS); /* a block of scores has room */
+    SAMBA_ASSERT(at->rows <= at->block); /* a block of scores has room */
     return at->rows > 0;
 }
 
+/* An operand of a product: rows of q, k or v; or, of f32, of the gradient of y. */
+typedef struct samba__attention_operand {
+    const void *x;
+    samba_dtype type;
+    int64_t width; /* values of a row */
+} samba__attention_operand;
+
+SAMBA__FN samba__attention_operand samba__attention_of_type(const void *x, samba_dtype type,
+                                                            int64_t width)
+{
+    samba__attention_operand operand = { x, type, width };
+    return operand;
+}
+
+/* From row i on. */
+SAMBA__FN const float *samba__attention_from(const samba__attention_operand *x, int64_t i)
+{
+    const uint8_t *first = (const uint8_t *)x->x;
+    return (const float *)(const void *)(first + i * x->width * (int64_t)samba_dtype_size(x->type));
+}
+
+SAMBA__FN void samba__attention_multiply(const samba__attention *at, samba__gemm *g)
+{
+    g->in_bf16 = at->type == SAMBA_BF16;
+    samba__gemm_run(g, 0, samba__gemm_tiles(g->m, g->n, g->k), at->args->local, at->args->isa);
+}
+
 /* The current block of x y^T, x (T,n), y (S,n). */
-SAMBA__FN void samba__attention_product(const samba__attention *at, float *block, const float *x,
-                                        const float *y, int64_t n)
+SAMBA__FN void samba__attention_product(const samba__attention *at, float *block,
+                                        samba__attention_operand x, samba__attention_operand y)
 {
     samba__gemm g = SAMBA__ZEROED;
     g.m = at->rows;
     g.n = at->keys;
-    g.k = n;
+    g.k = x.width;
 
-    g.a = x + at->t * n;
-    g.a_row = n;
+    g.a = samba__attention_from(&x, at->t);
+    g.a_type = x.type;
+    g.a_row = x.width;
     g.a_col = 1;
-    g.b = y + at->s * n;
+    g.b = samba__attention_from(&y, at->s);
+    g.b_type = y.type;
     g.b_row = 1;
-    g.b_col = n;
+    g.b_col = y.width;
     g.c = block;
     g.c_row = SAMBA__ATTEND_KEYS;
-
-    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
+    samba__attention_multiply(at, &g);
 }
 
 /* to (T,n) += block x, x (S,n); or, by keys, to (S,n) += block^T x, x (T,n). */
 SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const float *block,
-                                    const float *x, int64_t n, bool by_keys)
+                                    samba__attention_operand x, bool by_keys)
 {
     samba__gemm g = SAMBA__ZEROED;
     g.m = by_keys ? at->keys : at->rows;
-    g.n = n;
+    g.n = x.width;
     g.k = by_keys ? at->rows : at->keys;
 
     g.a = block;
+    g.a_type = SAMBA_F32;
     g.a_row = by_keys ? 1 : SAMBA__ATTEND_KEYS;
     g.a_col = by_keys ? SAMBA__ATTEND_KEYS : 1;
-    g.b = x + (by_keys ? at->t : at->s) * n;
-    g.b_row = n;
+    g.b = samba__attention_from(&x, by_keys ? at->t : at->s);
+    g.b_type = x.type;
+    g.b_row = x.width;
     g.b_col = 1;
-    g.c = to + (by_keys ? at->s : at->t) * n;
-    g.c_row = n;
+    g.c = to + (by_keys ? at->s : at->t) * x.width;
+    g.c_row = x.width;
     g.accumulate = true;
+    samba__attention_multiply(at, &g);
+}
 
-    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
+/* q, k and v as operands. */
+SAMBA__FN samba__attention_operand samba__attention_q(const samba__attention *at)
+{
+    return samba__attention_of_type(at->q, at->type, at->D);
+}
+
+SAMBA__FN samba__attention_operand samba__attention_k(const samba__attention *at)
+{
+    return samba__attention_of_type(at->k, at->type, at->D);
+}
+
+SAMBA__FN samba__attention_operand samba__attention_v(const samba__attention *at)
+{
+    return samba__attention_of_type(at->v, at->type, at->E);
 }
 
 /* The current block of p = q k^T scale + mask. */
 SAMBA__FN void samba__attention_scores(const samba__attention *at)
 {
-    samba__attention_product(at, at->p, at->q, at->k, at->D);
+    samba__attention_product(at, at->p, samba__attention_q(at), samba__attention_k(at));
     at->set->mask_scores(at);
+}
+
+/* As many rows of k or v as a block has, of n values each, from row s on. */
+SAMBA__FN void samba__attention_prefetch(const samba__attention *at, const void *x, int64_t s,
+                                         int64_t n)
+{
+    const float *rows = (const float *)samba__attention_row(at, x, s, n);
+    int64_t bytes = at->keys * n * (int64_t)samba_dtype_size(at->type);
+    samba__prefetch_rows(rows, 16, bytes / 64);
 }
 
 /* y (T,E) and lse (T) of the rows t ... */
 SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse, int64_t t)
 {
-    int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
-    float *top = at->ds, *sum = top + SAMBA__ATTEND_ROWS;
+    int64_t rows = samba__min64(at->block, at->T - t), E = at->E;
+    float *top = at->ds, *sum = top + at->block;
     bool few = rows <= 4; /* then most of the time goes into reading: prefetch */
 
     memset(y + t * E, 0, (size_t)(rows * E) * 4);
@@ -15454,11 +15558,11 @@ SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse,
         if (!samba__attention_block(at, t, s)) continue;
         SAMBA_ASSERT(at->t >= t && at->t + at->rows == t + rows);
 
-        if (few) samba__prefetch_rows(at->v + s * E, 16, at->keys * E / 16);
+        if (few) samba__attention_prefetch(at, at->v, s, E);
         samba__attention_scores(at);
-        if (few) samba__prefetch_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
+        if (few) samba__attention_prefetch(at, at->k, s + at->keys, at->D);
         at->set->online_softmax_update(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
-        samba__attention_add(at, y, at->p, at->v, E, false);
+        samba__attention_add(at, y, at->p, samba__attention_v(at), false);
     }
 
     at->t = t;
@@ -15469,7 +15573,7 @@ SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse,
 SAMBA__FN void samba__attention_begin_backward(const samba__attention *at, float *delta, int64_t t)
 {
     const samba_args *a = at->args;
-    int64_t row = at->b * at->T + t, n = samba__min64(SAMBA__ATTEND_ROWS, at->T - t);
+    int64_t row = at->b * at->T + t, n = samba__min64(at->block, at->T - t);
     const float *dy = a->in[SAMBA__ATTENTION_BACKWARD_DY] + row * at->E;
     const float *y = a->in[SAMBA__ATTENTION_BACKWARD_Y] + row * at->E;
     bool has_dlse = a->n_in > SAMBA__ATTENTION_BACKWARD_DLSE;
@@ -15489,7 +15593,8 @@ SAMBA__FN void samba__attention_recompute(const samba__attention *at)
     const float *delta = (const float *)at->args->scratch + row;
     const float *dy = at->args->in[SAMBA__ATTENTION_BACKWARD_DY] + at->b * at->T * at->E;
     samba__attention_scores(at);
-    samba__attention_product(at, at->ds, dy, at->v, at->E);
+    samba__attention_product(at, at->ds, samba__attention_of_type(dy, SAMBA_F32, at->E),
+                             samba__attention_v(at));
     at->set->recompute(at, lse, delta);
 }
 
@@ -15512,8 +15617,8 @@ SAMBA__FN void samba__attention_backward(samba__attention *at, int64_t from, boo
     float *dv = at->args->out[2] + b * at->S * at->E;
 
     int64_t size = by_keys ? samba__min64(SAMBA__ATTEND_KEYS, at->S - from)
-                           : samba__min64(SAMBA__ATTEND_ROWS, at->T - from);
-    int64_t step = by_keys ? SAMBA__ATTEND_ROWS : SAMBA__ATTEND_KEYS;
+                           : samba__min64(at->block, at->T - from);
+    int64_t step = by_keys ? at->block : SAMBA__ATTEND_KEYS;
 
     memset((by_keys ? dk : dq) + from * at->D, 0, (size_t)(size * at->D) * 4);
     if (by_keys) memset(dv + from * at->E, 0, (size_t)(size * at->E) * 4);
@@ -15523,17 +15628,19 @@ SAMBA__FN void samba__attention_backward(samba__attention *at, int64_t from, boo
         if (!samba__attention_block(at, by_keys ? i : from, by_keys ? from : i)) continue;
         samba__attention_recompute(at);
         if (by_keys) {
-            samba__attention_add(at, dv, at->p, dy, at->E, true);
-            samba__attention_add(at, dk, at->ds, at->q, at->D, true);
+            samba__attention_add(at, dv, at->p, samba__attention_of_type(dy, SAMBA_F32, at->E),
+                                 true);
+            samba__attention_add(at, dk, at->ds, samba__attention_q(at), true);
         }
-        if (!by_keys || at_once) samba__attention_add(at, dq, at->ds, at->k, at->D, false);
+        if (!by_keys || at_once)
+            samba__attention_add(at, dq, at->ds, samba__attention_k(at), false);
     }
 }
 
 SAMBA__FN void samba__attention_run(const samba_args *a, bool backward)
 {
     samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
-    int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
+    int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : at.block;
     int64_t blocks = samba__ceil_div(a->phase == 1 ? at.S : at.T, step);
     int64_t each = a->phase == 1 && samba__attention_whole(&at) ? blocks : 1; /* of a unit */
 
@@ -15589,9 +15696,21 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
     samba__binding b;
     if (!samba__expect(c, mask, drop + 3, 4)) return false;
 
-    c->n_in = mask; /* the optional inputs behind have rules of their own */
+    /* The optional inputs behind have rules of their own. */
+    const samba_spec *given = c->in;
+    samba_spec in[SAMBA__ATTENTION_BACKWARD_MASK];
+    memcpy(in, given, (size_t)mask * sizeof *in);
+    bool in_bf16 = true;
+    for (int32_t i = first; i < first + 3; i++)
+        in_bf16 = in_bf16 && given[i].dtype == SAMBA_BF16;
+    for (int32_t i = first; in_bf16 && i < first + 3; i++)
+        in[i].dtype = SAMBA_F32; /* otherwise as with f32 */
+
+    c->in = in;
+    c->n_in = mask;
     bool fits = samba__match(
         backward ? "*te,*td,*sd,*se,*te,*t->*td,*sd,*se" : "*td,*sd,*se->*te,*t", c, &b);
+    c->in = given;
     c->n_in = n_in;
     if (!fits || !samba__expect_mask(c, first, mask)) return false;
     if (!samba__expect_dropping(c, drop)) return false;
@@ -15607,8 +15726,8 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
 SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
 {
     samba__attention at = samba__attention_of(c->in, c->attr, backward);
-    w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
-    w->local = (int32_t)SAMBA__NEED_ATTEND;
+    w->units[0] = at.batch * samba__ceil_div(at.T, at.block);
+    w->local = (int32_t)samba__need_attend(at.type == SAMBA_BF16);
     bool whole = samba__attention_whole(&at);
 
     /* In floating point, as T S may be more than any tensor's count. */
@@ -18111,9 +18230,12 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
 {
 #if SAMBA__TILES
-    static const int32_t products[]
-        = { SAMBA__OP_matmul, SAMBA__OP_matmul_accumulate, SAMBA__OP_affine,
-            SAMBA__OP_affine_packed };
+    static const int32_t products[] = { SAMBA__OP_matmul,
+                                        SAMBA__OP_matmul_accumulate,
+                                        SAMBA__OP_affine,
+                                        SAMBA__OP_affine_packed,
+                                        SAMBA__OP_scaled_dot_product_attention,
+                                        SAMBA__OP_scaled_dot_product_attention_backward };
 
     for (uint32_t i = 0; i < pef->n_nodes; i++) {
         samba__call_record r = samba__node_at(pef, i);
@@ -18123,7 +18245,10 @@ SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
 
         samba_spec first;
         if (!multiplies) continue;
-        samba__read_spec(pef, samba__word(&r, 0) - 1, &first);
+        int32_t operand = samba__is(r.op, SAMBA__OP_scaled_dot_product_attention_backward)
+            ? (int32_t)SAMBA__ATTENTION_BACKWARD_Q
+            : 0;
+        samba__read_spec(pef, samba__word(&r, operand) - 1, &first);
         if (first.dtype == SAMBA_BF16) return true;
     }
 #else
@@ -22000,19 +22125,34 @@ static samba_tensor *samba__rounded(samba_tensor *x)
     return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
 }
 
-/* x in bf16: where x is what a bf16 became, that. */
+/* Did an op only move values of one f32 tensor? */
+SAMBA__FN bool samba__is_moved(const samba__node *n)
+{
+    return n && samba__class_of(n->op) == SAMBA__IS_MOVES && n->n_in == 1 && n->n_out == 1
+        && n->in[0]->dtype == SAMBA_F32;
+}
+
+/* x in bf16: where x is what a bf16 became, that. What was moved is rounded before, so that half
+   the bytes move: q, k and v of attention are parts of one tensor. */
 static samba_tensor *samba__in_bf16(samba_tensor *x)
 {
     if (!x || x->dtype != SAMBA_F32) return x;
     const samba__node *n = x->node;
     if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return n->in[0];
-    return samba_cast(x, SAMBA_BF16);
+    if (!samba__is_moved(n)) return samba_cast(x, SAMBA_BF16);
+
+    samba_tensor *half = samba__in_bf16(n->in[0]);
+    int32_t moves = (int32_t)(n->op - samba__op_table);
+    return samba__emit(x->session, moves, &half, 1, n->attr, n->n_attr, NULL);
 }
 
 /* What product op reads as input k: its first operand in bf16 makes it a product in bf16, which
-   rounds weights itself. */
+   rounds weights itself. Attention has products of q, k and v; its mask is added, and what else it
+   reads is about dropout. */
 SAMBA__FN samba_tensor *samba__factor_of(const samba_op *op, int32_t k, samba_tensor *x)
 {
+    if (samba__is(op, SAMBA__OP_scaled_dot_product_attention))
+        return k < SAMBA__ATTENTION_MASK ? samba__in_bf16(x) : x;
     if (samba__class_of(op) == SAMBA__IS_F32_PRODUCT || k > 1) return samba__rounded(x);
     return k == 1 && x && x->role == SAMBA__WEIGHT ? x : samba__in_bf16(x);
 }

@@ -10,7 +10,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { FEW = 40 };
+#if defined(SAMBA_TILE_TWIN) // the twin of a matrix unit is slow: tests/core/tiles.sh
+enum { FEW = 40, SMALL = 150, LARGE = 3 };
+#else
+enum { FEW = 40, SMALL = 1000, LARGE = 20 };
+#endif
 
 static float of_bits(uint32_t bits)
 {
@@ -226,7 +230,7 @@ static void check_product(int64_t m, int64_t n, int64_t k, enum values kind)
 
 static void test_small(void)
 {
-    for (int i = 0; i < TEST_TIMES(1000); i++)
+    for (int i = 0; i < TEST_TIMES(SMALL); i++)
         check_product(1 + draw(FEW), 1 + draw(FEW), 1 + draw(3 * FEW), (enum values)(i % N_VALUES));
 }
 
@@ -238,7 +242,7 @@ static int about(int block)
 
 static void test_blocks(void)
 {
-    for (int i = 0; i < TEST_TIMES(20); i++) {
+    for (int i = 0; i < TEST_TIMES(LARGE); i++) {
         enum values kind = (enum values)(i % N_VALUES);
         check_product(1 + draw(9), 1 + draw(FEW), about(SAMBA_GEMM_KC), kind);
         check_product(about(96), 1 + draw(FEW), 1 + draw(FEW), kind);

@@ -451,7 +451,8 @@ SAMBA__OP_API samba_tensor *samba_fake_quantize_weight(samba_tensor *w, int32_t 
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
    attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D), SAMBA_ZERO 0. A
    row with nothing to attend is 0. Blocks of 64 keys that a bool mask hides from the first rows are
-   free. */
+   free. q, k and v of bf16, all three, make its products those in bf16 of [micro-kernel], which
+   round softmax to bf16, too; the result is f32. */
 typedef struct samba_attention_opts {
     bool causal;
     float scale;
@@ -483,9 +484,9 @@ typedef enum samba_log_level { SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_le
 
 /* GraphAMP: what waits between ops is rounded to bf16 and kept so for the backward pass;
    parameters, their gradients and sums stay f32. MP0: none. MP1: what products read. MP4: what
-   every op makes, but scalars and losses. Products of matmul and linear are computed in bf16, as a
-   matrix unit does it: their definition stands in [micro-kernel]. Convolutions and attention read
-   what was rounded, and compute in f32. */
+   every op makes, but scalars and losses. Products of matmul, linear and attention are computed in
+   bf16, as a matrix unit does it: their definition stands in [micro-kernel]. Convolutions read what
+   was rounded, and compute in f32. */
 typedef enum samba_graphamp { SAMBA_MP0 = 0, SAMBA_MP1 = 1, SAMBA_MP4 = 4 } samba_graphamp;
 
 /* How to open a session. All zero is a good session. */

@@ -15,19 +15,39 @@
    Dao et al., "FlashAttention", NeurIPS 2022. The size of a block of keys is part of the
    arithmetic; blocks of queries are not, as the chains of a product go on from what is in memory.
    With dropout, M its mask over (*,T,S): y = (P M) v, dv = (P M)^T dy, dP = M (dy v^T).
+   With q, k and v of bf16 all products are those in bf16 of [micro-kernel], which round P, dS and
+   dy, too; y and the gradients are f32. Then a product over rows, for dk and dv, is a sum of 32
+   rows at a time, counted from the first, so that a block of rows is a multiple of 32.
    Attributes: causal, scale, the key of the dropout layer. ---- */
 #define SAMBA__ATTEND_KEYS 64
-#define SAMBA__ATTEND_SMALL 4 /* rows with SAMBA_SMALL */
-#define SAMBA__ATTEND_ROWS (SAMBA__IS_SMALL ? SAMBA__ATTEND_SMALL : 192)
-#define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS) /* floats of a block */
+#define SAMBA__ATTEND_BAND 192 /* rows of a block, but with SAMBA_SMALL: */
+#define SAMBA__ATTEND_SMALL 4
+#define SAMBA__ATTEND_SMALL_BF16 SAMBA__BF16_STEPS
+#define SAMBA__ATTEND_MOST \
+    (!SAMBA__IS_SMALL            ? SAMBA__ATTEND_BAND \
+         : SAMBA__HAS_TYPE(BF16) ? (int)SAMBA__ATTEND_SMALL_BF16 \
+                                 : SAMBA__ATTEND_SMALL)
+
+/* Rows of a block. */
+SAMBA__FN int64_t samba__attend_rows(bool small, bool in_bf16)
+{
+    if (!small) return SAMBA__ATTEND_BAND;
+    return in_bf16 ? (int64_t)SAMBA__ATTEND_SMALL_BF16 : SAMBA__ATTEND_SMALL;
+}
+
 /* What a thread needs: the buffers of a product, two blocks of scores. */
-#define SAMBA__ATTEND_LOCAL (SAMBA__GEMM_LOCAL + 2 * SAMBA__ATTEND_BLOCK * sizeof(float))
-/* samba_work.local: a host says what a small device needs. */
-#define SAMBA__NEED_ATTEND \
-    (SAMBA__DEVICE_HALF ? (int64_t)SAMBA__ATTEND_LOCAL \
-                        : SAMBA__ATTEND_SMALL * SAMBA__ATTEND_KEYS * 2 * 4)
+#define SAMBA__ATTEND_LOCAL \
+    (SAMBA__GEMM_LOCAL + 2 * SAMBA__ATTEND_MOST * SAMBA__ATTEND_KEYS * sizeof(float))
 typedef char
     samba__attend_fits[SAMBA__DEVICE_HALF || SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
+
+/* samba_work.local: a host says what a small device needs. */
+SAMBA__FN int64_t samba__need_attend(bool in_bf16)
+{
+    int64_t rows = samba__attend_rows(!SAMBA__DEVICE_HALF || SAMBA__IS_SMALL, in_bf16);
+    int64_t buffers = SAMBA__DEVICE_HALF ? (int64_t)SAMBA__GEMM_LOCAL : 0;
+    return buffers + 2 * rows * SAMBA__ATTEND_KEYS * (int64_t)sizeof(float);
+}
 
 typedef struct samba__attention_set samba__attention_set;
 
@@ -40,9 +60,11 @@ typedef struct samba__attention {
     samba__dropping drop;
     float scale;
     bool causal;
-    int32_t first, mask;    /* inputs: q, then k and v; the mask */
-    const float *q, *k, *v; /* (T,D) (S,D) (S,E) */
-    const float *mask_f32;  /* at most one; (t,s) is at t * t_step + s * s_step */
+    int32_t first, mask;   /* inputs: q, then k and v; the mask */
+    samba_dtype type;      /* of q, k and v: f32, or bf16 if products are in bf16 */
+    int64_t block;         /* rows of a block */
+    const void *q, *k, *v; /* (T,D) (S,D) (S,E) */
+    const float *mask_f32; /* at most one; (t,s) is at t * t_step + s * s_step */
     const uint8_t *mask_bool;
     int64_t t_step, s_step;
     int64_t t, rows, s, keys; /* the current block */
@@ -80,6 +102,8 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
     at.E = v->dim[v->ndim - 1];
     at.batch = samba__outer(q, q->ndim - 2);
 
+    at.type = in[at.first].dtype;
+    at.block = samba__attend_rows(SAMBA__IS_SMALL, at.type == SAMBA_BF16);
     at.causal = attr[SAMBA__ATTENTION_CAUSAL] != 0;
     at.scale = samba_attr_float(attr[SAMBA__ATTENTION_SCALE]);
     return at;
@@ -158,7 +182,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__online_softmax_update(const samba__atten
                                                               float *top, float *sum)
 {
     bool drops = at->drop.rate != 0.0f;
-    float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
+    float shrink[SAMBA__ATTEND_MOST], keep[SAMBA__ATTEND_KEYS];
 
     for (int64_t i = 0; i < at->rows; i++) {
         float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, (ptrdiff_t)at->keys);
@@ -253,6 +277,13 @@ static const samba__attention_set samba__attention_kernels = {
 #undef SAMBA__TEMPLATE
 #define SAMBA__TEMPLATE 0
 
+/* Row i of q, k or v, of n values each. */
+SAMBA__FN const void *samba__attention_row(const samba__attention *at, const void *x, int64_t i,
+                                           int64_t n)
+{
+    return (const uint8_t *)x + i * n * (int64_t)samba_dtype_size(at->type);
+}
+
 /* Points at element b of the batch. */
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
@@ -267,10 +298,10 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
         a->attr + SAMBA__ATTENTION_KEY, at->batch * at->T * at->S);
 
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    at->ds = at->p + SAMBA__ATTEND_BLOCK;
-    at->q = a->in[at->first] + b * at->T * at->D;
-    at->k = a->in[at->first + 1] + b * at->S * at->D;
-    at->v = a->in[at->first + 2] + b * at->S * at->E;
+    at->ds = at->p + at->block * SAMBA__ATTEND_KEYS;
+    at->q = samba__attention_row(at, a->in[at->first], b * at->T, at->D);
+    at->k = samba__attention_row(at, a->in[at->first + 1], b * at->S, at->D);
+    at->v = samba__attention_row(at, a->in[at->first + 2], b * at->S, at->E);
 
     if (at->mask >= a->n_in || !a->in[at->mask]) return;
     const samba_shape *m = &a->in_spec[at->mask].shape;
@@ -283,10 +314,10 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
         at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
 
-/* Does the mask let row t of the current block see one of its keys? */
-SAMBA__FN bool samba__attention_sees(const samba__attention *at)
+/* Does the mask let row t see a key of the current block? */
+SAMBA__FN bool samba__attention_sees(const samba__attention *at, int64_t t)
 {
-    const uint8_t *row = at->mask_bool + at->t * at->t_step + at->s * at->s_step;
+    const uint8_t *row = at->mask_bool + t * at->t_step + at->s * at->s_step;
     /* Bytes that are all alike, as in most blocks of a mask, are found out faster by memcmp. */
     bool alike = at->s_step == 1 && !memcmp(row, row + 1, (size_t)at->keys - 1);
     if (alike) return row[0] != 0;
@@ -296,79 +327,149 @@ SAMBA__FN bool samba__attention_sees(const samba__attention *at)
     return false;
 }
 
+/* The first row from t on that sees a key of the current block, or `end`. */
+SAMBA__FN int64_t samba__attention_first(const samba__attention *at, int64_t t, int64_t end)
+{
+    while (t < end && !samba__attention_sees(at, t))
+        t++;
+    return t;
+}
+
 /* Moves to the block of rows t ... and keys s ..., from the first row that sees a key of it. False:
-   no row does. */
+   no row does. In bf16 rows are summed 32 at a time, so it begins at a multiple of that; and as
+   what is skipped must not depend on the size of a block, it is looked for from where a block of a
+   host would begin. */
 SAMBA__FN bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
-    int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
+    int64_t end = samba__min64(t + at->block, at->T);
     at->t = at->causal ? samba__max64(t, s) : t;
     at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
 
-    if (at->mask_bool)
-        while (at->t < end && !samba__attention_sees(at))
-            at->t++;
+    if (at->mask_bool && at->type == SAMBA_BF16) {
+        int64_t band = t - t % SAMBA__ATTEND_BAND;
+        int64_t first = samba__attention_first(at, at->causal ? samba__max64(band, s) : band, end);
+        if (first >= end) return false;
+        at->t = samba__max64(at->t, first - first % SAMBA__BF16_STEPS);
+    } else if (at->mask_bool) {
+        at->t = samba__attention_first(at, at->t, end);
+    }
+
     at->rows = end - at->t;
     SAMBA_ASSERT(at->keys > 0 && at->keys <= SAMBA__ATTEND_KEYS);
-    SAMBA_ASSERT(at->rows <= SAMBA__ATTEND_ROWS); /* a block of scores has room */
+    SAMBA_ASSERT(at->rows <= at->block); /* a block of scores has room */
     return at->rows > 0;
 }
 
+/* An operand of a product: rows of q, k or v; or, of f32, of the gradient of y. */
+typedef struct samba__attention_operand {
+    const void *x;
+    samba_dtype type;
+    int64_t width; /* values of a row */
+} samba__attention_operand;
+
+SAMBA__FN samba__attention_operand samba__attention_of_type(const void *x, samba_dtype type,
+                                                            int64_t width)
+{
+    samba__attention_operand operand = { x, type, width };
+    return operand;
+}
+
+/* From row i on. */
+SAMBA__FN const float *samba__attention_from(const samba__attention_operand *x, int64_t i)
+{
+    const uint8_t *first = (const uint8_t *)x->x;
+    return (const float *)(const void *)(first + i * x->width * (int64_t)samba_dtype_size(x->type));
+}
+
+SAMBA__FN void samba__attention_multiply(const samba__attention *at, samba__gemm *g)
+{
+    g->in_bf16 = at->type == SAMBA_BF16;
+    samba__gemm_run(g, 0, samba__gemm_tiles(g->m, g->n, g->k), at->args->local, at->args->isa);
+}
+
 /* The current block of x y^T, x (T,n), y (S,n). */
-SAMBA__FN void samba__attention_product(const samba__attention *at, float *block, const float *x,
-                                        const float *y, int64_t n)
+SAMBA__FN void samba__attention_product(const samba__attention *at, float *block,
+                                        samba__attention_operand x, samba__attention_operand y)
 {
     samba__gemm g = SAMBA__ZEROED;
     g.m = at->rows;
     g.n = at->keys;
-    g.k = n;
+    g.k = x.width;
 
-    g.a = x + at->t * n;
-    g.a_row = n;
+    g.a = samba__attention_from(&x, at->t);
+    g.a_type = x.type;
+    g.a_row = x.width;
     g.a_col = 1;
-    g.b = y + at->s * n;
+    g.b = samba__attention_from(&y, at->s);
+    g.b_type = y.type;
     g.b_row = 1;
-    g.b_col = n;
+    g.b_col = y.width;
     g.c = block;
     g.c_row = SAMBA__ATTEND_KEYS;
-
-    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
+    samba__attention_multiply(at, &g);
 }
 
 /* to (T,n) += block x, x (S,n); or, by keys, to (S,n) += block^T x, x (T,n). */
 SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const float *block,
-                                    const float *x, int64_t n, bool by_keys)
+                                    samba__attention_operand x, bool by_keys)
 {
     samba__gemm g = SAMBA__ZEROED;
     g.m = by_keys ? at->keys : at->rows;
-    g.n = n;
+    g.n = x.width;
     g.k = by_keys ? at->rows : at->keys;
 
     g.a = block;
+    g.a_type = SAMBA_F32;
     g.a_row = by_keys ? 1 : SAMBA__ATTEND_KEYS;
     g.a_col = by_keys ? SAMBA__ATTEND_KEYS : 1;
-    g.b = x + (by_keys ? at->t : at->s) * n;
-    g.b_row = n;
+    g.b = samba__attention_from(&x, by_keys ? at->t : at->s);
+    g.b_type = x.type;
+    g.b_row = x.width;
     g.b_col = 1;
-    g.c = to + (by_keys ? at->s : at->t) * n;
-    g.c_row = n;
+    g.c = to + (by_keys ? at->s : at->t) * x.width;
+    g.c_row = x.width;
     g.accumulate = true;
+    samba__attention_multiply(at, &g);
+}
 
-    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
+/* q, k and v as operands. */
+SAMBA__FN samba__attention_operand samba__attention_q(const samba__attention *at)
+{
+    return samba__attention_of_type(at->q, at->type, at->D);
+}
+
+SAMBA__FN samba__attention_operand samba__attention_k(const samba__attention *at)
+{
+    return samba__attention_of_type(at->k, at->type, at->D);
+}
+
+SAMBA__FN samba__attention_operand samba__attention_v(const samba__attention *at)
+{
+    return samba__attention_of_type(at->v, at->type, at->E);
 }
 
 /* The current block of p = q k^T scale + mask. */
 SAMBA__FN void samba__attention_scores(const samba__attention *at)
 {
-    samba__attention_product(at, at->p, at->q, at->k, at->D);
+    samba__attention_product(at, at->p, samba__attention_q(at), samba__attention_k(at));
     at->set->mask_scores(at);
+}
+
+/* As many rows of k or v as a block has, of n values each, from row s on. */
+SAMBA__FN void samba__attention_prefetch(const samba__attention *at, const void *x, int64_t s,
+                                         int64_t n)
+{
+    const float *rows = (const float *)samba__attention_row(at, x, s, n);
+    int64_t bytes = at->keys * n * (int64_t)samba_dtype_size(at->type);
+    samba__prefetch_rows(rows, 16, bytes / 64);
 }
 
 /* y (T,E) and lse (T) of the rows t ... */
 SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse, int64_t t)
 {
-    int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
-    float *top = at->ds, *sum = top + SAMBA__ATTEND_ROWS;
+    int64_t rows = samba__min64(at->block, at->T - t), E = at->E;
+    float *top = at->ds, *sum = top + at->block;
     bool few = rows <= 4; /* then most of the time goes into reading: prefetch */
 
     memset(y + t * E, 0, (size_t)(rows * E) * 4);
@@ -381,11 +482,11 @@ SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse,
         if (!samba__attention_block(at, t, s)) continue;
         SAMBA_ASSERT(at->t >= t && at->t + at->rows == t + rows);
 
-        if (few) samba__prefetch_rows(at->v + s * E, 16, at->keys * E / 16);
+        if (few) samba__attention_prefetch(at, at->v, s, E);
         samba__attention_scores(at);
-        if (few) samba__prefetch_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
+        if (few) samba__attention_prefetch(at, at->k, s + at->keys, at->D);
         at->set->online_softmax_update(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
-        samba__attention_add(at, y, at->p, at->v, E, false);
+        samba__attention_add(at, y, at->p, samba__attention_v(at), false);
     }
 
     at->t = t;
@@ -396,7 +497,7 @@ SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse,
 SAMBA__FN void samba__attention_begin_backward(const samba__attention *at, float *delta, int64_t t)
 {
     const samba_args *a = at->args;
-    int64_t row = at->b * at->T + t, n = samba__min64(SAMBA__ATTEND_ROWS, at->T - t);
+    int64_t row = at->b * at->T + t, n = samba__min64(at->block, at->T - t);
     const float *dy = a->in[SAMBA__ATTENTION_BACKWARD_DY] + row * at->E;
     const float *y = a->in[SAMBA__ATTENTION_BACKWARD_Y] + row * at->E;
     bool has_dlse = a->n_in > SAMBA__ATTENTION_BACKWARD_DLSE;
@@ -416,7 +517,8 @@ SAMBA__FN void samba__attention_recompute(const samba__attention *at)
     const float *delta = (const float *)at->args->scratch + row;
     const float *dy = at->args->in[SAMBA__ATTENTION_BACKWARD_DY] + at->b * at->T * at->E;
     samba__attention_scores(at);
-    samba__attention_product(at, at->ds, dy, at->v, at->E);
+    samba__attention_product(at, at->ds, samba__attention_of_type(dy, SAMBA_F32, at->E),
+                             samba__attention_v(at));
     at->set->recompute(at, lse, delta);
 }
 
@@ -439,8 +541,8 @@ SAMBA__FN void samba__attention_backward(samba__attention *at, int64_t from, boo
     float *dv = at->args->out[2] + b * at->S * at->E;
 
     int64_t size = by_keys ? samba__min64(SAMBA__ATTEND_KEYS, at->S - from)
-                           : samba__min64(SAMBA__ATTEND_ROWS, at->T - from);
-    int64_t step = by_keys ? SAMBA__ATTEND_ROWS : SAMBA__ATTEND_KEYS;
+                           : samba__min64(at->block, at->T - from);
+    int64_t step = by_keys ? at->block : SAMBA__ATTEND_KEYS;
 
     memset((by_keys ? dk : dq) + from * at->D, 0, (size_t)(size * at->D) * 4);
     if (by_keys) memset(dv + from * at->E, 0, (size_t)(size * at->E) * 4);
@@ -450,17 +552,19 @@ SAMBA__FN void samba__attention_backward(samba__attention *at, int64_t from, boo
         if (!samba__attention_block(at, by_keys ? i : from, by_keys ? from : i)) continue;
         samba__attention_recompute(at);
         if (by_keys) {
-            samba__attention_add(at, dv, at->p, dy, at->E, true);
-            samba__attention_add(at, dk, at->ds, at->q, at->D, true);
+            samba__attention_add(at, dv, at->p, samba__attention_of_type(dy, SAMBA_F32, at->E),
+                                 true);
+            samba__attention_add(at, dk, at->ds, samba__attention_q(at), true);
         }
-        if (!by_keys || at_once) samba__attention_add(at, dq, at->ds, at->k, at->D, false);
+        if (!by_keys || at_once)
+            samba__attention_add(at, dq, at->ds, samba__attention_k(at), false);
     }
 }
 
 SAMBA__FN void samba__attention_run(const samba_args *a, bool backward)
 {
     samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
-    int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
+    int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : at.block;
     int64_t blocks = samba__ceil_div(a->phase == 1 ? at.S : at.T, step);
     int64_t each = a->phase == 1 && samba__attention_whole(&at) ? blocks : 1; /* of a unit */
 
@@ -516,9 +620,21 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
     samba__binding b;
     if (!samba__expect(c, mask, drop + 3, 4)) return false;
 
-    c->n_in = mask; /* the optional inputs behind have rules of their own */
+    /* The optional inputs behind have rules of their own. */
+    const samba_spec *given = c->in;
+    samba_spec in[SAMBA__ATTENTION_BACKWARD_MASK];
+    memcpy(in, given, (size_t)mask * sizeof *in);
+    bool in_bf16 = true;
+    for (int32_t i = first; i < first + 3; i++)
+        in_bf16 = in_bf16 && given[i].dtype == SAMBA_BF16;
+    for (int32_t i = first; in_bf16 && i < first + 3; i++)
+        in[i].dtype = SAMBA_F32; /* otherwise as with f32 */
+
+    c->in = in;
+    c->n_in = mask;
     bool fits = samba__match(
         backward ? "*te,*td,*sd,*se,*te,*t->*td,*sd,*se" : "*td,*sd,*se->*te,*t", c, &b);
+    c->in = given;
     c->n_in = n_in;
     if (!fits || !samba__expect_mask(c, first, mask)) return false;
     if (!samba__expect_dropping(c, drop)) return false;
@@ -534,8 +650,8 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
 SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
 {
     samba__attention at = samba__attention_of(c->in, c->attr, backward);
-    w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
-    w->local = (int32_t)SAMBA__NEED_ATTEND;
+    w->units[0] = at.batch * samba__ceil_div(at.T, at.block);
+    w->local = (int32_t)samba__need_attend(at.type == SAMBA_BF16);
     bool whole = samba__attention_whole(&at);
 
     /* In floating point, as T S may be more than any tensor's count. */

@@ -142,7 +142,8 @@
 #endif
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if !defined(SAMBA_LOCAL_BYTES)
-#define SAMBA_LOCAL_BYTES (SAMBA__IS_SMALL ? SAMBA__SMALL_LOCAL : 1536 * 1024)
+#define SAMBA_LOCAL_BYTES \
+    (SAMBA__DIRECT ? SAMBA__SMALL_LOCAL : SAMBA__IS_SMALL ? SAMBA__SMALL_LOCAL + 4096 : 1536 * 1024)
 #endif
 #define SAMBA__ALIGN 64 /* of every symbol: a cache line, and any vector */
 #define SAMBA__NO_SIZE ((size_t)-1)

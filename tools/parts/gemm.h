@@ -812,8 +812,7 @@ SAMBA__FN void samba__run_tiles(const samba__set *set, const samba__gemm *g, int
         uint16_t *panel = scratch->b;
         for (int64_t j = j0; j < j1; j += side) {
             s.cols = samba__min64(side, j1 - j);
-            if (i == i0)
-                samba__pack_b_tiles(set, g, p, steps, j, s.cols, scratch, panel);
+            if (i == i0) samba__pack_b_tiles(set, g, p, steps, j, s.cols, scratch, panel);
             s.b = panel;
             s.c = g->c + i * g->c_row + j;
             set->tiles->multiply(&s);
@@ -832,8 +831,8 @@ SAMBA__FN void samba__tiles_rectangle(const samba__set *set, const samba__gemm *
 {
     samba__tile_scratch *scratch = (samba__tile_scratch *)(void *)local;
     int64_t parts = samba__ceil_div(g->k, SAMBA__TILE_BLOCK);
-    int64_t most = samba__ceil_div(samba__ceil_div(g->k, parts), SAMBA__BF16_STEPS)
-        * SAMBA__BF16_STEPS;
+    int64_t most
+        = samba__ceil_div(samba__ceil_div(g->k, parts), SAMBA__BF16_STEPS) * SAMBA__BF16_STEPS;
     SAMBA_ASSERT(most > 0 && most <= SAMBA__TILE_BLOCK);
 
     set->tiles->begin();

@@ -333,9 +333,12 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
 {
 #if SAMBA__TILES
-    static const int32_t products[]
-        = { SAMBA__OP_matmul, SAMBA__OP_matmul_accumulate, SAMBA__OP_affine,
-            SAMBA__OP_affine_packed };
+    static const int32_t products[] = { SAMBA__OP_matmul,
+                                        SAMBA__OP_matmul_accumulate,
+                                        SAMBA__OP_affine,
+                                        SAMBA__OP_affine_packed,
+                                        SAMBA__OP_scaled_dot_product_attention,
+                                        SAMBA__OP_scaled_dot_product_attention_backward };
 
     for (uint32_t i = 0; i < pef->n_nodes; i++) {
         samba__call_record r = samba__node_at(pef, i);
@@ -345,7 +348,10 @@ SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
 
         samba_spec first;
         if (!multiplies) continue;
-        samba__read_spec(pef, samba__word(&r, 0) - 1, &first);
+        int32_t operand = samba__is(r.op, SAMBA__OP_scaled_dot_product_attention_backward)
+            ? (int32_t)SAMBA__ATTENTION_BACKWARD_Q
+            : 0;
+        samba__read_spec(pef, samba__word(&r, operand) - 1, &first);
         if (first.dtype == SAMBA_BF16) return true;
     }
 #else

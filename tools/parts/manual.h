@@ -254,7 +254,8 @@
      SAMBA_NO_TEXTS          with SAMBA_RUNTIME_ONLY: without the sentences of what is refused; in
                              their place stands "samba.h:" and the number of the line where this
                              file has the sentence, or, of samba_runtime_error, of the failure
-     SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
+     SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB; with SAMBA_SMALL 16 KiB, or 20 KiB
+                             if there are vectors
      SAMBA_GEMM_KC, SAMBA_GEMM_MC, SAMBA_GEMM_NC   block sizes of [gemm]
      SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
      SAMBA_DEFAULT_SESSION   samba_default(), a session for ported samples; define it wherever it

@@ -543,7 +543,7 @@ typedef enum samba__spread_rule {
          samba__lookup_accumulate_shape, samba__lookup_backward_work, \
          samba__lookup_accumulate_kernel) \
     OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, \
-       F32_PRODUCT, ATTENTION, 0, NONE, \
+       PRODUCT, ATTENTION, 0, NONE, \
        samba__scaled_dot_product_attention_shape, samba__scaled_dot_product_attention_work, \
        samba__scaled_dot_product_attention_kernel) \
     OP(0x0541,      NONE, UNKNOWN,   scaled_dot_product_attention_backward, \

@@ -19,19 +19,34 @@ static samba_tensor *samba__rounded(samba_tensor *x)
     return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
 }
 
-/* x in bf16: where x is what a bf16 became, that. */
+/* Did an op only move values of one f32 tensor? */
+SAMBA__FN bool samba__is_moved(const samba__node *n)
+{
+    return n && samba__class_of(n->op) == SAMBA__IS_MOVES && n->n_in == 1 && n->n_out == 1
+        && n->in[0]->dtype == SAMBA_F32;
+}
+
+/* x in bf16: where x is what a bf16 became, that. What was moved is rounded before, so that half
+   the bytes move: q, k and v of attention are parts of one tensor. */
 static samba_tensor *samba__in_bf16(samba_tensor *x)
 {
     if (!x || x->dtype != SAMBA_F32) return x;
     const samba__node *n = x->node;
     if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return n->in[0];
-    return samba_cast(x, SAMBA_BF16);
+    if (!samba__is_moved(n)) return samba_cast(x, SAMBA_BF16);
+
+    samba_tensor *half = samba__in_bf16(n->in[0]);
+    int32_t moves = (int32_t)(n->op - samba__op_table);
+    return samba__emit(x->session, moves, &half, 1, n->attr, n->n_attr, NULL);
 }
 
 /* What product op reads as input k: its first operand in bf16 makes it a product in bf16, which
-   rounds weights itself. */
+   rounds weights itself. Attention has products of q, k and v; its mask is added, and what else it
+   reads is about dropout. */
 SAMBA__FN samba_tensor *samba__factor_of(const samba_op *op, int32_t k, samba_tensor *x)
 {
+    if (samba__is(op, SAMBA__OP_scaled_dot_product_attention))
+        return k < SAMBA__ATTENTION_MASK ? samba__in_bf16(x) : x;
     if (samba__class_of(op) == SAMBA__IS_F32_PRODUCT || k > 1) return samba__rounded(x);
     return k == 1 && x && x->role == SAMBA__WEIGHT ? x : samba__in_bf16(x);
 }

@@ -26,7 +26,8 @@ enum {
 
 typedef char samba__tile_is_a_block[SAMBA__BF16_STEPS == 2 * SAMBA__TILE_SIDE ? 1 : -1];
 
-/* Rows of A, or columns of B. Value (r,p), p a step, is x[r * row + p * step]; one of these is 1. */
+/* Rows of A, or columns of B. Value (r,p), p a step, is x[r * row + p * step]; one of these is 1.
+ */
 typedef struct samba__tile_operand {
     const void *x;
     samba_dtype type; /* f32 or bf16 */
@@ -85,6 +86,7 @@ static bool samba__packs_tiles(void)
 /* ---- The instructions ---- */
 #if defined(SAMBA_TILE_TWIN)
 #define SAMBA__TILE_FN
+
 typedef struct samba__twin_tile {
     uint32_t word[SAMBA__TILE_SIDE][SAMBA__TILE_SIDE];
 } samba__twin_tile;
@@ -114,16 +116,17 @@ SAMBA__FN float samba__twin_half(uint32_t word, bool second)
 }
 
 /* TDPBF16PS */
-SAMBA__FN void samba__twin_multiply(samba__twin_tile *sums, const samba__twin_tile *a, const samba__twin_tile *b)
+SAMBA__FN void samba__twin_multiply(samba__twin_tile *sums, const samba__twin_tile *a,
+                                    const samba__twin_tile *b)
 {
     for (int i = 0; i < SAMBA__TILE_SIDE; i++)
         for (int j = 0; j < SAMBA__TILE_SIDE; j++) {
             float chain[2] = { 0.0f, 0.0f };
             for (int p = 0; p < SAMBA__TILE_SIDE; p++)
                 for (int h = 0; h < 2; h++)
-                    chain[h] = samba__fma_flushed(samba__twin_half(a->word[i][p], h == 1),
-                                                  samba__twin_half(b->word[p][j], h == 1),
-                                                  chain[h]);
+                    chain[h]
+                        = samba__fma_flushed(samba__twin_half(a->word[i][p], h == 1),
+                                             samba__twin_half(b->word[p][j], h == 1), chain[h]);
 
             float from = samba__flush(samba__bits_float(sums->word[i][j]));
             float sum = samba__flush(from + samba__flush(chain[0] + chain[1]));
@@ -156,9 +159,8 @@ typedef struct samba__tile_config {
 
 /* Eight whole tiles. A constant: gcc 12 takes _tile_loadconfig to read 8 bytes, and would drop what
    is stored to the rest of a variable. */
-static const samba__tile_config samba__whole_tiles = {
-    1, 0, { 0 }, { 64, 64, 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16, 16, 16 }
-};
+static const samba__tile_config samba__whole_tiles
+    = { 1, 0, { 0 }, { 64, 64, 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16, 16, 16 } };
 
 static SAMBA__TILE_FN void samba__tiles_begin(void)
 {
@@ -185,8 +187,8 @@ static bool samba__processor_has_tiles(void)
 }
 
 /* May this process use tiles? The system is asked: arch_prctl(ARCH_REQ_XCOMP_PERM,
-   XFEATURE_XTILEDATA), which C libraries do not declare. What it permits once holds for all threads,
-   and is permitted again. */
+   XFEATURE_XTILEDATA), which C libraries do not declare. What it permits once holds for all
+   threads, and is permitted again. */
 static bool samba__tiles_permitted(void)
 {
     enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
@@ -404,9 +406,8 @@ SAMBA__PACK_INLINE void samba__pack_panel(uint16_t *panel, const samba__tile_ope
         }
 }
 
-static SAMBA__PACK_FN __attribute__((noinline)) void
-samba__pack_tiles_avx512(uint16_t *panel, const samba__tile_operand *from, int64_t rows,
-                         int64_t steps, bool of_b)
+static SAMBA__PACK_FN __attribute__((noinline)) void samba__pack_tiles_avx512(
+    uint16_t *panel, const samba__tile_operand *from, int64_t rows, int64_t steps, bool of_b)
 {
     bool transposes = (from->step == 1) == of_b;
     if (transposes)
