@@ -4,6 +4,7 @@
 //     ./res_ffn run -p out/res_ffn/res_ffn.pef   train on 60,000 images, save, test on 10,000
 //     ./res_ffn compile --inference --pef-name infer                the same model, forward only
 //     ./res_ffn test --inference -p out/infer/infer.pef             test what run has saved
+// --graphamp-preset mp1, given to each of them, computes products in bf16; mp4 keeps all in it.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
@@ -248,9 +249,11 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
         done = train(s, o, m, &images);
         if (samba_save(s, o->checkpoint) && !done)
             printf("\nstopped; the state is in %s. Go on with:\n"
-                   "  %s run --resume -p %s --checkpoint %s -b %d --epochs %d --lr %g%s%s\n",
+                   "  %s run --resume -p %s --checkpoint %s -b %d --epochs %d --lr %g"
+                   " --graphamp-preset mp%d%s%s\n",
                    o->checkpoint, program, o->app.pef, o->checkpoint, o->app.batch_size, o->epochs,
-                   (double)o->lr, o->report ? " --report " : "", o->report ? o->report : "");
+                   (double)o->lr, (int)o->app.graphamp, o->report ? " --report " : "",
+                   o->report ? o->report : "");
     }
     if (samba_ok(s) && done) test(s, o, m, &tests);
     samba_report_close(m->report);
@@ -286,8 +289,8 @@ int main(int argc, char **argv)
 
     model m = { 0 };
     bool done = true;
-    samba_session *s
-        = samba_open(&(samba_desc){ .threads = o.app.threads, .seed = (uint64_t)o.app.seed });
+    samba_desc desc = samba_app_desc(&o.app);
+    samba_session *s = samba_open(&desc);
     samba_program program = trace(s, &o, &m);
     if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)
         samba_app_driver(s, &o.app, &program); // compile, measure-performance ...

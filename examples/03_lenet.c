@@ -1,12 +1,16 @@
 // LeNet on Fashion-MNIST: two convolutions, two poolings, three linear layers; above 90.5 %.
 //     cc -O2 -o lenet examples/03_lenet.c -lm -pthread -lz && ./lenet
-// ./lenet [--epochs N] [--data FOLDER] [--report FOLDER]
+// ./lenet [--epochs N] [--data FOLDER] [--report FOLDER] [--graphamp-preset mp0 | mp1 | mp4]
+// mp1 computes the products of linear layers in bf16, and rounds what convolutions read; mp4 keeps
+// all in bf16.
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
 #define SAMBA_REPORT_IMPLEMENTATION
 #define SAMBA_REPLAY_IMPLEMENTATION
 #include "../samba.h"
+#include "../tools/include/samba/driver.h"
 #include "../tools/include/samba/loader.h"
 #include "../tools/include/samba/idx.h"
 #include "../tools/include/samba/report.h"
@@ -146,6 +150,7 @@ static void train_and_test(samba_session *s, const model *m, const char *data, i
 int main(int argc, char **argv)
 {
     const char *data = "/usr/share/datasets/fashion-mnist", *folder = NULL;
+    samba_graphamp preset = SAMBA_MP0;
     int epochs = 10;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -155,15 +160,17 @@ int main(int argc, char **argv)
             folder = value;
         else if (!strcmp(argv[i], "--epochs") && atoi(value) > 0)
             epochs = atoi(value);
+        else if (!strcmp(argv[i], "--graphamp-preset") && samba_app_graphamp(value, &preset))
+            continue;
         else {
             bool help = !strcmp(argv[i], "--help");
             fprintf(help ? stdout : stderr,
-                    "usage: lenet [--epochs N] [--data FOLDER] "
-                    "[--report FOLDER]\n");
+                    "usage: lenet [--epochs N] [--data FOLDER] [--report FOLDER] "
+                    "[--graphamp-preset mp0 | mp1 | mp4]\n");
             return help ? 0 : 2;
         }
     }
-    samba_session *s = samba_open(NULL);
+    samba_session *s = samba_open(&(samba_desc){ .graphamp = preset });
     model m;
     m.image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(BATCH, 1, SIDE, SIDE));
     m.label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(BATCH));

@@ -3,6 +3,7 @@
 //     ./gpt_text compile                              trace three graphs: train, prefill, decode
 //     ./gpt_text run -p out/gpt_text/gpt_text.pef --text FILE          train, write as it learns
 //     ./gpt_text test -p out/gpt_text/gpt_text.pef --prompt 'In the'   write with what it learned
+// --graphamp-preset mp1, given to each of them, computes products in bf16; mp4 keeps all in it.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION

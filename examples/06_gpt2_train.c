@@ -5,6 +5,7 @@
 //         --data_dir DATA --steps 800 --checkpoint_name gpt2.ckpt
 // DATA is a folder that `tools/samba prepare-data --pipeline` made. --model_name_or_path FOLDER,
 // with config.json and safetensors of Hugging Face, begins with weights instead of random numbers.
+// --graphamp-preset mp1, given to both, computes products in bf16; mp4 keeps all in it.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION

@@ -4,6 +4,7 @@
 //     ./gpt2_generate run --inference -p out/infer/infer.pef --config_name config.json
 //         --tokenizer_name FOLDER --checkpoint_name gpt2.ckpt --data_dir prompts.jsonl
 // --model_name_or_path FOLDER brings config.json, tokenizer and weights of Hugging Face at once.
+// --graphamp-preset mp1, given to both, computes products in bf16; mp4 keeps all in it.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
@@ -383,7 +384,8 @@ int main(int argc, char **argv)
 
     gpt2_config config;
     samba_generator generator = { 0 };
-    samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads });
+    samba_session *s = samba_open(
+        &(samba_desc){ .threads = o.app.threads, .graphamp = o.app.graphamp });
     samba_program program = trace(s, &o, &config, &generator);
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");
     if (samba_app_parts(&o.app) > 1)

@@ -4,10 +4,12 @@
 //     mpicc -O2 -DSAMBA_MPI -o data_parallel_mpi examples/08_data_parallel.c -lm -pthread -lz
 //     mpirun -np 2 ./data_parallel_mpi                 and so do two ranks with a replica each
 // [--replicas N] [--mode M] [--reduce-on-rdu] [--epochs N] [--batch-size N] [--checkpoint FILE]
-// [--data FOLDER]
+// [--data FOLDER] [--graphamp-preset mp0 | mp1 | mp4]
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_PARALLEL_IMPLEMENTATION
 #include "../samba.h"
+#include "../tools/include/samba/driver.h"
 #include "../tools/include/samba/parallel.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +190,11 @@ int main(int argc, char **argv)
             o.parallel.reduce_on_rdu = true;
             continue;
         }
+        if (!strcmp(flag, "--graphamp-preset")
+            && samba_app_graphamp(value, &o.parallel.session.graphamp)) {
+            i++;
+            continue;
+        }
         if (!strcmp(flag, "--replicas") && atoi(value) > 0)
             o.parallel.replicas = atoi(value);
         else if (!strcmp(flag, "--mode"))
@@ -202,7 +209,9 @@ int main(int argc, char **argv)
             o.data = value;
         else {
             bool help = !strcmp(flag, "--help");
-            fprintf(help ? stdout : stderr, "usage: data_parallel [--replicas N] [--mode M] ...\n");
+            fprintf(help ? stdout : stderr,
+                    "usage: data_parallel [--replicas N] [--mode M] "
+                    "[--graphamp-preset mp0 | mp1 | mp4] ...\n");
             return help ? 0 : 2;
         }
         i++;

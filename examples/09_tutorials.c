@@ -192,8 +192,9 @@ int main(int argc, char **argv)
     if (!o.app.batch_size) o.app.batch_size = o.lenet ? 32 : 1;
 
     model m;
-    samba_session *s
-        = samba_open(&(samba_desc){ .threads = o.app.threads, .seed = o.lenet ? 42 : 256 });
+    samba_desc desc = samba_app_desc(&o.app);
+    desc.seed = o.lenet ? 42 : 256;
+    samba_session *s = samba_open(&desc);
     samba_program program = trace(s, &o, &m);
     if (!o.lenet && strcmp(o.model, "logreg") != 0)
         samba_fail(s, SAMBA_EARG, "there is no model %s; there are logreg and lenet", o.model);

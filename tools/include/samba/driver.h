@@ -93,6 +93,9 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
                                            const samba_flag *flags, int32_t n_flags);
 /* What the flags say of a session: threads, seed, GraphAMP. SambaFlow's session.setup(args). */
 SAMBA_DRIVER_API samba_desc samba_app_desc(const samba_app_args *args);
+/* The preset of GraphAMP of this name, for programs that read their flags themselves: mp0, mp1 or
+   mp4. False if there is none, and then *preset stays. */
+SAMBA_DRIVER_API bool samba_app_graphamp(const char *name, samba_graphamp *preset);
 /* A batch of -b rows runs in parts: of -mb rows each, or as many as --grad-accumulation-steps says.
    rows: of a part, for which the model is traced; parts: for samba_program.microbatches. */
 SAMBA_DRIVER_API int32_t samba_app_rows(const samba_app_args *args);
@@ -206,7 +209,7 @@ static const samba_driver__flag samba_driver__flags[] = {
     SAMBA_DRIVER__FLAG("pef-name", "", TEXT, pef_name, "name of the program to write"),
     SAMBA_DRIVER__FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
     SAMBA_DRIVER__FLAG("mapping", "", TEXT, command, "section or spatial"),
-    SAMBA_DRIVER__FLAG("graphamp-preset", "", TEXT, command, "mp0, mp1 or mp4: bf16 between ops"),
+    SAMBA_DRIVER__FLAG("graphamp-preset", "", TEXT, command, "mp0, the default, mp1 or mp4: computes in bf16"),
     SAMBA_DRIVER__FLAG("memory", "", COUNT, memory, "MiB of tensors at most, by recomputing"),
     SAMBA_DRIVER__FLAG("o0", "", BOOL, command, "one op per section"),
     SAMBA_DRIVER__FLAG("o1", "", BOOL, command, "sections by working set"),
@@ -312,6 +315,19 @@ static inline bool samba_driver__store(samba_flag_kind kind, void *value, const 
     return true;
 }
 
+SAMBA_DRIVER_API bool samba_app_graphamp(const char *name, samba_graphamp *preset)
+{
+    if (!strcmp(name, "mp0"))
+        *preset = SAMBA_MP0;
+    else if (!strcmp(name, "mp1"))
+        *preset = SAMBA_MP1;
+    else if (!strcmp(name, "mp4"))
+        *preset = SAMBA_MP4;
+    else
+        return false;
+    return true;
+}
+
 /* Flags whose text is one of a few words. */
 static inline bool samba_driver__choose(samba_app_args *args, const char *name, const char *text)
 {
@@ -321,12 +337,9 @@ static inline bool samba_driver__choose(samba_app_args *args, const char *name, 
         args->level = SAMBA_O1;
     else if (!strcmp(name, "o3"))
         args->level = SAMBA_O3;
-    else if (!strcmp(name, "graphamp-preset")) {
-        args->graphamp = !strcmp(text, "mp4") ? SAMBA_MP4
-            : !strcmp(text, "mp1")            ? SAMBA_MP1
-                                              : SAMBA_MP0;
-        return args->graphamp || !strcmp(text, "mp0");
-    } else if (!strcmp(text, "section"))
+    else if (!strcmp(name, "graphamp-preset"))
+        return samba_app_graphamp(text, &args->graphamp);
+    else if (!strcmp(text, "section"))
         args->mapping = SAMBA_MAPPING_SECTION;
     else if (!strcmp(text, "spatial"))
         args->mapping = SAMBA_MAPPING_SPATIAL;
