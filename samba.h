@@ -525,6 +525,7 @@ typedef struct samba_tensor {
     bool generated;               /* by the compiler, such as an optimizer's state */
     bool removed;                 /* by samba_forget_name: its name is not found any more */
     bool transient;               /* goes with the scope that it was made in */
+    bool rounded;                 /* by GraphAMP: products read the bf16 that it is cast from */
     int32_t n_same;               /* how many more names were made of this one */
     samba_init init;              /* what a parameter or state is before it is anywhere */
     void *data;                   /* host value: initial, eager, or copied by samba_cpu */
@@ -22122,28 +22123,18 @@ static samba_tensor *samba__rounded(samba_tensor *x)
     if (!x || x->dtype != SAMBA_F32 || x->role == SAMBA__WEIGHT) return x;
     const samba__node *n = x->node;
     if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return x;
-    return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
+    samba_tensor *y
+        = samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
+    if (y) y->rounded = true;
+    return y;
 }
 
-/* Did an op only move values of one f32 tensor? */
-SAMBA__FN bool samba__is_moved(const samba__node *n)
-{
-    return n && samba__class_of(n->op) == SAMBA__IS_MOVES && n->n_in == 1 && n->n_out == 1
-        && n->in[0]->dtype == SAMBA_F32;
-}
-
-/* x in bf16: where x is what a bf16 became, that. What was moved is rounded before, so that half
-   the bytes move: q, k and v of attention are parts of one tensor. */
+/* x in bf16: where GraphAMP has made x of one, that. A cast of the user's stays one, through which
+   gradients flow as they were asked for. */
 static samba_tensor *samba__in_bf16(samba_tensor *x)
 {
     if (!x || x->dtype != SAMBA_F32) return x;
-    const samba__node *n = x->node;
-    if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return n->in[0];
-    if (!samba__is_moved(n)) return samba_cast(x, SAMBA_BF16);
-
-    samba_tensor *half = samba__in_bf16(n->in[0]);
-    int32_t moves = (int32_t)(n->op - samba__op_table);
-    return samba__emit(x->session, moves, &half, 1, n->attr, n->n_attr, NULL);
+    return x->rounded ? x->node->in[0] : samba_cast(x, SAMBA_BF16);
 }
 
 /* What product op reads as input k: its first operand in bf16 makes it a product in bf16, which
@@ -22902,6 +22893,7 @@ typedef struct samba__tape {
     samba__node **nodes;     /* in trace order, which is topological order */
     samba_tensor **grad;     /* by the place of a tensor */
     bool *needed;            /* depends on something whose gradient is asked for */
+    const samba__node *end;  /* NULL, or a node through which no gradient is passed on */
     size_t nodes_size, size; /* bytes of the list of nodes, of the two others */
     int32_t room;            /* nodes that fit into their list */
 } samba__tape;
@@ -23134,7 +23126,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     }
     for (int32_t i = 0; i < n->n_in; i++)
         needed = needed || samba__tape_needs(t, n->in[i]);
-    if (!flows || !needed) return true;
+    if (!flows || !needed || n == t->end) return true;
 
     if (!n->op->vjp && !samba__is_builtin(n->op))
         return samba_fail(
@@ -23200,6 +23192,18 @@ SAMBA__FN bool samba__check_grad(const samba_tensor *loss, const samba_tensor *x
     return true;
 }
 
+/* What the tape has found of x. Of a value that GraphAMP has rounded, products read the bf16: what
+   they pass to that is added. */
+SAMBA__FN samba_tensor *samba__tape_total(const samba__tape *t, const samba_tensor *x)
+{
+    samba_tensor *dx = samba__tape_grad(t, x);
+    samba_tensor *half = x->rounded ? samba__tape_grad(t, x->node->in[0]) : NULL;
+    if (!half) return dx;
+
+    half = samba_cast(half, SAMBA_F32);
+    return dx ? samba_add(half, dx) : half;
+}
+
 SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
 {
     samba__tape t;
@@ -23209,6 +23213,10 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
 
     s->trace.differentiating = true;
     samba__tape_want(&t, x);
+    if (x->rounded) {
+        samba__tape_want(&t, x->node->in[0]);
+        t.end = x->node;
+    }
     samba__tape_spread(&t);
     bool fine = samba__tape_needs(&t, loss);
     if (!fine)
@@ -23217,7 +23225,7 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
         && samba__tape_run(&t);
 
     samba_dtype dtype = x->role == SAMBA__WEIGHT ? SAMBA_F32 : x->dtype; /* as optimizers read */
-    samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), dtype) : NULL;
+    samba_tensor *dx = fine ? samba_cast(samba__tape_total(&t, x), dtype) : NULL;
     s->trace.differentiating = false;
     if (!dx) { /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);

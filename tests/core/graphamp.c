@@ -136,6 +136,51 @@ static void test_scope(void)
     CHECK(samba_close(s) == 0);
 }
 
+// A gradient with respect to what GraphAMP has rounded, of which products read the bf16 itself: all
+// that reads the value counts, products and others. Numbers here are exact in bf16.
+static void test_gradient_of_rounded(void)
+{
+    enum { N = 4 };
+
+    const samba_graphamp presets[3] = { SAMBA_MP0, SAMBA_MP1, SAMBA_MP4 };
+    for (int i = 0; i < 3; i++) {
+        float in[N], weight[N * N];
+        for (int k = 0; k < N * N; k++)
+            weight[k] = (float)(k - 5);
+        for (int k = 0; k < N; k++)
+            in[k] = 0.5f * (float)(k + 1);
+
+        samba_session *s = samba_open(&(samba_desc){ .graphamp = presets[i] });
+        samba_tensor *given = samba_from_data_copy(s, "in", SAMBA_F32, SAMBA_SHAPE(1, N), in);
+        samba_tensor *w = samba_from_data_copy(s, "w", SAMBA_F32, SAMBA_SHAPE(N, N), weight);
+        samba_tensor *x = samba_relu(given);
+        samba_tensor *product = samba_sum(samba_matmul(x, w), SAMBA_ALL_AXES, false);
+        samba_tensor *square = samba_sum(samba_mul(x, x), SAMBA_ALL_AXES, false);
+        samba_tensor *dx_product = samba_grad(product, x);
+        samba_tensor *dx_square = samba_grad(square, x);
+        samba_tensor *dx_both = samba_grad(samba_add(product, square), x);
+
+        // Two casts of the user's: what reads the bf16 does not read what was made of it.
+        samba_tensor *half = samba_cast(x, SAMBA_BF16), *whole = samba_cast(half, SAMBA_F32);
+        samba_tensor *apart = samba_sum(samba_matmul(whole, w), SAMBA_ALL_AXES, false);
+        samba_tensor *dx_apart = samba_grad(samba_add(apart, product), whole);
+        samba_program p = { .outputs = { dx_product, dx_square, dx_both, dx_apart },
+                            .inference = true };
+        CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD));
+
+        for (int k = 0; k < N && samba_ok(s); k++) {
+            float row = 0;
+            for (int j = 0; j < N; j++)
+                row += weight[k * N + j];
+            CHECK(samba_read(dx_product)[k] == row);
+            CHECK(samba_read(dx_square)[k] == 2 * in[k]);
+            CHECK(samba_read(dx_both)[k] == row + 2 * in[k]);
+            CHECK(samba_read(dx_apart)[k] == row);
+        }
+        CHECK(samba_close(s) == 0);
+    }
+}
+
 static void test_same_bits(void)
 {
     static const unsigned char text[]
@@ -156,6 +201,7 @@ int main(void)
 {
     RUN(test_same_loss);
     RUN(test_scope);
+    RUN(test_gradient_of_rounded);
     RUN(test_same_bits);
     return test_summary();
 }

@@ -87,6 +87,7 @@ typedef struct samba_tensor {
     bool generated;               /* by the compiler, such as an optimizer's state */
     bool removed;                 /* by samba_forget_name: its name is not found any more */
     bool transient;               /* goes with the scope that it was made in */
+    bool rounded;                 /* by GraphAMP: products read the bf16 that it is cast from */
     int32_t n_same;               /* how many more names were made of this one */
     samba_init init;              /* what a parameter or state is before it is anywhere */
     void *data;                   /* host value: initial, eager, or copied by samba_cpu */

@@ -9,6 +9,7 @@ typedef struct samba__tape {
     samba__node **nodes;     /* in trace order, which is topological order */
     samba_tensor **grad;     /* by the place of a tensor */
     bool *needed;            /* depends on something whose gradient is asked for */
+    const samba__node *end;  /* NULL, or a node through which no gradient is passed on */
     size_t nodes_size, size; /* bytes of the list of nodes, of the two others */
     int32_t room;            /* nodes that fit into their list */
 } samba__tape;
@@ -241,7 +242,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     }
     for (int32_t i = 0; i < n->n_in; i++)
         needed = needed || samba__tape_needs(t, n->in[i]);
-    if (!flows || !needed) return true;
+    if (!flows || !needed || n == t->end) return true;
 
     if (!n->op->vjp && !samba__is_builtin(n->op))
         return samba_fail(
@@ -307,6 +308,18 @@ SAMBA__FN bool samba__check_grad(const samba_tensor *loss, const samba_tensor *x
     return true;
 }
 
+/* What the tape has found of x. Of a value that GraphAMP has rounded, products read the bf16: what
+   they pass to that is added. */
+SAMBA__FN samba_tensor *samba__tape_total(const samba__tape *t, const samba_tensor *x)
+{
+    samba_tensor *dx = samba__tape_grad(t, x);
+    samba_tensor *half = x->rounded ? samba__tape_grad(t, x->node->in[0]) : NULL;
+    if (!half) return dx;
+
+    half = samba_cast(half, SAMBA_F32);
+    return dx ? samba_add(half, dx) : half;
+}
+
 SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
 {
     samba__tape t;
@@ -316,6 +329,10 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
 
     s->trace.differentiating = true;
     samba__tape_want(&t, x);
+    if (x->rounded) {
+        samba__tape_want(&t, x->node->in[0]);
+        t.end = x->node;
+    }
     samba__tape_spread(&t);
     bool fine = samba__tape_needs(&t, loss);
     if (!fine)
@@ -324,7 +341,7 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
         && samba__tape_run(&t);
 
     samba_dtype dtype = x->role == SAMBA__WEIGHT ? SAMBA_F32 : x->dtype; /* as optimizers read */
-    samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), dtype) : NULL;
+    samba_tensor *dx = fine ? samba_cast(samba__tape_total(&t, x), dtype) : NULL;
     s->trace.differentiating = false;
     if (!dx) { /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);

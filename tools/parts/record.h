@@ -16,28 +16,18 @@ static samba_tensor *samba__rounded(samba_tensor *x)
     if (!x || x->dtype != SAMBA_F32 || x->role == SAMBA__WEIGHT) return x;
     const samba__node *n = x->node;
     if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return x;
-    return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
+    samba_tensor *y
+        = samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
+    if (y) y->rounded = true;
+    return y;
 }
 
-/* Did an op only move values of one f32 tensor? */
-SAMBA__FN bool samba__is_moved(const samba__node *n)
-{
-    return n && samba__class_of(n->op) == SAMBA__IS_MOVES && n->n_in == 1 && n->n_out == 1
-        && n->in[0]->dtype == SAMBA_F32;
-}
-
-/* x in bf16: where x is what a bf16 became, that. What was moved is rounded before, so that half
-   the bytes move: q, k and v of attention are parts of one tensor. */
+/* x in bf16: where GraphAMP has made x of one, that. A cast of the user's stays one, through which
+   gradients flow as they were asked for. */
 static samba_tensor *samba__in_bf16(samba_tensor *x)
 {
     if (!x || x->dtype != SAMBA_F32) return x;
-    const samba__node *n = x->node;
-    if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return n->in[0];
-    if (!samba__is_moved(n)) return samba_cast(x, SAMBA_BF16);
-
-    samba_tensor *half = samba__in_bf16(n->in[0]);
-    int32_t moves = (int32_t)(n->op - samba__op_table);
-    return samba__emit(x->session, moves, &half, 1, n->attr, n->n_attr, NULL);
+    return x->rounded ? x->node->in[0] : samba_cast(x, SAMBA_BF16);
 }
 
 /* What product op reads as input k: its first operand in bf16 makes it a product in bf16, which
