@@ -1,7 +1,9 @@
 // Random programs run in many ways: levels, mappings, threads, SIMD, limits of memory, reloaded,
 // resumed, with microbatches, in replicas of every mode, eager. The values must be the same bits,
 // but for sums in another order. A failing program is shrunk and printed as C.
-//     random [N [FIRST]] [-v]     N graphs (300) from seed FIRST (0); -v: a line for each; -p: as C
+//     random [N [FIRST]] [-v] [-p]      N graphs (300) from seed FIRST (0), and a tenth as many that
+//                                       GraphAMP rounds; -v: a line for each; -p: as C
+//     random N [FIRST] --graphamp mp1   N graphs under that preset alone; mp4 is the other one
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
@@ -1147,6 +1149,8 @@ static propose_fn *const proposals[N_OPS] = {
 
 // ---- A graph: records, then outputs and losses ----
 
+static samba_graphamp preset; // of all graphs; MP0: each draws its own
+
 static void begin_gen(gen *g, description *d, uint32_t seed)
 {
     way eager = { { 0 } };
@@ -1163,6 +1167,7 @@ static void begin_gen(gen *g, description *d, uint32_t seed)
         : d->inference || chance(g, 65) ? 1
                                         : between(g, 2, 4);
     if (chance(g, 30)) d->graphamp = chance(g, 50) ? (int)SAMBA_MP1 : (int)SAMBA_MP4;
+    if (preset) d->graphamp = (int)preset;
     if (chance(g, 15))
         d->param_dtype = d->inference && chance(g, 50) ? (int)SAMBA_F16 : (int)SAMBA_BF16;
     if (d->inference && chance(g, 50)) d->weights = between(g, 1, 4);
@@ -1332,9 +1337,19 @@ static bool add_op(gen *g, int op)
     return fine;
 }
 
+// The op that a graph has in any case: all have their turn, under a preset those that round.
+static int op_of_seed(uint32_t seed)
+{
+    static const int products[]
+        = { OP_linear, OP_matmul,      OP_affine,    OP_matmul_transposed, OP_linear_no_bias,
+            OP_conv2d, OP_convolution, OP_attention, OP_conv1d,            OP_attention_dropout };
+    if (!preset) return (int)(seed % N_OPS);
+    return products[seed % (sizeof products / sizeof *products)];
+}
+
 static void add_ops(gen *g)
 {
-    int want = between(g, 4, 26), first = (int)(g->d->seed % N_OPS);
+    int want = between(g, 4, 26), first = op_of_seed(g->d->seed);
     add_op(g, OP_input);
     add_op(g, OP_param);
     for (int tries = 0; tries < 10 && !add_op(g, first); tries++)
@@ -1445,13 +1460,17 @@ static void generate(description *d, uint32_t seed)
 // ---- Coverage ----
 
 static int64_t op_met[SAMBA__N_OPS], axis_met[N_AXES][4], axis_differs[N_AXES];
-static int64_t n_runs, n_refused, n_different;
+static int64_t n_runs, n_refused, n_different, n_half_products;
 
 static void count_ops(samba_session *s)
 {
-    for (uint32_t i = 0; i < s->program.rt->pef.n_nodes; i++) {
-        const samba_op *op = samba__node_at(&s->program.rt->pef, i).op;
-        op_met[op - samba__op_table]++;
+    const samba__pef *pef = &s->program.rt->pef;
+    for (uint32_t i = 0; i < pef->n_nodes; i++) {
+        samba__call_record call = samba__node_at(pef, i);
+        op_met[call.op - samba__op_table]++;
+        if (samba__class_of(call.op) != SAMBA__IS_PRODUCT) continue;
+        samba__symbol first = samba__symbol_at(pef, samba__word(&call, 0) - 1); // 0: absent
+        n_half_products += first.spec.dtype == SAMBA_BF16;
     }
 }
 
@@ -2051,27 +2070,34 @@ static void in_replicas(const description *d, uint32_t *state)
     results_free(&base);
 }
 
+// The graph of a seed, as compiled by default.
+static void run_graph_of(uint32_t seed, description *d, results *base)
+{
+    way w = { { 0 } };
+    generate(d, seed);
+    building = d;
+    do
+        run_way(&w, build_description, d->rows, d->microbatches, files, base);
+    while (base->refused && make_acceptable(d, base->why));
+    if (verbose)
+        printf("graph %u: %d values%s%s\n", seed, d->n, base->refused ? ", refused: " : "",
+               base->refused ? base->why : "");
+    if (prints) print_program(stdout, d);
+    n_refused += base->refused;
+    hash_results(base);
+    if (base->refused && !may_be_refused(base->why)) {
+        printf("graph %u: %s\n", seed, base->why);
+        test_bad++;
+    }
+}
+
 static void one_graph(uint32_t seed)
 {
     static description d;
     static results base;
     way w = { { 0 } };
     uint32_t state = seed * 2246822519u + 99u;
-    generate(&d, seed);
-    building = &d;
-    do
-        run_way(&w, build_description, d.rows, d.microbatches, files, &base);
-    while (base.refused && make_acceptable(&d, base.why));
-    if (verbose)
-        printf("graph %u: %d values%s%s\n", seed, d.n, base.refused ? ", refused: " : "",
-               base.refused ? base.why : "");
-    if (prints) print_program(stdout, &d);
-    n_refused += base.refused;
-    hash_results(&base);
-    if (base.refused && !may_be_refused(base.why)) {
-        printf("graph %u: %s\n", seed, base.why);
-        test_bad++;
-    }
+    run_graph_of(seed, &d, &base);
     for (int i = 0; i < 4; i++) {
         way other = any_way(&state);
         if (!may_have_second(&d)) other.at[AXIS_second] = 0;
@@ -2086,12 +2112,61 @@ static void one_graph(uint32_t seed)
     against_eager(&d);
 }
 
+// A graph under a preset: on every instruction set, with 1 to 4 threads, at every level. Some are
+// loaded; those that train go on from a checkpoint.
+static void graph_under_preset(uint32_t seed)
+{
+    static description d;
+    static results base;
+    run_graph_of(seed, &d, &base);
+    for (int k = 0; k < 6 && !base.refused; k++) {
+        way w = { { 0 } };
+        w.at[AXIS_threads] = (k + 1) % 4;
+        w.at[AXIS_level] = (int)(seed + (uint32_t)k) % 3;
+        w.at[AXIS_portable] = k == 0 || k == 5;
+        w.at[AXIS_set] = k < 3 ? k : 0;
+        w.at[AXIS_load] = k % 3;
+        w.at[AXIS_resume] = k > 2;
+        w.at[AXIS_memory] = k == 4 ? (int)(seed % 4) : 0;
+        try_way(&d, &base, w);
+    }
+    results_free(&base);
+}
+
 static uint32_t n_graphs = 300, first_graph;
 
 static void test_random_programs(void)
 {
     for (uint32_t i = 0; i < n_graphs; i++)
         one_graph(first_graph + i);
+}
+
+static void graphs_under(samba_graphamp chosen, uint32_t n)
+{
+    n_half_products = 0;
+    preset = chosen;
+    for (uint32_t i = 0; i < n; i++)
+        graph_under_preset(first_graph + i);
+    preset = SAMBA_MP0;
+    printf("mp%d: %u graphs, %ld products in bf16\n", (int)chosen, n, (long)n_half_products);
+    CHECK(n_half_products >= n);
+}
+
+static samba_graphamp only; // MP0: all that is tested
+
+static void test_only(void)
+{
+    graphs_under(only, n_graphs);
+}
+
+static void test_mp1(void)
+{
+    graphs_under(SAMBA_MP1, n_graphs / 10);
+}
+
+static void test_mp4(void)
+{
+    graphs_under(SAMBA_MP4, n_graphs / 10);
 }
 
 // May programs do without an op? An elementwise one that is not drawn is tested by its row in
@@ -2150,6 +2225,18 @@ static void remove_files(void)
     }
 }
 
+static void choose_preset(const char *name)
+{
+    if (!strcmp(name, "mp1"))
+        only = SAMBA_MP1;
+    else if (!strcmp(name, "mp4"))
+        only = SAMBA_MP4;
+    else {
+        fprintf(stderr, "--graphamp takes mp1 or mp4\n");
+        exit(2);
+    }
+}
+
 int main(int argc, char **argv)
 {
     uint32_t *const numbers[2] = { &n_graphs, &first_graph };
@@ -2158,14 +2245,22 @@ int main(int argc, char **argv)
             verbose = true;
         else if (!strcmp(argv[i], "-p"))
             prints = true;
+        else if (!strcmp(argv[i], "--graphamp"))
+            choose_preset(i + 1 < argc ? argv[++i] : "");
         else if (k < 2)
             *numbers[k++] = (uint32_t)strtoul(argv[i], NULL, 10);
     }
     mkdir("build", 0777);
     snprintf(files, sizeof files, "build/random_%ld", (long)getpid());
     printf("graphs %u to %u\n", first_graph, first_graph + n_graphs - 1);
-    RUN(test_random_programs);
-    RUN(test_every_op_and_axis);
+    if (only)
+        RUN(test_only);
+    else {
+        RUN(test_random_programs);
+        RUN(test_every_op_and_axis);
+        RUN(test_mp1);
+        RUN(test_mp4);
+    }
     print_counts();
     remove_files();
     return test_summary();

@@ -1,5 +1,5 @@
 // How tests/core/random.c, and each program that it prints, runs one graph in several ways and
-// compares the values. It uses public functions alone. Include after samba.h and samba/parallel.h.
+// compares the values. Include after samba.h, with its implementation, and samba/parallel.h.
 #ifndef RANDOM_RUN_H
 #define RANDOM_RUN_H
 
@@ -13,8 +13,9 @@
     X(level, 3)    /* 0: O3, 1: O0, 2: O1 */ \
     X(sections, 2) /* 1: with level O1, cut where 2 KB are used */ \
     X(mapping, 2)  /* 1: spatial */ \
-    X(threads, 3)  /* more than one */ \
+    X(threads, 4)  /* more than one */ \
     X(portable, 2) /* 1: no SIMD */ \
+    X(set, 3)      /* at most this set of instructions; 0: the best */ \
     X(memory, 4)   /* less and less of it: values are computed again */ \
     X(load, 3)     /* 1: the PEF, loaded by a session that traced the graph; 2: that did not */ \
     X(resume, 2)   /* 1: a checkpoint of the first step goes on in a new session */ \
@@ -498,6 +499,13 @@ static inline void run_eager(net *n, results *r)
 #define RANDOM_COMPILED(s) ((void)(s)) // a look at what was compiled
 #endif
 
+// The program that s has loaded uses no better instructions than the way says.
+static inline void limit_set(samba_session *s, const way *w)
+{
+    int32_t most = w->at[AXIS_set];
+    if (most && samba_ok(s) && s->program.rt->isa > most) s->program.rt->isa = most;
+}
+
 // A new session that goes on with the program of n, from a checkpoint or from its beginning.
 static inline samba_session *go_on(const way *w, net *other, build_fn build, const net *n,
                                    const char *pef, const char *checkpoint, bool traces)
@@ -506,6 +514,7 @@ static inline samba_session *go_on(const way *w, net *other, build_fn build, con
     if (!traces) {
         s = open_way(w);
         samba_load(s, checkpoint, NULL);
+        limit_set(s, w);
         return s;
     }
     free(other->second); // of the session before this one, if there was any
@@ -518,6 +527,7 @@ static inline samba_session *go_on(const way *w, net *other, build_fn build, con
     other->program.weights = n->program.weights;
     other->program.quantize = n->program.quantize;
     if (samba_load(s, pef, &other->program) && checkpoint) samba_restore(s, checkpoint);
+    limit_set(s, w);
     return s;
 }
 
@@ -739,6 +749,7 @@ static inline void run_way(const way *w, build_fn build, int rows, int microbatc
     samba_session *s = n.s, *first = NULL;
     if (!n.eager && !r->refused) {
         RANDOM_COMPILED(s);
+        limit_set(s, w);
         if (w->at[AXIS_load]) {
             bool traces = w->at[AXIS_load] == 1;
             // Packed weights and those of int8 are in no graph.
