@@ -1,7 +1,8 @@
 // The same bits from every compiler, instruction set and number of threads.
 //     cc -O2 -I. tests/core/same_bits.c -lm -pthread -o same_bits && ./same_bits
-// Trains four small nets for 100 steps and prints a hash of all losses and weights of each; without
-// options for 1 ... 8 threads, with and without SIMD, which must agree. C99 and C++11.
+// Trains four small nets for 100 steps, in f32 and for fewer steps under presets of GraphAMP, and
+// prints a hash of all losses and weights of each; without options for 1 ... 8 threads, with and
+// without SIMD, which must agree. C99 and C++11.
 //     ./same_bits --quick                                 fewer of them
 //     ./same_bits --threads N [--portable] [--verbose]    one of them; verbose: step by step
 // tests/core/same_bits.sh compares the hashes of many compilers.
@@ -11,9 +12,32 @@
 #include "tests/lib/test.h"
 #include <stdlib.h>
 
-enum { STEPS = 100, N_NETS = 4 };
+enum { STEPS = 100, STEPS_IN_BF16 = 30 };
 
-static const char *const net_names[N_NETS] = { "resffn", "conv", "transformer", "mixed" };
+typedef enum net_kind { RES_FFN, CONV, TRANSFORMER, MIXED, N_NETS } net_kind;
+
+typedef struct training {
+    const char *name;
+    net_kind net;
+    samba_graphamp preset;
+} training;
+
+static const training trainings[] = {
+    { "resffn", RES_FFN, SAMBA_MP0 },
+    { "conv", CONV, SAMBA_MP0 },
+    { "transformer", TRANSFORMER, SAMBA_MP0 },
+    { "mixed", MIXED, SAMBA_MP0 },
+    { "resffn_mp1", RES_FFN, SAMBA_MP1 },
+    { "resffn_mp4", RES_FFN, SAMBA_MP4 },
+    { "conv_mp1", CONV, SAMBA_MP1 },
+    { "conv_mp4", CONV, SAMBA_MP4 },
+    { "transformer_mp1", TRANSFORMER, SAMBA_MP1 },
+    { "transformer_mp4", TRANSFORMER, SAMBA_MP4 },
+    { "mixed_mp1", MIXED, SAMBA_MP1 },
+    { "mixed_mp4", MIXED, SAMBA_MP4 },
+};
+
+enum { N_TRAININGS = sizeof trainings / sizeof *trainings };
 
 typedef struct config {
     int32_t threads, isa;
@@ -159,50 +183,55 @@ static uint64_t hash_state(samba_session *s, uint64_t hash, bool verbose)
     return hash;
 }
 
-// Trains net number k; 0 after an error, which is printed.
-static uint64_t train(int k, const config *c)
+// The hash of a training; 0 after an error, which is printed.
+static uint64_t train(const training *t, const config *c)
 {
     const recipe_model models[N_NETS] = {
         recipe_res_ffn(16, 260, 64), recipe_conv_net(4, 16, 4), recipe_transformer(2, 7, 40, 30),
-        recipe_conv_net(8, 24, 4), // of the fourth, only sizes are used
+        recipe_conv_net(8, 24, 4), // of MIXED, only sizes are used
     };
-    const recipe_model *m = &models[k];
+    const recipe_model *m = &models[t->net];
+    const bool mixed = t->net == MIXED;
+    const uint32_t steps = t->preset ? STEPS_IN_BF16 : STEPS;
+    static const samba_optim_kind optimizers[N_NETS]
+        = { SAMBA_SGD, SAMBA_SGD, SAMBA_ADAMW, SAMBA_ADAM };
     samba_desc desc;
     samba_program program;
     memset(&desc, 0, sizeof desc);
     memset(&program, 0, sizeof program);
     desc.threads = c->threads;
     desc.portable = c->isa == SAMBA__ISA_PORTABLE;
+    desc.graphamp = t->preset;
     samba_session *s = samba_open(&desc);
     // The 24 x 24 pixels of an image are 4 channels of 12 x 12.
-    recipe_net net = k == 3 ? mixed_trace(s, m->batch / 2, 12) : recipe_trace(s, m, m->batch);
-    if (k != 3) recipe_set_weights(s, m);
+    recipe_net net = mixed ? mixed_trace(s, m->batch / 2, 12) : recipe_trace(s, m, m->batch);
+    if (!mixed) recipe_set_weights(s, m);
     program.loss = net.loss;
-    program.optim = optimizer(k < 2 ? SAMBA_SGD : k == 2 ? SAMBA_ADAMW : SAMBA_ADAM, 0.01f);
-    if (k >= 2) program.optim.max_grad_norm = 0.5f;
-    if (k == 3) program.microbatches = 2;
+    program.optim = optimizer(optimizers[t->net], 0.01f);
+    if (t->net >= TRANSFORMER) program.optim.max_grad_norm = 0.5f;
+    if (mixed) program.microbatches = 2;
     if (samba_compile(s, &program) && s->program.rt->isa > c->isa) s->program.rt->isa = c->isa;
     uint64_t hash = recipe_hash_start;
-    for (uint32_t step = 0; step < STEPS && samba_ok(s); step++) {
+    for (uint32_t step = 0; step < steps && samba_ok(s); step++) {
         recipe_feed(&net, m, step);
         samba_run(s, 0);
         float loss = samba_read(net.loss)[0];
         hash = hash_values(hash, &loss, sizeof loss, sizeof loss);
         if (!c->verbose) continue;
-        printf("%s step %u loss %.9g\n", net_names[k], (unsigned)step, (double)loss);
+        printf("%s step %u loss %.9g\n", t->name, (unsigned)step, (double)loss);
         hash_state(s, hash, true);
     }
     hash = hash_state(s, hash, false);
     return samba_close(s) ? 0 : hash;
 }
 
-// One configuration. Prints "net hash" for each net.
+// One configuration. Prints "name hash" for each training.
 static int print_hashes(const config *c)
 {
     int failed = 0;
-    for (int k = 0; k < N_NETS; k++) {
-        uint64_t hash = train(k, c);
-        printf("%s %016llx\n", net_names[k], (unsigned long long)hash);
+    for (int k = 0; k < N_TRAININGS; k++) {
+        uint64_t hash = train(&trainings[k], c);
+        printf("%s %016llx\n", trainings[k].name, (unsigned long long)hash);
         failed = failed || hash == 0;
     }
     return failed;
@@ -213,24 +242,25 @@ static void compare_configurations(bool quick)
 {
     static const int32_t threads[] = { 1, 2, 3, 4, 7, 8 };
     static const int32_t sets[] = { SAMBA__N_SETS - 1, SAMBA__N_SETS > 1, SAMBA__ISA_PORTABLE };
-    for (int k = 0; k < N_NETS; k++) {
+    for (int k = 0; k < N_TRAININGS; k++) {
+        const training *t = &trainings[k];
         uint64_t first = 0;
         test_bad = 0;
         for (int i = 0; i < 18; i++) {
             config c = { threads[i / 3], sets[i % 3], false };
             if (quick && i % 5 != 0) continue; // 1, 2 portable, 4 AVX2 or the like, 8 threads
-            uint64_t hash = train(k, &c);
+            uint64_t hash = train(t, &c);
             if (i == 0) first = hash;
             CHECK(hash != 0);
             if (hash == first && hash != 0) continue;
             test_bad++;
             if (test_bad == 1)
                 printf("%s: %016llx with %d threads, at most instruction set %d, %016llx with 1\n",
-                       net_names[k], (unsigned long long)hash, (int)c.threads, (int)c.isa,
+                       t->name, (unsigned long long)hash, (int)c.threads, (int)c.isa,
                        (unsigned long long)first);
         }
-        printf("%s %016llx\n", net_names[k], (unsigned long long)first);
-        test_end(net_names[k]);
+        printf("%s %016llx\n", t->name, (unsigned long long)first);
+        test_end(t->name);
     }
 }
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# tests/core/same_bits.sh: trains small nets with many compilers, optimization levels and
-# instruction sets, each with 1 ... 8 threads, with and without SIMD, and on other platforms:
-# Windows (under wine), 32 bits, AArch64, RISC-V, a big-endian one (under qemu), as far as they are
-# installed. All must give the same bits. Prints the first value that differs, if one does. The
-# last line is "N passed, N failed"; about five minutes. JOBS is respected: compilers at a time.
+# tests/core/same_bits.sh: trains small nets, in f32 and in bf16, with many compilers, optimization
+# levels and instruction sets, each with 1 ... 8 threads, with and without SIMD, and on other
+# platforms: Windows (under wine), 32 bits, AArch64, RISC-V, a big-endian one (under qemu), as far as
+# they are installed. All must give the same bits. Prints the first value that differs, if one does.
+# The last line is "N passed, N failed"; about five minutes. JOBS is respected: compilers at a time.
 cd "$(dirname "$0")/../.." || exit 1
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 out=build/same_bits
@@ -19,7 +19,7 @@ if [ "$1" = build ]; then
     $how -I$out -I. $source -o "$(program $2)" -lm -pthread >$out/$2/log 2>&1 &&
         $runner "$(program $2)" $options >$out/$2/output 2>&1
     code=$?
-    grep -E '^[a-z]+ [0-9a-f]{16}$' $out/$2/output >$out/$2/hashes 2>/dev/null
+    grep -E '^[a-z0-9_]+ [0-9a-f]{16}$' $out/$2/output >$out/$2/hashes 2>/dev/null
     [ $code = 0 ] || echo $code >$out/$2/failed
     exit 0
 fi
@@ -122,8 +122,8 @@ else skip 'what gcc fuses' 'a gcc that makes code with fma'; fi
 
 # On each platform: samba__fma against the processor's, or, without one, ours against each other;
 # and the same bits in whatever mode the caller's thread computes, which is set by instructions of
-# each processor. And a net has few sizes of products; tests/core/gemm.c has all, with NEON and
-# without.
+# each processor. And a net has few sizes of products; tests/core/gemm.c and bf16.c have all, with
+# NEON and without.
 other() {           # other NAME COMMAND RUNNER TEST
     program="$out/$1/$4"
     if $2 -O1 -I$out -I. tests/core/"$4".c -o "$program" -lm -pthread >"$program.log" 2>&1 &&
@@ -136,7 +136,8 @@ other() {           # other NAME COMMAND RUNNER TEST
 }
 while IFS='|' read -r name how runner; do
     for test in fma float_mode; do other "$name" "$how -DSAMBA_NO_SIMD" "$runner" $test; done
-    [ "$name" != aarch64 ] || other "$name" "$how" "$runner" gemm
+    [ "$name" != aarch64 ] ||
+        for test in gemm bf16; do other "$name" "$how" "$runner" $test; done
 done <$out/platforms
 
 n=$(wc -l <$out/builds)
