@@ -205,7 +205,7 @@ $B/web/index.html: $(wildcard $(WEB)/*.* $(WEB)/libc/*.*) samba.h | ready-web
 	$(WEB)/build.sh $@
 	@for file in $(wildcard $(DATA)/*-ubyte $(DATA)/*-ubyte.gz); do ln -sf $$file $B/web/; done
 
-$B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-bench
+$B/bench_%: tests/bench/%.c tests/bench/bench.h tests/bench/nets.h samba.h $(COMPANIONS) | ready-bench
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 

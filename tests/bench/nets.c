@@ -1,6 +1,7 @@
 // Small nets, training at batch 64: an MLP, ResFFNLogReg, LeNet-5, ResNet8.
 //     cc -O2 -o bench_nets tests/bench/nets.c -lm -pthread -ldl && ./bench_nets [small]
 #include "bench.h"
+#include "nets.h"
 
 enum { B = 64 };
 
@@ -20,40 +21,6 @@ static samba_tensor *res_ffn(samba_tensor *x)
     samba_tensor *residual = h = samba_tanh(samba_layernorm(h, "norm1"));
     h = samba_layernorm(samba_linear(h, "gemm2", 512), "norm2");
     return samba_linear(samba_sigmoid(samba_add(h, residual)), "gemm3", 10);
-}
-
-static samba_tensor *lenet(samba_tensor *x)
-{
-    const samba_pool_opts by_2 = { .kernel = { 2, 2 } };
-    x = samba_max_pool2d(
-        samba_relu(samba_conv2d(x, "conv1", 6, 5, &(samba_conv_opts){ .padding = { 2, 2 } })),
-        &by_2);
-    x = samba_flatten(samba_max_pool2d(samba_relu(samba_conv2d(x, "conv2", 16, 5, NULL)), &by_2),
-                      1);
-    x = samba_relu(samba_linear(samba_relu(samba_linear(x, "fc1", 120)), "fc2", 84));
-    return samba_linear(x, "fc3", 10);
-}
-
-// He et al., "Deep residual learning", 2016, with one block for each of 16, 32 and 64 channels.
-static samba_tensor *resnet8(samba_tensor *x)
-{
-    char name[32];
-    x = samba_relu(samba_batchnorm(
-        samba_conv2d(x, "conv", 16, 3, &(samba_conv_opts){ .padding = { 1, 1 } }), "norm"));
-    for (int i = 0; i < 3; i++) {
-        int channels = 16 << i, stride = i ? 2 : 1;
-        samba_conv_opts down = { .stride = { stride, stride }, .padding = { 1, 1 } },
-                        same = { .padding = { 1, 1 } }, skip = { .stride = { stride, stride } };
-#define NAME(part) (snprintf(name, sizeof name, part "%d", i + 1), name)
-        samba_tensor *h = samba_conv2d(x, NAME("conv_a"), channels, 3, &down);
-        h = samba_relu(samba_batchnorm(h, NAME("norm_a")));
-        h = samba_conv2d(h, NAME("conv_b"), channels, 3, &same);
-        h = samba_batchnorm(h, NAME("norm_b"));
-        if (i) x = samba_conv2d(x, NAME("skip"), channels, 1, &skip);
-#undef NAME
-        x = samba_relu(samba_add(h, x));
-    }
-    return samba_linear(samba_flatten(samba_adaptive_avg_pool2d(x, 1, 1), 1), "fc", 10);
 }
 
 // flops: of the products of a step and a sample, without the gradient of the image.

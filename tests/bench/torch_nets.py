@@ -49,9 +49,9 @@ class LeNet(nn.Module):
 class ResNet8(nn.Module):
     shape, momentum = (3, 32, 32), 0.9
 
-    def __init__(self):
+    def __init__(self, channels=3):
         super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.conv, self.norm = nn.Conv2d(channels, 16, 3, padding=1), nn.BatchNorm2d(16)
         before = 16
         for i in range(3):
             n, stride = 16 << i, 2 if i else 1

@@ -20,6 +20,7 @@ typedef struct net {
     int32_t trains; // samba_optim_kind, or 0: infers
     float lr, momentum;
     bool int8, spatial;
+    samba_graphamp preset;
 } net;
 
 static samba_tensor *dense(samba_tensor *x, int32_t width, int32_t classes)
@@ -70,16 +71,20 @@ static samba_tensor *conv(samba_tensor *x)
 }
 
 static const net nets[] = {
-    { "tiny_sgd", tiny, { 2, { 4, 4 } }, SAMBA_SGD, 0.05f, 0, false, false },
-    { "mlp", mlp, { 2, { 1, 64 } }, 0, 0, 0, false, false },
-    { "mlp_int8", mlp, { 2, { 1, 64 } }, 0, 0, 0, true, false },
-    { "mlp_sgd", mlp4, { 2, { 16, 16 } }, SAMBA_SGD, 0.05f, 0.9f, false, false },
-    { "mlp_adamw", mlp4, { 2, { 16, 16 } }, SAMBA_ADAMW, 0.01f, 0, false, false },
-    { "mlp_spatial", mlp4, { 2, { 3, 20 } }, SAMBA_SGD, 0.05f, 0, false, true },
-    { "conv_int8", conv, { 4, { 1, 1, 8, 8 } }, 0, 0, 0, true, false },
-    { "conv_sgd", conv, { 4, { 2, 1, 8, 8 } }, SAMBA_SGD, 0.05f, 0.9f, false, false },
-    { "lenet", lenet, { 4, { 1, 1, 28, 28 } }, 0, 0, 0, false, false },
-    { "wide_spatial", wide, { 2, { 1, 784 } }, SAMBA_SGD, 0.005f, 0, false, true },
+    { "tiny_sgd", tiny, { 2, { 4, 4 } }, SAMBA_SGD, 0.05f, 0, false, false, SAMBA_MP0 },
+    { "mlp", mlp, { 2, { 1, 64 } }, 0, 0, 0, false, false, SAMBA_MP0 },
+    { "mlp_int8", mlp, { 2, { 1, 64 } }, 0, 0, 0, true, false, SAMBA_MP0 },
+    { "mlp_sgd", mlp4, { 2, { 16, 16 } }, SAMBA_SGD, 0.05f, 0.9f, false, false, SAMBA_MP0 },
+    { "mlp_adamw", mlp4, { 2, { 16, 16 } }, SAMBA_ADAMW, 0.01f, 0, false, false, SAMBA_MP0 },
+    { "mlp_spatial", mlp4, { 2, { 3, 20 } }, SAMBA_SGD, 0.05f, 0, false, true, SAMBA_MP0 },
+    { "conv_int8", conv, { 4, { 1, 1, 8, 8 } }, 0, 0, 0, true, false, SAMBA_MP0 },
+    { "conv_sgd", conv, { 4, { 2, 1, 8, 8 } }, SAMBA_SGD, 0.05f, 0.9f, false, false, SAMBA_MP0 },
+    { "lenet", lenet, { 4, { 1, 1, 28, 28 } }, 0, 0, 0, false, false, SAMBA_MP0 },
+    { "wide_spatial", wide, { 2, { 1, 784 } }, SAMBA_SGD, 0.005f, 0, false, true, SAMBA_MP0 },
+    { "mlp_mp1", mlp4, { 2, { 16, 16 } }, SAMBA_SGD, 0.05f, 0.9f, false, false, SAMBA_MP1 },
+    { "mlp_mp4", mlp4, { 2, { 16, 16 } }, SAMBA_ADAMW, 0.01f, 0, false, false, SAMBA_MP4 },
+    { "conv_mp1", conv, { 4, { 2, 1, 8, 8 } }, SAMBA_SGD, 0.05f, 0.9f, false, false, SAMBA_MP1 },
+    { "conv_mp4", conv, { 4, { 2, 1, 8, 8 } }, SAMBA_SGD, 0.05f, 0.9f, false, true, SAMBA_MP4 },
 };
 
 // ---- A checkpoint of each -----------------------------------------------------------------------
@@ -100,7 +105,7 @@ static void calibrate(samba_session *s, samba_tensor *x, samba_program p)
 
 static bool make_checkpoint(const net *n, const char *path)
 {
-    samba_session *s = samba_open(&(samba_desc){ .seed = 7 });
+    samba_session *s = samba_open(&(samba_desc){ .seed = 7, .graphamp = n->preset });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, n->x), *logits = n->trace(x);
     samba_program p = { .pef = path, .outputs = { logits } };
     p.mapping = n->spatial ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;

@@ -16,8 +16,8 @@ JOBS=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 all_targets='m3-gcc m3-clang m4f-gcc m4f-clang m33-gcc m33-clang m7-gcc m0-gcc rv32imc-gcc
 rv32imc-clang rv32imafc-gcc rv32imafc-clang'
 quick_targets='m3-gcc rv32imc-gcc'
-quick_nets='tiny_sgd mlp mlp_int8 mlp_spatial conv_int8 conv_sgd'
-all_nets="$quick_nets mlp_sgd mlp_adamw lenet wide_spatial"
+quick_nets='tiny_sgd mlp mlp_int8 mlp_spatial conv_int8 conv_sgd mlp_mp1 conv_mp4'
+all_nets="$quick_nets mlp_mp4 conv_mp1 mlp_sgd mlp_adamw lenet wide_spatial"
 
 # Bytes that opening or running a net may take below main: what samba.h promises.
 stack_limit=$(sed -n 's/^#define SAMBA_DEVICE_STACK //p' samba.h)
