@@ -136,6 +136,18 @@ static void test_scope(void)
     CHECK(samba_close(s) == 0);
 }
 
+// A layer's name is that of its product, not of the cast in front of it.
+static void test_names_of_layers(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .graphamp = SAMBA_MP1 });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3, 8, 8));
+    samba_tensor *h = samba_conv2d(samba_tanh(x), "conv", 4, 3, NULL);
+    CHECK(h && !strcmp(h->name, "conv"));
+    h = samba_linear(samba_flatten(h, 1), "fc", 5);
+    CHECK(h && !strcmp(h->name, "fc") && h->dtype == SAMBA_F32);
+    CHECK(samba_close(s) == 0);
+}
+
 // A gradient with respect to what GraphAMP has rounded, of which products read the bf16 itself: all
 // that reads the value counts, products and others. Numbers here are exact in bf16.
 static void test_gradient_of_rounded(void)
@@ -201,6 +213,7 @@ int main(void)
 {
     RUN(test_same_loss);
     RUN(test_scope);
+    RUN(test_names_of_layers);
     RUN(test_gradient_of_rounded);
     RUN(test_same_bits);
     return test_summary();

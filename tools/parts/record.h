@@ -125,12 +125,15 @@ SAMBA__FN samba_tensor *samba__record_call(samba_session *s, const samba_op *op,
 
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
     samba_tensor *read[SAMBA_MAX_IN];
+    const char *name = s->trace.next_name; /* of this op, not of a cast or a copy before it */
+    s->trace.next_name = NULL;
     in = samba__round_inputs(s, op, in, n_in, read);
     if (!s->trace.generating) {
         samba__warn_of_softmax(s, op, in, n_in);
         in = samba__copy_overwritten(op, in, n_in, read);
     }
     if (!samba_ok(s)) return NULL;
+    s->trace.next_name = name;
 
     for (int32_t i = 0; i < n_in; i++)
         spec[i] = samba__spec_of(in[i]);
