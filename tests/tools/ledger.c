@@ -121,6 +121,46 @@ static void test_bound(void)
     CHECK(samba_close(m.s) == 0);
 }
 
+// What GraphAMP computes in bf16 is said so, and is not taken for f32: int8 does not read it.
+static void test_products_in_bf16(void)
+{
+    static net m;
+    static samba_ledger ledger;
+    static char printed[4096];
+    memset(&m, 0, sizeof m);
+    m.s = samba_open(NULL);
+    m.x = samba_input(m.s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
+    samba_tensor *h = samba_tanh(samba_linear(m.x, "whole", F));
+    samba_set_graphamp(m.s, SAMBA_MP1);
+    m.y = samba_linear(h, "half", F);
+    samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { m.y } };
+    CHECK(samba_compile(m.s, &p));
+    give_data(&m);
+    CHECK(samba_run(m.s, 0) && samba_copy_out(m.y, m.want, sizeof m.want));
+
+    ledger = (samba_ledger){ .program = { .outputs = { m.y } }, .score = score, .user = &m };
+    CHECK(samba_ledger_run(m.s, &ledger) && ledger.n_rows == 2 && ledger.f32_score == 0);
+    for (int i = 0; i < ledger.n_rows; i++) {
+        const samba_ledger_row *row = &ledger.rows[i];
+        bool half = !strcmp(row->layer, "half");
+        CHECK(half || !strcmp(row->layer, "whole"));
+        CHECK(row->computes == (half ? SAMBA_BF16 : SAMBA_F32));
+        CHECK(row->int8.possible == !half && row->kept == !half);
+    }
+
+    FILE *f = tmpfile();
+    CHECK(f);
+    if (f) {
+        samba_ledger_print(&ledger, f);
+        rewind(f);
+        printed[fread(printed, 1, sizeof printed - 1, f)] = 0;
+        fclose(f);
+    }
+    CHECK(strstr(printed, "  bf16\n") && strstr(printed, "  int8\n") && !strstr(printed, "  f32\n"));
+    CHECK(strstr(printed, "as traced: ") && !strstr(printed, "all in f32"));
+    CHECK(samba_close(m.s) == 0);
+}
+
 // ---- Nets as in examples/devices/int8.c, but small ----
 
 enum { PICTURES = 4, SIDE = 12, CLASSES = 5, MOST_ROWS = 16 };
@@ -304,6 +344,7 @@ int main(void)
 {
     RUN(test_worst_by_ablation);
     RUN(test_bound);
+    RUN(test_products_in_bf16);
     RUN(test_lenet);
     RUN(test_resnet);
     RUN(test_more_layers_than_rows);

@@ -13,7 +13,10 @@
    alone reads weights stored as int4, which are computed with in f32. That needs no calibration;
    who wants no other than int4 says .keep_int4, and compiles nothing before. Layers do not add up,
    so the bound is kept by measuring, too: while all int8 (int4) layers together lose more than
-   max_loss, the one that alone loses most goes back to f32. */
+   max_loss, the one that alone loses most goes back to f32.
+
+   What was traced under a preset of GraphAMP has products in bf16: rows say which. int8 ops read
+   f32, so such a layer cannot be int8; trace it without the preset to measure that. */
 #ifndef SAMBA_LEDGER_H
 #define SAMBA_LEDGER_H
 
@@ -48,6 +51,7 @@ typedef struct samba_ledger_row {
     const char *layer; /* its output's name; the session's */
     samba_ledger_cost int8, int4;
     bool kept; /* is it int8 (with keep_int4, int4) in the program that is loaded? */
+    samba_dtype computes; /* where it is not int8: SAMBA_F32, or SAMBA_BF16 under GraphAMP */
 } samba_ledger_row;
 
 typedef struct samba_ledger {
@@ -59,8 +63,8 @@ typedef struct samba_ledger {
     /* results */
     samba_ledger_row rows[SAMBA_LEDGER_LAYERS];
     int32_t n_rows;
-    double f32_score, score_kept;  /* of the program that is loaded */
-    int64_t f32_bytes, bytes_kept; /* of its weights */
+    double f32_score, score_kept;  /* as traced; of the program that is loaded */
+    int64_t f32_bytes, bytes_kept; /* of their weights */
 } samba_ledger;
 
 /* Fills in the results, and leaves the program loaded that keeps the bound: with no int8 layer if
@@ -152,14 +156,28 @@ static inline bool samba_ledger__measure(samba_session *s, samba_ledger *ledger,
             || samba_fail(s, SAMBA_ERANGE, "in samba_ledger_run: the score is NaN"));
 }
 
-/* Measures each layer alone. A first program finds the layers. */
+/* As samba_node_fn: the type of what a layer multiplies; a lookup reads numbers of rows. */
+static inline void samba_ledger__see(int32_t node, const char *name, const samba_op *op,
+                                     const samba_args *args, bool begins, void *user)
+{
+    samba_ledger_row *row = samba_ledger__row((samba_ledger *)user, name);
+    (void)node;
+    (void)op;
+    if (row && begins && args->n_in > 0 && args->in_spec[0].dtype == SAMBA_BF16)
+        row->computes = SAMBA_BF16;
+}
+
+/* Measures each layer alone. A first program, in which none is, finds the layers. */
 static inline bool samba_ledger__ablate(samba_session *s, samba_ledger *ledger,
                                         samba_ledger__form form, const samba_ledger__trial *f32)
 {
     samba_ledger__trial all, one;
     for (int32_t i = 0; i < ledger->n_rows; i++)
         ledger->rows[i].kept = false;
-    if (!samba_ledger__measure(s, ledger, form, &all)) return false; /* finds more layers */
+    samba_on_node(s, samba_ledger__see, ledger);
+    bool found = samba_ledger__measure(s, ledger, form, &all);
+    samba_on_node(s, NULL, NULL);
+    if (!found) return false;
     for (int32_t i = 0; i < ledger->n_rows; i++) {
         samba_ledger_row *row = &ledger->rows[i];
         samba_ledger_cost *cost = form == SAMBA_LEDGER__INT8 ? &row->int8 : &row->int4;
@@ -244,6 +262,7 @@ SAMBA_LEDGER_API void samba_ledger_print(const samba_ledger *ledger, FILE *file)
 {
     if (!ledger || !file) return;
     const char *form = ledger->keep_int4 ? "int4" : "int8";
+    bool halves = false; /* does any layer compute in bf16? */
     samba_base_print(file, "%-20s %19s %19s\n", "", "int8", "int4 weights");
     samba_base_print(file, "%-20s %8s %10s %8s %10s  %s\n", "layer", "loss", "saves", "loss",
                      "saves", "kept in");
@@ -252,9 +271,12 @@ SAMBA_LEDGER_API void samba_ledger_print(const samba_ledger *ledger, FILE *file)
         samba_base_print(file, "%-20s", row->layer);
         samba_ledger__print_cost(&row->int8, file);
         samba_ledger__print_cost(&row->int4, file);
-        samba_base_print(file, "  %s\n", row->kept ? form : "f32");
+        const char *traced = row->computes == SAMBA_BF16 ? "bf16" : "f32";
+        samba_base_print(file, "  %s\n", row->kept ? form : traced);
+        halves = halves || row->computes == SAMBA_BF16;
     }
-    samba_base_print(file, "all in f32: score %.3f, weights %ld bytes\n", ledger->f32_score,
+    samba_base_print(file, "%s score %.3f, weights %ld bytes\n",
+                     halves ? "as traced: " : "all in f32:", ledger->f32_score,
                      (long)ledger->f32_bytes);
     samba_base_print(file, "as kept:    score %.3f (loss %.3f), weights %ld bytes\n",
                      ledger->score_kept, ledger->f32_score - ledger->score_kept,
