@@ -110,6 +110,9 @@ bench: $(BENCH:%=$B/bench_%)    ## speed and memory against what else is install
 bench-small: $(BENCH:%=$B/bench_%) ## a selection: a minute, once compiled
 	@for area in $(BENCH); do $B/bench_$$area small || exit 1; done
 
+numerics: $B/bench_numerics $B/bible.txt ## how well nets learn in f32, mp1, mp4, PyTorch: an hour
+	@tests/bench/numerics.sh $B/bench_numerics $(DATA) $B/bible.txt
+
 lenet: $B/03_lenet              ## train LeNet, with convolutions
 	$B/03_lenet --data $(DATA)
 
@@ -205,10 +208,14 @@ $B/web/index.html: $(wildcard $(WEB)/*.* $(WEB)/libc/*.*) samba.h | ready-web
 	$(WEB)/build.sh $@
 	@for file in $(wildcard $(DATA)/*-ubyte $(DATA)/*-ubyte.gz); do ln -sf $$file $B/web/; done
 
+$B/bench_numerics: tests/bench/numerics.c tests/bench/nets.h samba.h $(COMPANIONS) | ready-gpt
+	@mkdir -p $B
+	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lutf8proc -lm -pthread -lz
+
 $B/bench_%: tests/bench/%.c tests/bench/bench.h tests/bench/nets.h samba.h $(COMPANIONS) | ready-bench
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
 .PHONY: all run gpt test quick test-one parts check full asan tsan random random-asan fuzz faults \
     mutants learn device lesson-device glass-box tiny-nets hidden bare lint tools bench \
-    bench-small lenet web install docs pictures packages clean help
+    bench-small numerics lenet web install docs pictures packages clean help

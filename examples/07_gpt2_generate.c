@@ -384,8 +384,8 @@ int main(int argc, char **argv)
 
     gpt2_config config;
     samba_generator generator = { 0 };
-    samba_session *s = samba_open(
-        &(samba_desc){ .threads = o.app.threads, .graphamp = o.app.graphamp });
+    samba_session *s
+        = samba_open(&(samba_desc){ .threads = o.app.threads, .graphamp = o.app.graphamp });
     samba_program program = trace(s, &o, &config, &generator);
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");
     if (samba_app_parts(&o.app) > 1)

@@ -120,8 +120,7 @@ static void learn_images(const run *r, const image_net *net)
     samba_tensor *loss = samba_cross_entropy(logits, label);
     samba_tensor *guess = samba_argmax(logits, 1, false);
     samba_tensor *hits = samba_cast(samba_eq(guess, label), SAMBA_F32);
-    samba_compile(
-        s, &(samba_program){ .loss = loss, .outputs = { hits }, .optim = net->optim });
+    samba_compile(s, &(samba_program){ .loss = loss, .outputs = { hits }, .optim = net->optim });
 
     samba_idx images = { .mean = 0.2860f, .deviation = 0.3530f }, tests = images;
     if (samba_idx_open(s, &images, r->data, "train", SIDE, CLASSES)) {
@@ -132,8 +131,7 @@ static void learn_images(const run *r, const image_net *net)
     if (samba_idx_open(s, &tests, r->data, "t10k", SIDE, CLASSES)) {
         samba_loader *loader = load(s, &tests, tests.n, false, 0);
         double right = percent_right(s, loader, tests.n, hits);
-        if (samba_ok(s))
-            printf("%s %s %d final %.2f\n", r->model, r->preset, r->seed, right);
+        if (samba_ok(s)) printf("%s %s %d final %.2f\n", r->model, r->preset, r->seed, right);
         samba_loader_close(loader);
     }
     samba_idx_close(&images);
@@ -170,8 +168,8 @@ static bool read_corpus(samba_session *s, const char *path, corpus *c)
 }
 
 // ROWS windows of the tokens first ... first + n - 1, and each one token later.
-static void set_batch(const corpus *c, int first, int n, uint64_t seed, int step,
-                      samba_tensor *ids, samba_tensor *labels)
+static void set_batch(const corpus *c, int first, int n, uint64_t seed, int step, samba_tensor *ids,
+                      samba_tensor *labels)
 {
     int32_t in[ROWS * LENGTH], next[ROWS * LENGTH];
     for (int b = 0; b < ROWS; b++) {

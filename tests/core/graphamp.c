@@ -176,8 +176,8 @@ static void test_gradient_of_rounded(void)
         samba_tensor *half = samba_cast(x, SAMBA_BF16), *whole = samba_cast(half, SAMBA_F32);
         samba_tensor *apart = samba_sum(samba_matmul(whole, w), SAMBA_ALL_AXES, false);
         samba_tensor *dx_apart = samba_grad(samba_add(apart, product), whole);
-        samba_program p = { .outputs = { dx_product, dx_square, dx_both, dx_apart },
-                            .inference = true };
+        samba_program p
+            = { .outputs = { dx_product, dx_square, dx_both, dx_apart }, .inference = true };
         CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD));
 
         for (int k = 0; k < N && samba_ok(s); k++) {

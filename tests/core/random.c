@@ -1341,8 +1341,9 @@ static bool add_op(gen *g, int op)
 static int op_of_seed(uint32_t seed)
 {
     static const int products[]
-        = { OP_linear, OP_matmul,      OP_affine,    OP_matmul_transposed, OP_linear_no_bias,
-            OP_conv2d, OP_convolution, OP_attention, OP_conv1d,            OP_attention_dropout };
+        = { OP_linear,         OP_matmul,           OP_affine,      OP_matmul_transposed,
+            OP_linear_no_bias, OP_conv2d,           OP_convolution, OP_attention,
+            OP_conv1d,         OP_attention_dropout };
     if (!preset) return (int)(seed % N_OPS);
     return products[seed % (sizeof products / sizeof *products)];
 }

@@ -1,9 +1,10 @@
 #!/bin/sh
 # tests/core/same_bits.sh: trains small nets, in f32 and in bf16, with many compilers, optimization
 # levels and instruction sets, each with 1 ... 8 threads, with and without SIMD, and on other
-# platforms: Windows (under wine), 32 bits, AArch64, RISC-V, a big-endian one (under qemu), as far as
-# they are installed. All must give the same bits. Prints the first value that differs, if one does.
-# The last line is "N passed, N failed"; about five minutes. JOBS is respected: compilers at a time.
+# platforms: Windows (under wine), 32 bits, AArch64, RISC-V, a big-endian one (under qemu), as far
+# as they are installed. All must give the same bits. Prints the first value that differs, if one
+# does. The last line is "N passed, N failed"; about five minutes. JOBS is respected: compilers at a
+# time.
 cd "$(dirname "$0")/../.." || exit 1
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 out=build/same_bits

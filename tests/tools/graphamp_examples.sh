@@ -164,7 +164,8 @@ text() {
             cmp $out/write_${preset}_plain.text $out/write_${preset}_f32.text
         [ $preset = mp0 ] && continue
         check "05 learns under $preset" within 0.1 \
-            "$(last_number $out/gpt_mp0.text 'loss ')" "$(last_number $out/gpt_$preset.text 'loss ')"
+            "$(last_number $out/gpt_mp0.text 'loss ')" \
+            "$(last_number $out/gpt_$preset.text 'loss ')"
         check "06 computes otherwise under $preset" \
             differ $out/tune_mp0.ckpt $out/tune_$preset.ckpt
     done

@@ -156,7 +156,8 @@ static void test_products_in_bf16(void)
         printed[fread(printed, 1, sizeof printed - 1, f)] = 0;
         fclose(f);
     }
-    CHECK(strstr(printed, "  bf16\n") && strstr(printed, "  int8\n") && !strstr(printed, "  f32\n"));
+    CHECK(strstr(printed, "  bf16\n") && strstr(printed, "  int8\n")
+          && !strstr(printed, "  f32\n"));
     CHECK(strstr(printed, "as traced: ") && !strstr(printed, "all in f32"));
     CHECK(samba_close(m.s) == 0);
 }

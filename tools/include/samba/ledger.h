@@ -50,7 +50,7 @@ typedef struct samba_ledger_cost {
 typedef struct samba_ledger_row {
     const char *layer; /* its output's name; the session's */
     samba_ledger_cost int8, int4;
-    bool kept; /* is it int8 (with keep_int4, int4) in the program that is loaded? */
+    bool kept;            /* is it int8 (with keep_int4, int4) in the program that is loaded? */
     samba_dtype computes; /* where it is not int8: SAMBA_F32, or SAMBA_BF16 under GraphAMP */
 } samba_ledger_row;
 
