@@ -2129,6 +2129,7 @@ static void graph_under_preset(uint32_t seed)
         w.at[AXIS_load] = k % 3;
         w.at[AXIS_resume] = k > 2;
         w.at[AXIS_memory] = k == 4 ? (int)(seed % 4) : 0;
+        w.at[AXIS_packed] = k == 3 || k == 5;
         try_way(&d, &base, w);
     }
     results_free(&base);
