@@ -18,6 +18,8 @@ enum {
 enum {
     SAMBA__INTEGER_ROWS = SAMBA__IS_SMALL ? 4 : 192, /* of a rectangle */
     SAMBA__INTEGER_COLUMNS = SAMBA__IS_SMALL ? 16 : 64,
+    SAMBA__INTEGER_PANEL = 64,                             /* columns of a panel */
+    SAMBA__INTEGER_STEPS = SAMBA__IS_SMALL ? 64 : 384,     /* a panel stays in the nearest cache */
     SAMBA__INTEGER_SIDE = 4 /* rows that plain loops take at a time */
 };
 
@@ -109,6 +111,21 @@ SAMBA__FN samba__integer_product samba__integer_product_of(const samba_args *a, 
     return p;
 }
 
+/* What an instruction set multiplies: rows of x and a panel of w, packed or where they are. */
+typedef struct samba__integer_panel {
+    const uint8_t *x; /* rows of unsigned bytes, x_row apart */
+    ptrdiff_t x_row, rows;
+    const int8_t (*w)[SAMBA__INTEGER_PANEL][4]; /* signed bytes, four steps side by side */
+    ptrdiff_t fours;
+    uint32_t (*sum)[SAMBA__INTEGER_PANEL]; /* is added to */
+} samba__integer_panel;
+
+/* What the sign bits of an input are flipped by, to be unsigned or signed. */
+SAMBA__FN uint8_t samba__byte_flip(const samba_args *a, int32_t input, samba_dtype wanted)
+{
+    return a->in_spec[input].dtype == wanted ? 0 : 0x80;
+}
+
 /* The plain way: a row of w less its zeros, in 16 bits, meets a few rows of x at a time. */
 SAMBA__VECTORIZED SAMBA__FN void samba__integer_rows(const samba__integer_product *p,
                                                      ptrdiff_t first, ptrdiff_t rows)
@@ -162,10 +179,7 @@ SAMBA__FN void samba__multiply_integers(const samba__integer_product *p)
    the other sign is moved by 128, as its zero is, and zeros come off at the end:
        sum (x - zx)(w - zw) = sum x w - zx (sum w - K zw) - zw sum x
    The sums of w are those of one more row of x, of ones. */
-enum {
-    SAMBA__INTEGER_STEPS = 384, /* a panel of w stays in the first-level cache */
-    SAMBA__INTEGER_TILE = 6     /* rows of a micro-tile */
-};
+enum { SAMBA__INTEGER_TILE = 6 }; /* rows of a micro-tile */
 
 typedef struct samba__integer_block {
     uint8_t x[SAMBA__INTEGER_ROWS + 1][SAMBA__INTEGER_STEPS];
@@ -175,12 +189,6 @@ typedef struct samba__integer_block {
 } samba__integer_block;
 
 typedef char samba__integer_block_fits[sizeof(samba__integer_block) <= SAMBA__GEMM_LOCAL ? 1 : -1];
-
-/* What the sign bits of an input are flipped by, to be unsigned or signed. */
-SAMBA__FN uint8_t samba__byte_flip(const samba_args *a, int32_t input, samba_dtype wanted)
-{
-    return a->in_spec[input].dtype == wanted ? 0 : 0x80;
-}
 
 /* A row of x, of `steps` steps and then zeros, and the sum of it. */
 SAMBA__AVX2_FN SAMBA__FN uint32_t samba__pack_integers(uint8_t *to, const uint8_t *x,
@@ -210,15 +218,15 @@ SAMBA__AVX2_FN SAMBA__FN uint32_t samba__pack_integers(uint8_t *to, const uint8_
     return sum + (uint32_t)(lane[0] + lane[1] + lane[2] + lane[3]);
 }
 
-/* Four rows of w, side by side. */
-SAMBA__AVX2_FN SAMBA__FN void samba__pack_four(int8_t (*to)[4], const uint8_t *w, ptrdiff_t w_row,
+/* Four rows, side by side. */
+SAMBA__AVX2_FN SAMBA__FN void samba__pack_rows(int8_t (*to)[4], const uint8_t *const row[4],
                                                uint8_t flip)
 {
     const __m256i flips = _mm256_set1_epi8((char)flip);
-    for (int j = 0; j < SAMBA__INTEGER_COLUMNS; j += 32) {
+    for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 32) {
         __m256i v[4];
         for (int i = 0; i < 4; i++) {
-            const void *from = w + i * w_row + j;
+            const void *from = row[i] + j;
             v[i] = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)from), flips);
         }
 
@@ -235,6 +243,13 @@ SAMBA__AVX2_FN SAMBA__FN void samba__pack_four(int8_t (*to)[4], const uint8_t *w
             _mm_storeu_si128(at + 4, _mm256_extracti128_si256(v[i], 1));
         }
     }
+}
+
+/* Four rows of w, which are w_row apart. */
+SAMBA__FN void samba__pack_four(int8_t (*to)[4], const uint8_t *w, ptrdiff_t w_row, uint8_t flip)
+{
+    const uint8_t *row[4] = { w, w + w_row, w + 2 * w_row, w + 3 * w_row };
+    samba__pack_rows(to, row, flip);
 }
 
 /* Steps k ... k + steps - 1 of w. What is beyond them, or beyond its columns, becomes 0. */
@@ -261,8 +276,8 @@ SAMBA__FN void samba__pack_integer_panel(const samba__integer_product *p, ptrdif
 
 /* Bytes become pairs of 16 bits: vpmaddubsw, which takes bytes, would limit sums to 16 bits. A lane
    has half of a sum, the next one the other. */
-SAMBA__AVX2_FN SAMBA__INLINE void samba__integer_tile_avx2(samba__integer_block *b, ptrdiff_t row,
-                                                           ptrdiff_t fours, int rows, int column)
+SAMBA__AVX2_FN SAMBA__INLINE void samba__integer_tile_avx2(const samba__integer_panel *p,
+                                                           ptrdiff_t row, int rows, int column)
 {
     __m256i sum[3][4];
     SAMBA__UNROLLED
@@ -272,18 +287,19 @@ SAMBA__AVX2_FN SAMBA__INLINE void samba__integer_tile_avx2(samba__integer_block 
             sum[i][j] = _mm256_setzero_si256();
     }
 
-    for (ptrdiff_t q = 0; q < fours; q++) {
+    const uint8_t *from_x = p->x + row * p->x_row;
+    for (ptrdiff_t q = 0; q < p->fours; q++, from_x += 4) {
         __m256i x[3];
         SAMBA__UNROLLED
         for (int i = 0; i < rows; i++) {
             int32_t four;
-            memcpy(&four, &b->x[row + i][4 * q], sizeof four);
+            memcpy(&four, from_x + i * p->x_row, sizeof four);
             x[i] = _mm256_cvtepu8_epi16(_mm_set1_epi32(four));
         }
 
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++) {
-            const void *from = b->w[q][column + 4 * j];
+            const void *from = p->w[q][column + 4 * j];
             __m256i w = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)from));
             SAMBA__UNROLLED
             for (int i = 0; i < rows; i++)
@@ -295,7 +311,7 @@ SAMBA__AVX2_FN SAMBA__INLINE void samba__integer_tile_avx2(samba__integer_block 
     for (int i = 0; i < rows; i++) {
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j += 2) {
-            __m256i *to = (__m256i *)(void *)&b->sum[row + i][column + 4 * j];
+            __m256i *to = (__m256i *)(void *)&p->sum[row + i][column + 4 * j];
             __m256i both = _mm256_hadd_epi32(sum[i][j], sum[i][j + 1]);
             both = _mm256_permute4x64_epi64(both, 0xD8);
             _mm256_storeu_si256(to, _mm256_add_epi32(_mm256_loadu_si256(to), both));
@@ -303,15 +319,14 @@ SAMBA__AVX2_FN SAMBA__INLINE void samba__integer_tile_avx2(samba__integer_block 
     }
 }
 
-SAMBA__AVX2_FN SAMBA__FN void samba__integer_panel_avx2(samba__integer_block *b, ptrdiff_t rows,
-                                                        ptrdiff_t fours)
+SAMBA__AVX2_FN SAMBA__FN void samba__integer_panel_avx2(const samba__integer_panel *p)
 {
     for (int column = 0; column < SAMBA__INTEGER_COLUMNS; column += 16) {
         ptrdiff_t i = 0;
-        for (; i + 3 <= rows; i += 3)
-            samba__integer_tile_avx2(b, i, fours, 3, column);
-        for (; i < rows; i++)
-            samba__integer_tile_avx2(b, i, fours, 1, column);
+        for (; i + 3 <= p->rows; i += 3)
+            samba__integer_tile_avx2(p, i, 3, column);
+        for (; i < p->rows; i++)
+            samba__integer_tile_avx2(p, i, 1, column);
     }
 }
 
@@ -321,27 +336,28 @@ SAMBA__AVX2_FN SAMBA__FN void samba__integer_panel_avx2(samba__integer_block *b,
 #define SAMBA__ADD_PRODUCTS(sum, x, w) \
     __asm__("{vpdpbusd %2, %1, %0|vpdpbusd %0, %1, %2}" : "+v"(sum) : "v"(x), "v"(w))
 
-SAMBA__VNNI_FN SAMBA__INLINE void samba__integer_tile_vnni(samba__integer_block *b, ptrdiff_t row,
-                                                           ptrdiff_t fours, int rows)
+SAMBA__VNNI_FN SAMBA__INLINE void samba__integer_tile_vnni(const samba__integer_panel *p,
+                                                           ptrdiff_t row, int rows)
 {
     __m512i sum[SAMBA__INTEGER_TILE][4];
     SAMBA__UNROLLED
     for (int i = 0; i < rows; i++) {
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++)
-            sum[i][j] = _mm512_loadu_si512(&b->sum[row + i][16 * j]);
+            sum[i][j] = _mm512_loadu_si512(&p->sum[row + i][16 * j]);
     }
 
-    for (ptrdiff_t q = 0; q < fours; q++) {
+    const uint8_t *from_x = p->x + row * p->x_row;
+    for (ptrdiff_t q = 0; q < p->fours; q++, from_x += 4) {
         __m512i w[4];
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++)
-            w[j] = _mm512_loadu_si512(b->w[q][16 * j]);
+            w[j] = _mm512_loadu_si512(p->w[q][16 * j]);
 
         SAMBA__UNROLLED
         for (int i = 0; i < rows; i++) {
             int32_t four;
-            memcpy(&four, &b->x[row + i][4 * q], sizeof four);
+            memcpy(&four, from_x + i * p->x_row, sizeof four);
             __m512i x = _mm512_set1_epi32(four);
             SAMBA__UNROLLED
             for (int j = 0; j < 4; j++)
@@ -353,21 +369,20 @@ SAMBA__VNNI_FN SAMBA__INLINE void samba__integer_tile_vnni(samba__integer_block 
     for (int i = 0; i < rows; i++) {
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++)
-            _mm512_storeu_si512(&b->sum[row + i][16 * j], sum[i][j]);
+            _mm512_storeu_si512(&p->sum[row + i][16 * j], sum[i][j]);
     }
 }
 
-SAMBA__VNNI_FN SAMBA__FN void samba__integer_panel_vnni(samba__integer_block *b, ptrdiff_t rows,
-                                                        ptrdiff_t fours)
+SAMBA__VNNI_FN SAMBA__FN void samba__integer_panel_vnni(const samba__integer_panel *p)
 {
     ptrdiff_t i = 0;
-    for (; i + SAMBA__INTEGER_TILE <= rows; i += SAMBA__INTEGER_TILE)
-        samba__integer_tile_vnni(b, i, fours, SAMBA__INTEGER_TILE);
+    for (; i + SAMBA__INTEGER_TILE <= p->rows; i += SAMBA__INTEGER_TILE)
+        samba__integer_tile_vnni(p, i, SAMBA__INTEGER_TILE);
 
-    for (; i + 3 <= rows; i += 3)
-        samba__integer_tile_vnni(b, i, fours, 3);
-    if (i + 2 == rows) samba__integer_tile_vnni(b, i, fours, 2);
-    if (i + 1 == rows) samba__integer_tile_vnni(b, i, fours, 1);
+    for (; i + 3 <= p->rows; i += 3)
+        samba__integer_tile_vnni(p, i, 3);
+    if (i + 2 == p->rows) samba__integer_tile_vnni(p, i, 2);
+    if (i + 1 == p->rows) samba__integer_tile_vnni(p, i, 1);
 }
 #endif
 
@@ -397,6 +412,8 @@ SAMBA__FN void samba__multiply_packed(const samba__integer_product *p, samba__in
                                       samba__integer_block *b)
 {
     uint8_t flip = samba__byte_flip(p->args, SAMBA__INTEGER_X, SAMBA_U8);
+    samba__integer_panel panel = { b->x[0], SAMBA__INTEGER_STEPS, p->rows + 1, NULL, 0, b->sum };
+    panel.w = (const int8_t (*)[SAMBA__INTEGER_PANEL][4])b->w;
     memset(b->sum, 0, (size_t)(p->rows + 1) * sizeof *b->sum);
     memset(b->of_x, 0, sizeof b->of_x);
     memset(b->x[p->rows], 1, sizeof *b->x);
@@ -407,7 +424,8 @@ SAMBA__FN void samba__multiply_packed(const samba__integer_product *p, samba__in
         samba__pack_integer_panel(p, k, steps, b);
         for (ptrdiff_t i = 0; i < p->rows; i++)
             b->of_x[i] += samba__pack_integers(b->x[i], p->x + i * p->k + k, steps, flip);
-        multiply(b, p->rows + 1, (steps + 3) / 4);
+        panel.fours = (steps + 3) / 4;
+        multiply(&panel);
     }
 
     samba__integer_zeros(p, b);

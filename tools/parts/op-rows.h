@@ -145,7 +145,9 @@ enum {
         || SAMBA__HAS(avg_pool2d) || SAMBA__HAS(avg_pool2d_backward),
     SAMBA__HAS_ATTENTION
     = SAMBA__HAS(scaled_dot_product_attention) || SAMBA__HAS(scaled_dot_product_attention_backward),
-    SAMBA__HAS_INT8 = SAMBA__HAS(affine_int8) || SAMBA__HAS(convolution_int8)
+    SAMBA__HAS_INT8 = SAMBA__HAS(affine_int8) || SAMBA__HAS(convolution_int8),
+    SAMBA__HAS_INTEGERS = SAMBA__HAS(matmul_integer) || SAMBA__HAS(affine_integer)
+        || SAMBA__HAS(convolution_integer)
 };
 
 #define SAMBA__TILE_COLUMN_none NULL
@@ -160,7 +162,7 @@ enum {
       SAMBA__HAS_ATTENTION ? &samba__attention_kernels_##vectors : NULL, \
       SAMBA__TILE_COLUMN_##tiles, \
       SAMBA__HAS_INT8 ? samba__dot4_##dot4 : NULL, \
-      SAMBA__HAS(matmul_integer) ? samba__integer_panel_##dot4 : NULL, \
+      SAMBA__HAS_INTEGERS ? samba__integer_panel_##dot4 : NULL, \
       SAMBA__HOST_COLUMN(samba__has_nonfinite_##loops), \
       SAMBA__HOST_COLUMN(samba__extremes_##loops), \
       SAMBA__HOST_COLUMN(samba__fill_##loops) },

@@ -167,6 +167,8 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     A(CONV_INT8_ZERO_X,      1, " zero_x:i") \
     A(CONV_INT8_ZERO_Y,      1, " zero_y:i") \
     A(CONV_INT8_LIMITS,      2, " limits:i2")
+#define SAMBA__ATTRIBUTES_COLUMNS(A) \
+    A(COLUMNS_NUMBER,        1, "columns:i")
 #define SAMBA__ATTRIBUTES_AVG_INT8(A) \
     A(AVG_INT8_KERNEL,           2, "kernel:i2") \
     A(AVG_INT8_STRIDE,           2, " stride:i2") \
@@ -220,6 +222,7 @@ SAMBA__ATTRIBUTES_AT(ADD_INT8)
 SAMBA__ATTRIBUTES_AT(AFFINE_INT8)
 SAMBA__ATTRIBUTES_AT(CONV_INT8)
 SAMBA__ATTRIBUTES_AT(AVG_INT8)
+SAMBA__ATTRIBUTES_AT(COLUMNS)
 
 /* The key of a stream of random numbers as two words. */
 enum { SAMBA__KEY_WORDS = 2 };
@@ -579,7 +582,19 @@ typedef enum samba__spread_rule {
     OP(0x080C,      NONE, UNKNOWN,   avg_pool2d_int8, OTHER, AVG_INT8, 0, NONE, \
        samba__avg_pool2d_int8_shape, samba__int8_pool_work, samba__avg_pool2d_int8_kernel) \
     OP(0x080D,      NONE, UNKNOWN,   matmul_integer, OTHER, NONE, 0, NONE, \
-       samba__matmul_integer_shape, samba__matmul_integer_work, samba__matmul_integer_kernel)
+       samba__matmul_integer_shape, samba__matmul_integer_work, samba__matmul_integer_kernel) \
+    OP(0x080E,      NONE, UNKNOWN,   affine_integer, OTHER, COLUMNS, 0, NONE, \
+       samba__affine_integer_shape, samba__affine_integer_work, samba__affine_integer_kernel) \
+    OP(0x080F,      NONE, UNKNOWN,   convolution_integer, OTHER, CONV, 0, NONE, \
+       samba__convolution_integer_shape, samba__convolution_integer_work, \
+       samba__convolution_integer_kernel) \
+    OP(0x0810,      NONE, UNKNOWN,   quantize_bytes, OTHER, NONE, 5, NONE, \
+       samba__quantize_bytes_shape, samba__blocks_work, samba__quantize_bytes_kernel) \
+    OP(0x0811,      NONE, UNKNOWN,   dequantize_bytes, OTHER, NONE, 2, NONE, \
+       samba__dequantize_bytes_shape, samba__blocks_work, samba__dequantize_bytes_kernel) \
+    OP(0x0812,      NONE, UNKNOWN,   quantize_dynamic, OTHER, NONE, 8, NONE, \
+       samba__quantize_dynamic_shape, samba__quantize_dynamic_work, \
+       samba__quantize_dynamic_kernel)
 /* The numbers of ops: places in samba__op_table. Those that are left out are behind its end. */
 enum {
 #define X(wire, gradient, spread, name, ...) SAMBA__IF(SAMBA__HAS(name), SAMBA__OP_##name, )

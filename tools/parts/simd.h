@@ -125,13 +125,13 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__N_SETS = SAMBA__EACH_SET(SAMBA__ONE_MORE,
 /* clang-format on */
 
 struct samba__filling;
-struct samba__integer_block;
+struct samba__integer_panel;
 typedef void (*samba__dot4_fn)(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
                                int32_t *sum);
 
 /* Products of packed bytes, in [int-matmul]: sum += x w of so many rows, and so many times four
    steps. */
-typedef void (*samba__integer_fn)(struct samba__integer_block *b, ptrdiff_t rows, ptrdiff_t fours);
+typedef void (*samba__integer_fn)(const struct samba__integer_panel *p);
 
 /* What sets do in different ways: the columns of a table in [op-rows], where all of it is known. */
 typedef struct samba__set {

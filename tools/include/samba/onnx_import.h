@@ -153,6 +153,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/import/norm.h"
 #include "onnx/import/transformer.h"
 #include "onnx/import/recurrent.h"
+#include "onnx/import/codes.h"
 #include "onnx/import/quantize.h"
 #include "onnx/import/signal.h"
 #include "onnx/import/training.h"

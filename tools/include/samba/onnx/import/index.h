@@ -81,11 +81,18 @@ static bool ox_op_gather(ox_node *k)
     bool known = ox_has(k, 0) && ox_has(k, 1) && ox_is_list(k->in[0]) && k->in[1]->known
         && ox_is_integer(ox_type(k, 1));
     if (known) return ox_gather_list(k);
-    samba_tensor *x = ox_in(k, 0), *index = ox_in(k, 1);
+    bool bytes = ox_is_byte(ox_type(k, 0));
+    samba_tensor *x = bytes ? ox_in_bytes(k, 0) : ox_in(k, 0), *index = ox_in(k, 1);
     int32_t axis = x && index ? ox_axis(k, ox_int(k, "axis", 0), x->shape.ndim) : -1;
     if (axis < 0) return false;
     if (index->dtype != SAMBA_I32) return ox_refuse(k, "its indices are no integers");
     index = ox_wrap_index(k->c, index, x->shape.dim[axis]);
+    if (bytes && axis > 0) x = ox_in(k, 0);
+    if (axis == 0 && x && x->dtype != SAMBA_F32) {
+        samba_tensor *in[2] = { x, index };
+        x = samba_ok(k->c->s) ? samba_apply(k->c->s, "onnx_rows", in, 2, NULL, 0) : NULL;
+        return bytes ? ox_give_bytes(k, 0, ox_type(k, 0), x) : ox_give(k, 0, ox_type(k, 0), x);
+    }
     bool rows = axis == 0 && x->shape.ndim == 2 && x->dtype == SAMBA_F32;
     return ox_give(k, 0, ox_type(k, 0),
                    rows ? samba_lookup(index, x) : ox_gather_axis(x, index, axis));

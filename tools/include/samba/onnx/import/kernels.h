@@ -451,6 +451,45 @@ static void ox_take_kernel(const samba_args *a)
     }
 }
 
+/* ---- onnx_rows: y[i] = x[index[i]], x (n,*) of any type without gradient, index i32 of any shape.
+   Indices outside end the run. ---- */
+
+static bool ox_rows_shape(samba_call *c)
+{
+    if (!ox_expect(c, 2, 0) || !ox_expect_type(c, 1, SAMBA_I32)) return false;
+    const samba_shape *x = &c->in[0].shape, *index = &c->in[1].shape;
+    samba_shape *y = &c->out[0].shape;
+    if (x->ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "x is a scalar");
+    if (x->ndim - 1 + index->ndim > SAMBA_MAX_DIMS)
+        return samba_refuse(c, SAMBA_ESHAPE, "the result has too many dimensions");
+    *y = *index;
+    for (int32_t d = 1; d < x->ndim; d++)
+        y->dim[y->ndim++] = x->dim[d];
+    return true;
+}
+
+static void ox_rows_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba_count(&c->in[1].shape);
+}
+
+static void ox_rows_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->in_spec[0].shape;
+    size_t row = (size_t)(samba_count(x) / x->dim[0]) * samba_dtype_size(a->in_spec[0].dtype);
+    char *to = (char *)(void *)a->out[0];
+    for (int64_t i = a->begin; i < a->end; i++) {
+        int32_t at = ox_i32(a, 1)[i];
+        bool inside = at >= 0 && at < x->dim[0];
+        if (!inside) samba_fault(a, 1, at);
+        if (inside)
+            memcpy(to + (size_t)i * row, (const char *)(const void *)a->in[0] + (size_t)at * row,
+                   row);
+        else
+            memset(to + (size_t)i * row, 0, row);
+    }
+}
+
 /* The adjoint of taking is adding to zeros. */
 static void ox_take_vjp(samba_vjp *g)
 {
@@ -908,6 +947,11 @@ static const samba_op ox_kernels[] = {
       .work = ox_flat_work,
       .kernel = ox_take_kernel,
       .vjp = ox_take_vjp },
+    { .name = "onnx_rows",
+      .wire = 0x900E,
+      .shape = ox_rows_shape,
+      .work = ox_rows_work,
+      .kernel = ox_rows_kernel },
     { .name = "onnx_scatter",
       .wire = 0x9005,
       .shape = ox_scatter_shape,

@@ -64,8 +64,49 @@ static bool ox_is_small(int32_t type)
     return type == OX_UINT8 || type == OX_INT8 || type == OX_UINT16 || type == OX_INT16;
 }
 
+/* x as codes, one scale and one zero for all of it. */
+static bool ox_quantize_bytes(ox_node *k, ox_value *zero, int32_t type)
+{
+    ox_import *c = k->c;
+    uint8_t none = 0;
+    samba_tensor *in[3] = { ox_to_f32(ox_in(k, 0)), ox_in(k, 1), NULL };
+    in[2] = zero ? ox_one_byte(c, zero)
+                 : ox_constant(c, type == OX_INT8 ? SAMBA_I8 : SAMBA_U8, SAMBA_SCALAR, &none);
+    if (!samba_ok(c->s)) return false;
+    return ox_give_bytes(k, 0, type, samba_apply(c->s, "quantize_bytes", in, 3, NULL, 0));
+}
+
+/* Do two values have the same known number? */
+static bool ox_same_number(ox_import *c, ox_value *a, ox_value *b)
+{
+    const onnx_array *x = a ? ox_known_array(c, a) : NULL, *y = b ? ox_known_array(c, b) : NULL;
+    return x && y && x->count == 1 && y->count == 1 && x->type == y->type
+        && ox_number(x, 0) == ox_number(y, 0);
+}
+
+/* Codes that become numbers and then the same codes again. */
+static bool ox_stays_codes(ox_node *k, const ox_value *scale, const ox_value *zero)
+{
+    ox_value *x = k->in[0];
+    return x->codes && !x->known && zero && x->zero && x->codes->type == zero->type
+        && ox_same_number(k->c, x->scale, k->in[1]) && ox_same_number(k->c, x->zero, k->in[2])
+        && scale == k->in[1];
+}
+
 static bool ox_op_quantize(ox_node *k)
 {
+    ox_value *codes_of = ox_has(k, 0) ? k->in[0] : NULL;
+    ox_value *by = ox_has(k, 1) ? k->in[1] : NULL, *at = ox_has(k, 2) ? k->in[2] : NULL;
+    int32_t to = at ? at->type : (int32_t)ox_int(k, "output_dtype", OX_UINT8);
+    if (to == 0) to = OX_UINT8;
+    if (codes_of && ox_is_byte(to) && ox_one_code(by, at) && !ox_int(k, "block_size", 0)) {
+        const ox_product *p = codes_of->product;
+        if (ox_stays_codes(k, by, at)) return ox_give_value(k, 0, codes_of->codes);
+        if (p && p->in[OX_CODES_SCALE] && (at || to == OX_UINT8))
+            return ox_give_codes(k, p, by, at);
+        return ox_quantize_bytes(k, at, to);
+    }
+
     samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *zero = ox_has(k, 2) ? ox_in(k, 2) : NULL;
     int32_t type = zero ? ox_type(k, 2) : (int32_t)ox_int(k, "output_dtype", 0);
     if (type == 0) type = OX_UINT8;
@@ -79,8 +120,57 @@ static bool ox_op_quantize(ox_node *k)
     return ox_give(k, 0, type, y);
 }
 
+/* The numbers of codes: in one op if they have one scale. */
+static samba_tensor *ox_dequantized(ox_import *c, ox_value *v)
+{
+    bool one = ox_is_one(v->scale) && ox_is_one(v->zero) && ox_is_byte(v->codes->type);
+    if (one) {
+        samba_tensor *in[3] = { ox_bytes(c, v->codes), ox_tensor(c, v->scale), NULL };
+        in[2] = v->zero ? ox_one_byte(c, v->zero) : NULL;
+        if (!samba_ok(c->s)) return NULL;
+        return samba_apply(c->s, "dequantize_bytes", in, 3, NULL, 0);
+    }
+
+    samba_tensor *x = ox_tensor(c, v->codes), *zero = v->zero ? ox_tensor(c, v->zero) : NULL;
+    samba_tensor *scale = ox_along_axis(ox_tensor(c, v->scale), x, v->axis);
+    if (zero) x = ox_integers(x, ox_along_axis(zero, x, v->axis), OX_SUB, OX_INT32);
+    return samba_mul(ox_to_f32(x), scale);
+}
+
+/* Gives a value that its codes stand for: f32 is made of them if anybody asks for it. */
+static bool ox_give_dequantized(ox_node *k, int32_t axis)
+{
+    ox_value *v = ox_new_value(k->c, OX_FLOAT);
+    if (!v) return false;
+    v->codes = k->in[0];
+    v->scale = k->in[1];
+    v->zero = ox_has(k, 2) ? k->in[2] : NULL;
+    v->axis = axis;
+    return ox_give_value(k, 0, v);
+}
+
+/* Can DequantizeLinear wait? Of 8 bits, with a scale and a zero for all or for each entry. */
+static bool ox_may_wait(ox_node *k, int32_t *axis)
+{
+    if (!ox_has(k, 0) || !ox_has(k, 1) || !ox_is_byte(ox_type(k, 0))) return false;
+    if (ox_type(k, 1) != OX_FLOAT || ox_int(k, "block_size", 0) || ox_size(k->in[0]) == 0)
+        return false;
+    int32_t type = (int32_t)ox_int(k, "output_dtype", 0), ndim = ox_ndim(k->in[0]);
+    if (type != 0 && type != OX_FLOAT) return false;
+    bool one = ox_is_one(k->in[1]) && (!ox_has(k, 2) || ox_is_one(k->in[2]));
+    int64_t at = ox_int(k, "axis", 1);
+    *axis = one ? 0 : (int32_t)(at < 0 ? at + ndim : at);
+    if (one) return true;
+    if (*axis < 0 || *axis >= ndim) return false;
+    int64_t n = ox_dim(k->in[0], *axis);
+    return (ox_is_one(k->in[1]) || ox_size(k->in[1]) == n)
+        && (!ox_has(k, 2) || ox_is_one(k->in[2]) || ox_size(k->in[2]) == n);
+}
+
 static bool ox_op_dequantize(ox_node *k)
 {
+    int32_t entry = 0;
+    if (ox_may_wait(k, &entry)) return ox_give_dequantized(k, entry);
     samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *zero = ox_has(k, 2) ? ox_in(k, 2) : NULL;
     if (!x || !scale) return false;
     int32_t axis = ox_scale_axis(k, x, scale);
@@ -93,34 +183,13 @@ static bool ox_op_dequantize(ox_node *k)
     return ox_give(k, 0, type, samba_mul(ox_to_f32(x), scale));
 }
 
-/* round(x), halves to even, of |x| up to 2^22: a sum of this size has no room for fractions. */
-static samba_tensor *ox_round_small(samba_tensor *x)
-{
-    const float no_fractions = 12582912.0f; /* 1.5 times 2^23 */
-    return samba_shift(samba_shift(x, no_fractions), -no_fractions);
-}
-
-/* Ops of samba.h alone make y, so that one pass does. Only numbers of a finite range have a scale:
-   else 0 times it is NaN, which ends the run as the zero point. */
 static bool ox_op_dynamic_quantize(ox_node *k)
 {
-    samba_session *s = k->c->s;
-    samba_tensor *x = ox_in(k, 0), *none = samba_number(s, 0.0f);
-    samba_tensor *most = samba_maximum(samba_max(x, SAMBA_ALL_AXES, false), none);
-    samba_tensor *least = samba_neg(samba_max(samba_neg(x), SAMBA_ALL_AXES, false));
-    least = samba_minimum(least, none);
-
-    samba_tensor *range = samba_sub(most, least), *finite = samba_scale(range, 0.0f);
-    range = samba_maximum(range, samba_number(s, 1e-35f)); /* of zeros alone it is 0 */
-    samba_tensor *scale = samba_div(range, samba_number(s, 255.0f));
-    samba_tensor *zero = samba_add(samba_div(samba_neg(least), scale), finite);
-    zero = ox_saturated(zero, NULL, OX_UINT8);
-
-    samba_tensor *y = ox_round_small(samba_div(x, scale));
-    y = ox_clamp(samba_add(y, ox_to_f32(zero)), 0.0f, 255.0f);
-    if (!y || !ox_give(k, 0, OX_UINT8, samba_cast(y, SAMBA_I32))) return false;
-    if (k->n_out > 0 && k->out[0]) k->out[0]->bytes = samba_cast(y, SAMBA_U8);
-    return ox_give(k, 1, OX_FLOAT, scale) && ox_give(k, 2, OX_UINT8, zero);
+    samba_tensor *x = ox_in(k, 0), *y[3] = { NULL, NULL, NULL };
+    if (!x) return false;
+    if (samba_apply_all(k->c->s, "quantize_dynamic", &x, 1, NULL, 0, y, 3) != 3) return false;
+    return ox_give_bytes(k, 0, OX_UINT8, y[0]) && ox_give(k, 1, OX_FLOAT, y[1])
+        && ox_give_bytes(k, 2, OX_UINT8, y[2]);
 }
 
 /* An 8-bit tensor less its zero point, as f32. rows: a zero point for each row of a matrix. */
@@ -182,8 +251,23 @@ static samba_tensor *ox_integer_product(ox_node *k, int32_t a, int32_t b, int32_
     return samba_ok(k->c->s) ? samba_apply(k->c->s, "matmul_integer", in, 4, NULL, 0) : NULL;
 }
 
+/* The codes that inputs x and w are, and their zeros, which follow `later`. */
+static ox_factors ox_factors_of(ox_node *k, int32_t x, int32_t w, int32_t later)
+{
+    ox_factors f = { k->in[x], NULL, k->in[w], NULL, false };
+    if (ox_has(k, x + later)) f.zero_x = k->in[x + later];
+    if (ox_has(k, w + later)) f.zero_w = k->in[w + later];
+    return f;
+}
+
 static bool ox_op_mat_mul_integer(ox_node *k)
 {
+    ox_product p;
+    if (ox_has(k, 0) && ox_has(k, 1)) {
+        ox_factors f = ox_factors_of(k, 0, 1, 2);
+        if (ox_is_affine(k->c, &f))
+            return ox_open_affine(k->c, &f, &p) && ox_give_product(k, OX_INT32, &p);
+    }
     return ox_give(k, 0, OX_INT32, ox_integer_product(k, 0, 1, 2));
 }
 
@@ -217,6 +301,12 @@ static bool ox_conv_is_exact(ox_node *k, const samba_tensor *w)
 
 static bool ox_op_conv_integer(ox_node *k)
 {
+    ox_product p;
+    if (ox_has(k, 0) && ox_has(k, 1)) {
+        ox_factors f = ox_factors_of(k, 0, 1, 2);
+        if (ox_is_convolution(&f))
+            return ox_open_convolution(k, &f, &p) && ox_give_product(k, OX_INT32, &p);
+    }
     samba_tensor *x = ox_centered(k, 0, 2, 0), *w = ox_centered(k, 1, 3, 0);
     if (!x || !w || !ox_conv_is_exact(k, w)) return false;
     return ox_give(k, 0, OX_INT32, ox_to_i32(ox_convolve(k, x, w, NULL)));

@@ -6,6 +6,27 @@ static bool ox_is_empty(const ox_value *v)
     return v && !v->t && v->host && v->host->count == 0;
 }
 
+/* Is x better moved as bytes: has it none but them, or codes with one scale? */
+static bool ox_moves_codes(const ox_value *x)
+{
+    bool one = x->codes && ox_size(x->scale) == 1 && !x->known;
+    return !x->t && !x->host && !x->known && (x->codes ? one : x->bytes != NULL);
+}
+
+/* Gives what became of the bytes of x. */
+static bool ox_give_moved(ox_node *k, const ox_value *x, samba_tensor *bytes)
+{
+    if (!x->codes) return ox_give_bytes(k, 0, x->type, bytes);
+    ox_value *codes = bytes ? ox_new_value(k->c, x->codes->type) : NULL;
+    ox_value *v = codes ? ox_new_value(k->c, x->type) : NULL;
+    if (!v) return false;
+    codes->bytes = bytes;
+    v->codes = codes;
+    v->scale = x->scale;
+    v->zero = x->zero;
+    return ox_give_value(k, 0, v);
+}
+
 /* The same elements in another shape. */
 static bool ox_give_reshaped(ox_node *k, ox_value *x, int32_t ndim, const int64_t *dim)
 {
@@ -18,6 +39,10 @@ static bool ox_give_reshaped(ox_node *k, ox_value *x, int32_t ndim, const int64_
         if (a && a->f) memcpy(a->f, x->host->f, (size_t)a->count * sizeof *a->f);
         if (a && a->i) memcpy(a->i, x->host->i, (size_t)a->count * sizeof *a->i);
         return ox_give_host(k, 0, a);
+    }
+    if (ox_moves_codes(x)) {
+        samba_tensor *bytes = ox_bytes(k->c, x->codes ? x->codes : x);
+        return ox_give_moved(k, x, samba_reshape(bytes, ox_shape(ndim, dim)));
     }
     samba_tensor *t = ox_tensor(k->c, x);
     return ox_give(k, 0, x->type, samba_reshape(t, ox_shape(ndim, dim)));
@@ -119,7 +144,9 @@ static bool ox_op_unsqueeze(ox_node *k)
 static bool ox_op_transpose(ox_node *k)
 {
     int32_t n = 0;
-    samba_tensor *x = ox_in(k, 0);
+    bool bytes = ox_has(k, 0) && ox_moves_codes(k->in[0]);
+    ox_value *codes = bytes && k->in[0]->codes ? k->in[0]->codes : NULL;
+    samba_tensor *x = bytes ? ox_bytes(k->c, codes ? codes : k->in[0]) : ox_in(k, 0);
     const int64_t *perm = ox_ints(k, "perm", &n);
     samba_shape axes = samba_scalar_shape();
     if (!x) return false;
@@ -129,7 +156,8 @@ static bool ox_op_transpose(ox_node *k)
         axes.dim[d] = perm ? ox_axis(k, perm[d], axes.ndim) : axes.ndim - 1 - d;
         if (axes.dim[d] < 0) return false;
     }
-    return ox_give(k, 0, ox_type(k, 0), axes.ndim ? samba_permute(x, axes) : x);
+    x = axes.ndim ? samba_permute(x, axes) : x;
+    return bytes ? ox_give_moved(k, k->in[0], x) : ox_give(k, 0, ox_type(k, 0), x);
 }
 
 /* ---- Joining and cutting ---- */

@@ -19,6 +19,9 @@ typedef struct ox_value {
     bool trained, uniform;               /* an initializer: a parameter; all elements are equal */
     struct ox_value *state;              /* of a parameter that is also read as a buffer: that */
     struct ox_block *block;              /* of an initializer: what holds host */
+    struct ox_value *codes, *scale, *zero; /* (codes - zero) scale: t is made if it is asked for */
+    int32_t axis;                        /* of scales and zeros, unless there is one of each */
+    const struct ox_product *product;    /* that t is: what could be computed along with it */
 } ox_value;
 
 typedef struct ox_binding {
@@ -332,19 +335,40 @@ static samba_dtype ox_carrier(int32_t type)
     return ox_is_float(type) ? SAMBA_F32 : type == OX_BOOL ? SAMBA_BOOL : SAMBA_I32;
 }
 
+/* A tensor that has the shape of v, if there is one. */
+static const samba_tensor *ox_shaped(const ox_value *v)
+{
+    while (!v->t && !v->bytes && !v->host && v->codes)
+        v = v->codes;
+    return v->t ? v->t : v->bytes;
+}
+
+/* The values of v, or of what has its shape. */
+static const onnx_array *ox_shaped_host(const ox_value *v)
+{
+    while (!v->host && v->codes)
+        v = v->codes;
+    return v->host;
+}
+
 static int32_t ox_ndim(const ox_value *v)
 {
-    return v->t ? v->t->shape.ndim : v->host ? v->host->ndim : 0;
+    const samba_tensor *t = ox_shaped(v);
+    const onnx_array *host = t ? NULL : ox_shaped_host(v);
+    return t ? t->shape.ndim : host ? host->ndim : 0;
 }
 
 static int64_t ox_dim(const ox_value *v, int32_t d)
 {
-    return v->t ? v->t->shape.dim[d] : v->host->dim[d];
+    const samba_tensor *t = ox_shaped(v);
+    return t ? t->shape.dim[d] : ox_shaped_host(v)->dim[d];
 }
 
 static int64_t ox_size(const ox_value *v)
 {
-    return v->t ? samba_count(&v->t->shape) : v->host ? v->host->count : 0;
+    const samba_tensor *t = ox_shaped(v);
+    const onnx_array *host = t ? NULL : ox_shaped_host(v);
+    return t ? samba_count(&t->shape) : host ? host->count : 0;
 }
 
 static samba_shape ox_shape(int32_t ndim, const int64_t *dim)
@@ -456,6 +480,26 @@ static samba_tensor *ox_constant_of(ox_import *c, const onnx_array *a)
     return ox_uniform(a) ? ox_full(c, shape, a->f[0]) : ox_constant(c, SAMBA_F32, shape, a->f);
 }
 
+static samba_tensor *ox_dequantized(ox_import *c, ox_value *v); /* of quantize.h */
+
+/* Runs ops on values that are known: what they make is computed now. Returns what to restore. */
+static bool ox_begin_known(ox_import *c, bool known)
+{
+    bool tracing = samba_tracing(c->s);
+    if (known) samba_set_tracing(c->s, false);
+    return tracing;
+}
+
+/* What is only there in another form: codes, or bytes. */
+static samba_tensor *ox_made_of(ox_import *c, ox_value *v)
+{
+    if (!v->codes && !v->bytes) return NULL;
+    bool tracing = ox_begin_known(c, v->known && !v->leaf);
+    samba_tensor *t = v->codes ? ox_dequantized(c, v) : samba_cast(v->bytes, SAMBA_I32);
+    if (samba_ok(c->s)) samba_set_tracing(c->s, tracing);
+    return t;
+}
+
 /* The tensor of a value. It has fewer than 2^31 elements, so that i32 can count and name them. */
 static samba_tensor *ox_tensor(ox_import *c, ox_value *v)
 {
@@ -466,7 +510,8 @@ static samba_tensor *ox_tensor(ox_import *c, ox_value *v)
         return NULL;
     }
     if (!v->t && v->host) v->t = ox_constant_of(c, v->host);
-    if (!v->t && !v->host)
+    if (!v->t && !v->host && samba_ok(c->s)) v->t = ox_made_of(c, v);
+    if (!v->t && !v->host && samba_ok(c->s))
         samba_fail(c->s, SAMBA_EDTYPE, "tensors of type %s are not offered", ox_type_name(v->type));
     if (v->t && samba_count(&v->t->shape) > INT32_MAX) {
         samba_fail(c->s, SAMBA_ESHAPE, "%S has too many elements: 2^31 or more", &v->t->shape);
@@ -498,6 +543,8 @@ static onnx_array *ox_read_out(ox_import *c, samba_tensor *t, int32_t type)
 /* The values of a value that is known; NULL if it is not (no refusal). */
 static const onnx_array *ox_known_array(ox_import *c, ox_value *v)
 {
+    bool made = v && v->known && !v->host && !v->t && (v->codes || v->bytes);
+    if (made && !ox_tensor(c, v)) return NULL;
     if (v && v->known && !v->host && v->t) v->host = ox_read_out(c, v->t, v->type);
     return v && v->known ? v->host : NULL;
 }
@@ -763,22 +810,38 @@ static samba_tensor *ox_constant_bytes(ox_import *c, const onnx_array *a, samba_
     return t;
 }
 
-/* Input i, of 8 bits, a byte each, while other ops read it as i32. NULL after a refusal. */
+static bool ox_is_byte(int32_t type)
+{
+    return type == OX_UINT8 || type == OX_INT8;
+}
+
+/* A value of 8 bits, a byte each, while other ops read it as i32. */
+static samba_tensor *ox_bytes(ox_import *c, ox_value *v)
+{
+    samba_dtype stored = v->type == OX_INT8 ? SAMBA_I8 : SAMBA_U8;
+    if (v->bytes || v->sequence || v->none) return v->bytes ? v->bytes : ox_tensor(c, v);
+    const onnx_array *a = ox_known_array(c, v);
+    samba_tensor *x = a ? NULL : ox_tensor(c, v);
+    if (a) v->bytes = ox_constant_bytes(c, a, stored);
+    if (x) v->bytes = samba_cast(x, stored);
+    return v->bytes;
+}
+
+/* The same of input i. NULL after a refusal. */
 static samba_tensor *ox_in_bytes(ox_node *k, int32_t i)
 {
     int32_t type = ox_type(k, i);
-    if (type != OX_UINT8 && type != OX_INT8) {
-        ox_refuse(k, "of %s is not offered", ox_type_name(type));
-        return NULL;
-    }
-    ox_value *v = k->in[i];
-    samba_dtype stored = type == OX_INT8 ? SAMBA_I8 : SAMBA_U8;
-    if (v->bytes || v->sequence || v->none) return v->bytes ? v->bytes : ox_in(k, i);
-    const onnx_array *a = ox_known_array(k->c, v);
-    samba_tensor *x = a ? NULL : ox_in(k, i);
-    if (a) v->bytes = ox_constant_bytes(k->c, a, stored);
-    if (x) v->bytes = samba_cast(x, stored);
-    return v->bytes;
+    if (ox_is_byte(type)) return ox_bytes(k->c, k->in[i]);
+    ox_refuse(k, "of %s is not offered", ox_type_name(type));
+    return NULL;
+}
+
+/* Gives a tensor of bytes: they become i32 if that is asked for. */
+static bool ox_give_bytes(ox_node *k, int32_t o, int32_t type, samba_tensor *bytes)
+{
+    ox_value *v = bytes ? ox_new_value(k->c, type) : NULL;
+    if (v) v->bytes = bytes;
+    return ox_give_value(k, o, v);
 }
 
 /* A tensor of one type as another: between floats, integers and bool. */
