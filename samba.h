@@ -14392,12 +14392,13 @@ SAMBA__FN bool samba__expect_bytes(samba_call *c, int32_t channels)
 }
 
 /* ---- What becomes of sums ---- */
-/* A run of sums, COLUMNS of them, as unsigned numbers, since they wrap. What they are too much by
+/* A run of sums, one panel of them, as unsigned numbers, since they wrap. What they are too much by
    is taken off: zero_row of_column, and zero_column of_row. */
 typedef struct samba__byte_run {
     const uint32_t *sum, *of_column, *zero_column;
-    const float *scale, *offset; /* of each */
+    const float *scale, *offset;
     uint32_t zero_row, of_row;
+    bool same; /* one zero of columns, scale and offset for all; else one of each */
 } samba__byte_run;
 
 /* What is the same for all sums of an op. */
@@ -14425,7 +14426,8 @@ SAMBA__FN samba__byte_end samba__byte_end_of(const samba_args *a)
 
 SAMBA__INLINE uint32_t samba__byte_sum(const samba__byte_run *r, int j)
 {
-    return r->sum[j] - r->zero_row * r->of_column[j] - r->zero_column[j] * r->of_row;
+    uint32_t zero = r->zero_column[r->same ? 0 : j];
+    return r->sum[j] - r->zero_row * r->of_column[j] - zero * r->of_row;
 }
 
 /* A run of y from its sums. */
@@ -14433,7 +14435,8 @@ SAMBA__FN void samba__end_bytes(const samba__byte_end *e, const samba__byte_run 
 {
     for (int j = 0; j < SAMBA__INTEGER_PANEL; j++) {
         int32_t sum = (int32_t)samba__byte_sum(r, j);
-        float scaled = samba__fma((float)sum, r->scale[j], r->offset[j]);
+        int at = r->same ? 0 : j;
+        float scaled = samba__fma((float)sum, r->scale[at], r->offset[at]);
         if (e->type == SAMBA_I32)
             ((int32_t *)y)[j] = sum;
         else if (e->type == SAMBA_F32)
@@ -14445,20 +14448,25 @@ SAMBA__FN void samba__end_bytes(const samba__byte_end *e, const samba__byte_run 
 
 #if SAMBA__X86 && !SAMBA__IS_SMALL
 /* Eight sums. */
-SAMBA__AVX2_FN SAMBA__INLINE __m256i samba__eight_sums(const samba__byte_run *r, int j)
+SAMBA__AVX2_FN SAMBA__INLINE __m256i samba__eight_sums(const samba__byte_run *r, int j, bool same)
 {
     __m256i sum = _mm256_loadu_si256((const __m256i *)(const void *)(r->sum + j));
     __m256i column = _mm256_loadu_si256((const __m256i *)(const void *)(r->of_column + j));
-    __m256i zero = _mm256_loadu_si256((const __m256i *)(const void *)(r->zero_column + j));
+    __m256i row = _mm256_set1_epi32((int32_t)(r->zero_column[0] * r->of_row));
+    if (!same) {
+        row = _mm256_loadu_si256((const __m256i *)(const void *)(r->zero_column + j));
+        row = _mm256_mullo_epi32(row, _mm256_set1_epi32((int32_t)r->of_row));
+    }
     column = _mm256_mullo_epi32(column, _mm256_set1_epi32((int32_t)r->zero_row));
-    zero = _mm256_mullo_epi32(zero, _mm256_set1_epi32((int32_t)r->of_row));
-    return _mm256_sub_epi32(_mm256_sub_epi32(sum, column), zero);
+    return _mm256_sub_epi32(_mm256_sub_epi32(sum, column), row);
 }
 
-SAMBA__AVX2_FN SAMBA__INLINE __m256 samba__eight_scaled(const samba__byte_run *r, int j)
+SAMBA__AVX2_FN SAMBA__INLINE __m256 samba__eight_scaled(const samba__byte_run *r, int j, bool same)
 {
-    __m256 sum = _mm256_cvtepi32_ps(samba__eight_sums(r, j));
-    return _mm256_fmadd_ps(sum, _mm256_loadu_ps(r->scale + j), _mm256_loadu_ps(r->offset + j));
+    __m256 sum = _mm256_cvtepi32_ps(samba__eight_sums(r, j, same));
+    __m256 scale = same ? _mm256_set1_ps(r->scale[0]) : _mm256_loadu_ps(r->scale + j);
+    __m256 offset = same ? _mm256_set1_ps(r->offset[0]) : _mm256_loadu_ps(r->offset + j);
+    return _mm256_fmadd_ps(sum, scale, offset);
 }
 
 /* The same as samba__nearest, plus the zero of y. */
@@ -14482,18 +14490,18 @@ SAMBA__AVX2_FN SAMBA__INLINE void samba__store_bytes(uint8_t *y, const __m256i v
     _mm256_storeu_si256((__m256i *)(void *)y, _mm256_permutevar8x32_epi32(all, order));
 }
 
-SAMBA__AVX2_FN SAMBA__FN void samba__end_bytes_avx2(const samba__byte_end *e,
-                                                    const samba__byte_run *r, void *y)
+SAMBA__AVX2_FN SAMBA__INLINE void samba__end_eights(const samba__byte_end *e,
+                                                    const samba__byte_run *r, void *y, bool same)
 {
     if (e->type == SAMBA_I32) {
         for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 8)
-            _mm256_storeu_si256((__m256i *)(void *)((int32_t *)y + j), samba__eight_sums(r, j));
+            _mm256_storeu_si256((__m256i *)(void *)((int32_t *)y + j), samba__eight_sums(r, j, same));
         return;
     }
 
     if (e->type == SAMBA_F32) {
         for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 8)
-            _mm256_storeu_ps((float *)y + j, samba__eight_scaled(r, j));
+            _mm256_storeu_ps((float *)y + j, samba__eight_scaled(r, j, same));
         return;
     }
 
@@ -14501,10 +14509,60 @@ SAMBA__AVX2_FN SAMBA__FN void samba__end_bytes_avx2(const samba__byte_end *e,
         __m256i v[4];
         SAMBA__UNROLLED
         for (int i = 0; i < 4; i++)
-            v[i] = samba__eight_nearest(e, samba__eight_scaled(r, j + 8 * i));
+            v[i] = samba__eight_nearest(e, samba__eight_scaled(r, j + 8 * i, same));
         samba__store_bytes((uint8_t *)y + j, v, e->type);
     }
 }
+
+SAMBA__AVX2_FN SAMBA__FN void samba__end_bytes_avx2(const samba__byte_end *e,
+                                                    const samba__byte_run *r, void *y)
+{
+    if (r->same)
+        samba__end_eights(e, r, y, true);
+    else
+        samba__end_eights(e, r, y, false);
+}
+
+#if SAMBA__VNNI
+/* 16 sums to 16 bytes, as samba__eight_nearest does it. */
+SAMBA__VNNI_FN SAMBA__INLINE void samba__end_sixteen(const samba__byte_end *e,
+                                                     const samba__byte_run *r, int j, uint8_t *y,
+                                                     bool same)
+{
+    __m512i sum = _mm512_loadu_si512(r->sum + j), column = _mm512_loadu_si512(r->of_column + j);
+    __m512i row = _mm512_set1_epi32((int32_t)(r->zero_column[0] * r->of_row));
+    __m512 scale = _mm512_set1_ps(r->scale[0]), offset = _mm512_set1_ps(r->offset[0]);
+    if (!same) {
+        row = _mm512_mullo_epi32(_mm512_loadu_si512(r->zero_column + j),
+                                 _mm512_set1_epi32((int32_t)r->of_row));
+        scale = _mm512_loadu_ps(r->scale + j);
+        offset = _mm512_loadu_ps(r->offset + j);
+    }
+
+    column = _mm512_mullo_epi32(column, _mm512_set1_epi32((int32_t)r->zero_row));
+    sum = _mm512_sub_epi32(_mm512_sub_epi32(sum, column), row);
+    __m512 x = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, offset);
+    __mmask16 number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+    x = _mm512_maskz_max_ps(number, x, _mm512_set1_ps((float)e->least));
+    x = _mm512_min_ps(x, _mm512_set1_ps((float)e->most));
+
+    const __m512 whole = _mm512_set1_ps(12582912.0f);
+    x = _mm512_sub_ps(_mm512_add_ps(x, whole), whole);
+    sum = _mm512_add_epi32(_mm512_cvttps_epi32(x), _mm512_set1_epi32(e->zero));
+    _mm_storeu_si128((__m128i *)(void *)(y + j), _mm512_cvtepi32_epi8(sum));
+}
+
+SAMBA__VNNI_FN SAMBA__FN void samba__end_bytes_vnni(const samba__byte_end *e,
+                                                    const samba__byte_run *r, void *y)
+{
+    for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 16) {
+        if (r->same)
+            samba__end_sixteen(e, r, j, (uint8_t *)y, true);
+        else
+            samba__end_sixteen(e, r, j, (uint8_t *)y, false);
+    }
+}
+#endif
 #endif
 
 /* ---- What instruction sets share ---- */
@@ -14525,13 +14583,16 @@ SAMBA__VECTORIZED SAMBA__FN void samba__multiply_panel_of_bytes(const samba__int
 /* How the instruction set of a call works on bytes. */
 typedef struct samba__byte_way {
     samba__integer_fn multiply;
-    bool vectors; /* of 32 bytes */
+    bool vectors, wide; /* of 32 bytes, and of 64 */
 } samba__byte_way;
 
 SAMBA__FN samba__byte_way samba__byte_way_of(const samba_args *a)
 {
-    samba__byte_way way = { samba__set_of(a->isa)->multiply_integers, false };
+    samba__byte_way way = { samba__set_of(a->isa)->multiply_integers, false, false };
     way.vectors = SAMBA__X86 && way.multiply;
+#if SAMBA__VNNI
+    way.wide = way.multiply == samba__integer_panel_vnni;
+#endif
     if (!way.multiply) way.multiply = samba__multiply_panel_of_bytes;
     return way;
 }
@@ -14539,6 +14600,12 @@ SAMBA__FN samba__byte_way samba__byte_way_of(const samba_args *a)
 SAMBA__FN void samba__end_run(const samba__byte_way *way, const samba__byte_end *e,
                               const samba__byte_run *r, void *y)
 {
+#if SAMBA__VNNI
+    if (way->wide && samba__is_byte(e->type)) {
+        samba__end_bytes_vnni(e, r, y);
+        return;
+    }
+#endif
 #if SAMBA__X86 && !SAMBA__IS_SMALL
     if (way->vectors) {
         samba__end_bytes_avx2(e, r, y);
@@ -14602,19 +14669,60 @@ typedef struct samba__byte_room {
 
 typedef char samba__byte_room_fits[sizeof(samba__byte_room) <= SAMBA_LOCAL_BYTES ? 1 : -1];
 
-/* Number i of an input of f32 that has one, or one for each channel, or is not there. */
-SAMBA__INLINE float samba__each_at(const samba_args *a, int32_t input, ptrdiff_t i, float none)
+/* Scales and offsets of channels: one for all (a step of 0), or one for each. */
+typedef struct samba__byte_channels {
+    const float *scale, *offset;
+    const uint8_t *zero; /* of w: its bits */
+    bool with_sign;
+    ptrdiff_t scale_step, offset_step, zero_step;
+} samba__byte_channels;
+
+/* The step of input i; numbers that are not there are 0. */
+SAMBA__FN ptrdiff_t samba__channel_step(const samba_args *a, int32_t i, const float **numbers)
 {
-    if (input >= a->n_in || !a->in[input]) return none;
-    return a->in[input][samba_count(&a->in_spec[input].shape) == 1 ? 0 : i];
+    static const float none = 0.0f;
+    bool there = i < a->n_in && a->in[i];
+    *numbers = there ? a->in[i] : &none;
+    return there && samba_count(&a->in_spec[i].shape) > 1;
 }
 
-/* The zero of x or w as that of bytes of another sign. */
-SAMBA__INLINE uint32_t samba__flipped_zero(const samba_args *a, int32_t input, ptrdiff_t i,
-                                           samba_dtype wanted)
+/* No byte stands for NaN: a scale or offset that is not finite ends the run. */
+SAMBA__FN void samba__check_scales(const samba_args *a)
 {
-    int32_t zero = samba__zero_at(a, input + SAMBA__BYTES_ZERO_X, i);
-    if (a->in_spec[input].dtype == wanted) return (uint32_t)zero;
+    if (!samba__is_byte(a->out_spec[0].dtype)) return;
+    for (int32_t i = SAMBA__BYTES_SCALE; i <= SAMBA__BYTES_OFFSET; i++) {
+        const float *numbers;
+        (void)samba__channel_step(a, i, &numbers);
+        int64_t n = i < a->n_in && a->in[i] ? samba_count(&a->in_spec[i].shape) : 0;
+        for (int64_t k = 0; k < n; k++)
+            if (!(numbers[k] - numbers[k] == 0.0f)) samba_fault(a, i, 0);
+    }
+}
+
+SAMBA__FN samba__byte_channels samba__byte_channels_of(const samba_args *a)
+{
+    samba__byte_channels n;
+    const float *zero;
+    n.with_sign = a->in_spec[SAMBA__BYTES_W].dtype == SAMBA_I8;
+    n.scale_step = samba__channel_step(a, SAMBA__BYTES_SCALE, &n.scale);
+    n.offset_step = samba__channel_step(a, SAMBA__BYTES_OFFSET, &n.offset);
+    n.zero_step = samba__channel_step(a, SAMBA__BYTES_ZERO_W, &zero);
+    n.zero = (const uint8_t *)(const void *)zero;
+    return n;
+}
+
+/* The zero of the weights of channel i. */
+SAMBA__INLINE int32_t samba__zero_of_channel(const samba__byte_channels *n, ptrdiff_t i)
+{
+    uint8_t bits = n->zero[n->zero_step * i];
+    return n->with_sign ? (int8_t)bits : bits;
+}
+
+/* The zero of x as that of bytes of another sign. */
+SAMBA__FN uint32_t samba__flipped_zero(const samba_args *a, samba_dtype wanted)
+{
+    int32_t zero = samba__zero_at(a, SAMBA__BYTES_ZERO_X, 0);
+    if (a->in_spec[SAMBA__BYTES_X].dtype == wanted) return (uint32_t)zero;
     return (uint32_t)(wanted == SAMBA_U8 ? zero + 128 : zero - 128);
 }
 
@@ -14630,12 +14738,18 @@ SAMBA__FN void samba__add_products(const samba__byte_way *way, samba__byte_room 
     way->multiply(&ones);
 }
 
+SAMBA__FN samba__byte_room *samba__open_room(const samba_args *a)
+{
+    samba__byte_room *room = (samba__byte_room *)(void *)a->local;
+    memset(room->ones, 1, sizeof room->ones);
+    return room;
+}
+
 SAMBA__FN void samba__begin_sums(samba__byte_room *room, ptrdiff_t rows)
 {
     memset(room->sum, 0, (size_t)rows * sizeof *room->sum);
     memset(room->of_column, 0, sizeof room->of_column);
     memset(room->of_row, 0, (size_t)rows * sizeof *room->of_row);
-    memset(room->ones, 1, sizeof room->ones);
 }
 
 /* ---- affine_integer: attribute columns, which is n. w (panels,fours,64,4) is i8: w[p][q][j][i] is
@@ -14707,15 +14821,17 @@ SAMBA__FN samba__byte_rectangle samba__byte_rectangle_of(const samba_args *a, pt
 SAMBA__FN bool samba__open_columns(const samba__byte_rectangle *r, samba__byte_room *room)
 {
     const samba_args *a = r->args;
+    samba__byte_channels n = samba__byte_channels_of(a);
     uint32_t any = 0;
     memset(room->zero, 0, sizeof room->zero);
     memset(room->scale, 0, sizeof room->scale);
     memset(room->offset, 0, sizeof room->offset);
 
     for (ptrdiff_t j = 0; j < r->columns; j++) {
-        room->zero[j] = samba__flipped_zero(a, SAMBA__BYTES_W, r->column + j, SAMBA_I8);
-        room->scale[j] = samba__each_at(a, SAMBA__BYTES_SCALE, r->column + j, 0.0f);
-        room->offset[j] = samba__each_at(a, SAMBA__BYTES_OFFSET, r->column + j, 0.0f);
+        ptrdiff_t at = r->column + j;
+        room->zero[j] = (uint32_t)samba__zero_of_channel(&n, at);
+        room->scale[j] = n.scale[n.scale_step * at];
+        room->offset[j] = n.offset[n.offset_step * at];
         any |= room->zero[j];
     }
     return any != 0;
@@ -14752,8 +14868,9 @@ SAMBA__FN void samba__multiply_rectangle(const samba__byte_way *way, const samba
         samba__add_products(way, room, &p);
     }
 
-    samba__byte_run run = { NULL, room->of_column[0], room->zero, room->scale, room->offset, 0, 0 };
-    run.zero_row = samba__flipped_zero(r->args, SAMBA__BYTES_X, 0, SAMBA_U8);
+    samba__byte_run run
+        = { NULL, room->of_column[0], room->zero, room->scale, room->offset, 0, 0, false };
+    run.zero_row = samba__flipped_zero(r->args, SAMBA_U8);
     for (ptrdiff_t j = 0; j < r->columns; j++) /* K times both zeros was taken off twice */
         room->of_column[0][j] -= (uint32_t)r->k * room->zero[j];
 
@@ -14770,9 +14887,11 @@ SAMBA__FN void samba__multiply_rectangle(const samba__byte_way *way, const samba
 SAMBA__FN void samba__affine_integer_kernel(const samba_args *a)
 {
     samba__byte_way way = samba__byte_way_of(a);
+    samba__byte_room *room = samba__open_room(a);
+    if (a->begin == 0) samba__check_scales(a);
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
         samba__byte_rectangle r = samba__byte_rectangle_of(a, u);
-        samba__multiply_rectangle(&way, &r, (samba__byte_room *)(void *)a->local);
+        samba__multiply_rectangle(&way, &r, room);
     }
 }
 
@@ -14938,7 +15057,11 @@ typedef struct samba__byte_block {
     samba__byte_room *room;
     const uint8_t *planes;   /* of the first channel, from the first pixel on */
     ptrdiff_t first, pixels; /* of the block */
+    ptrdiff_t row;           /* of pixels: that of the first one */
     ptrdiff_t image, channel; /* and the first channel of y */
+    uint32_t zero;           /* of x, signed */
+    samba__byte_end end;
+    samba__byte_channels channels;
 } samba__byte_block;
 
 /* Where tap t reads, from a pixel on. */
@@ -14987,6 +15110,17 @@ SAMBA__FN void samba__pack_pixels(const samba__byte_block *b, ptrdiff_t k, ptrdi
     }
 }
 
+/* Where a block begins in channel o of y, if it has whole rows of pixels: then it is written there;
+   NULL: it has pixels that are dropped. */
+SAMBA__FN void *samba__pixels_in_place(const samba__byte_block *b, ptrdiff_t o)
+{
+    const samba__byte_conv *v = b->v;
+    ptrdiff_t plane = v->g.output[0] * v->g.output[1];
+    if (v->side[1] != v->g.output[1] || b->pixels != SAMBA__INTEGER_PANEL) return NULL;
+    ptrdiff_t to = (b->image * v->g.groups * v->g.out_channels + o) * plane;
+    return samba__out_bytes(b->args, to + b->first);
+}
+
 /* Writes a run of channel o: the pixels of the block that are not beyond the end of a row. */
 SAMBA__FN void samba__store_pixels(const samba__byte_block *b, ptrdiff_t o, size_t size)
 {
@@ -14994,46 +15128,45 @@ SAMBA__FN void samba__store_pixels(const samba__byte_block *b, ptrdiff_t o, size
     ptrdiff_t plane = v->g.output[0] * v->g.output[1];
     ptrdiff_t to = (b->image * v->g.groups * v->g.out_channels + o) * plane;
     const uint8_t *from = (const uint8_t *)(const void *)b->room->y;
-    ptrdiff_t row = b->first / v->side[1], column = b->first % v->side[1];
+    uint8_t *y = (uint8_t *)(void *)b->args->out[0] + (size_t)to * size;
+    ptrdiff_t row = b->row, column = b->first - row * v->side[1];
 
     for (ptrdiff_t p = 0; p < b->pixels; row++, column = 0) {
         ptrdiff_t some = samba__min_index(v->side[1] - column, b->pixels - p);
         ptrdiff_t kept = samba__min_index(v->g.output[1] - column, some);
         if (kept > 0)
-            memcpy(samba__out_bytes(b->args, to + row * v->g.output[1] + column),
-                   from + (size_t)p * size, (size_t)kept * size);
+            memcpy(y + (size_t)(row * v->g.output[1] + column) * size, from + (size_t)p * size,
+                   (size_t)kept * size);
         p += some;
     }
+}
+
+/* The run of channel o of y: what its sums are too much by, and its scale. */
+SAMBA__FN samba__byte_run samba__run_of_channel(const samba__byte_block *b, ptrdiff_t o)
+{
+    const samba_args *a = b->args;
+    const samba__byte_channels *n = &b->channels;
+    samba__byte_run run = { NULL, b->room->of_column[0], &b->zero, NULL, NULL, 0, 0, true };
+    run.scale = n->scale + o * n->scale_step;
+    run.offset = n->offset + o * n->offset_step;
+    run.zero_row = (uint32_t)(samba__zero_of_channel(n, o) + (n->with_sign ? 128 : 0));
+    run.of_row = ((const uint32_t *)(const void *)((uint8_t *)a->scratch + b->v->sums))[o];
+    return run;
 }
 
 /* Sums of channels o ... o + rows - 1 become y. */
 SAMBA__FN void samba__end_pixels(const samba__byte_block *b, ptrdiff_t o, ptrdiff_t rows)
 {
     samba__byte_room *room = b->room;
-    const samba_args *a = b->args;
-    const uint32_t *of_row = (const uint32_t *)(const void *)((uint8_t *)a->scratch + b->v->sums);
-    samba__byte_end end = samba__byte_end_of(a);
-    samba__byte_run run = { NULL, room->of_column[0], room->zero, room->scale, room->offset, 0, 0 };
-    uint32_t zero = samba__flipped_zero(a, SAMBA__BYTES_X, 0, SAMBA_I8);
-
-    for (int j = 0; j < SAMBA__INTEGER_PANEL; j++) {
-        room->zero[j] = zero;
-        room->of_column[0][j] -= (uint32_t)b->v->k * zero; /* else both zeros count twice */
-    }
+    for (int j = 0; j < SAMBA__INTEGER_PANEL; j++) /* else both zeros count twice */
+        room->of_column[0][j] -= (uint32_t)b->v->k * b->zero;
 
     for (ptrdiff_t i = 0; i < rows; i++) {
-        float scale = samba__each_at(a, SAMBA__BYTES_SCALE, o + i, 0.0f);
-        float offset = samba__each_at(a, SAMBA__BYTES_OFFSET, o + i, 0.0f);
-        for (int j = 0; j < SAMBA__INTEGER_PANEL; j++)
-            room->scale[j] = scale;
-        for (int j = 0; j < SAMBA__INTEGER_PANEL; j++)
-            room->offset[j] = offset;
-
+        samba__byte_run run = samba__run_of_channel(b, o + i);
+        void *y = samba__pixels_in_place(b, o + i);
         run.sum = room->sum[i];
-        run.zero_row = samba__flipped_zero(a, SAMBA__BYTES_W, o + i, SAMBA_U8);
-        run.of_row = of_row[o + i];
-        samba__end_run(b->way, &end, &run, room->y);
-        samba__store_pixels(b, o + i, samba_dtype_size(end.type));
+        samba__end_run(b->way, &b->end, &run, y ? y : room->y);
+        if (!y) samba__store_pixels(b, o + i, samba_dtype_size(b->end.type));
     }
 }
 
@@ -15062,12 +15195,146 @@ SAMBA__FN void samba__convolve_block(const samba__byte_block *b)
     }
 }
 
+/* ---- A group with one channel of y and few taps, as depthwise convolutions have: its pixels need
+   not be packed. Weights are less their zeros, so that sums are right but for the zero of x. ---- */
+enum { SAMBA__BYTE_FEW = 32 }; /* taps and input channels */
+
+/* The weights of a channel as pairs of 16 bits, and where in planes the two are met. */
+typedef struct samba__byte_pairs {
+    int32_t pair[SAMBA__BYTE_FEW / 2];
+    ptrdiff_t at[SAMBA__BYTE_FEW];
+    ptrdiff_t n;  /* pairs */
+    uint32_t sum; /* of the weights */
+} samba__byte_pairs;
+
+SAMBA__FN void samba__open_pairs(const samba__byte_block *b, samba__byte_pairs *p)
+{
+    const samba__byte_conv *v = b->v;
+    int32_t zero = samba__zero_of_channel(&b->channels, b->channel);
+    int32_t w[SAMBA__BYTE_FEW] = { 0 };
+    p->sum = 0;
+    p->n = (v->k + 1) / 2;
+
+    for (ptrdiff_t k = 0; k < v->k; k++) {
+        w[k] = samba__byte_at(b->args, SAMBA__BYTES_W, b->channel * v->k + k) - zero;
+        p->at[k] = k / v->taps * v->channel + samba__tap_of(b, k % v->taps);
+        p->sum += (uint32_t)w[k];
+    }
+    p->at[2 * p->n - 1] = p->at[v->k - 1];
+    for (ptrdiff_t i = 0; i < p->n; i++)
+        p->pair[i] = (int32_t)(((uint32_t)w[2 * i + 1] << 16) | ((uint32_t)w[2 * i] & 0xffffu));
+}
+
+/* The sums of 64 pixels from x on. */
+SAMBA__VECTORIZED SAMBA__FN void samba__sum_pairs(const samba__byte_pairs *p, const uint8_t *x,
+                                                  bool with_sign, uint32_t *sum)
+{
+    memset(sum, 0, SAMBA__INTEGER_PANEL * sizeof *sum);
+    for (ptrdiff_t i = 0; i < p->n; i++) {
+        const uint8_t *x0 = x + p->at[2 * i], *x1 = x + p->at[2 * i + 1];
+        int32_t w0 = (int16_t)(p->pair[i] & 0xffff), w1 = p->pair[i] >> 16;
+        for (int j = 0; j < SAMBA__INTEGER_PANEL; j++) {
+            int32_t a = with_sign ? (int8_t)x0[j] : x0[j], b = with_sign ? (int8_t)x1[j] : x1[j];
+            sum[j] += (uint32_t)(a * w0 + b * w1);
+        }
+    }
+}
+
+#if SAMBA__X86 && !SAMBA__IS_SMALL
+SAMBA__AVX2_FN SAMBA__INLINE __m256i samba__widen_pairs(__m128i bytes, bool with_sign)
+{
+    return with_sign ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
+}
+
+/* Bytes of two taps lie side by side as 16 bits: an instruction multiplies and adds both. */
+SAMBA__AVX2_FN SAMBA__INLINE void samba__sum_pairs_any(const samba__byte_pairs *p, const uint8_t *x,
+                                                       bool with_sign, uint32_t *sum)
+{
+    __m256i all[8];
+    SAMBA__UNROLLED
+    for (int j = 0; j < 8; j++)
+        all[j] = _mm256_setzero_si256();
+
+    for (ptrdiff_t i = 0; i < p->n; i++) {
+        const uint8_t *x0 = x + p->at[2 * i], *x1 = x + p->at[2 * i + 1];
+        __m256i w = _mm256_set1_epi32(p->pair[i]);
+        SAMBA__UNROLLED
+        for (int j = 0; j < 4; j++) {
+            __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(x0 + 16 * j));
+            __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(x1 + 16 * j));
+            __m256i low = samba__widen_pairs(_mm_unpacklo_epi8(a, b), with_sign);
+            __m256i high = samba__widen_pairs(_mm_unpackhi_epi8(a, b), with_sign);
+            all[2 * j] = _mm256_add_epi32(all[2 * j], _mm256_madd_epi16(low, w));
+            all[2 * j + 1] = _mm256_add_epi32(all[2 * j + 1], _mm256_madd_epi16(high, w));
+        }
+    }
+
+    SAMBA__UNROLLED
+    for (int j = 0; j < 8; j++)
+        _mm256_storeu_si256((__m256i *)(void *)(sum + 8 * j), all[j]);
+}
+
+SAMBA__AVX2_FN SAMBA__FN void samba__sum_pairs_avx2(const samba__byte_pairs *p, const uint8_t *x,
+                                                    bool with_sign, uint32_t *sum)
+{
+    if (with_sign)
+        samba__sum_pairs_any(p, x, true, sum);
+    else
+        samba__sum_pairs_any(p, x, false, sum);
+}
+#endif
+
+SAMBA__FN bool samba__is_depthwise(const samba__byte_conv *v)
+{
+    return v->g.out_channels == 1 && v->k <= SAMBA__BYTE_FEW && !v->in_place;
+}
+
+SAMBA__FN void samba__convolve_depthwise(const samba__byte_block *b, const samba__byte_pairs *p)
+{
+    bool with_sign = b->args->in_spec[0].dtype == SAMBA_I8;
+    uint32_t zero = b->zero + (with_sign ? 0u : 128u);
+
+    samba__byte_run run = samba__run_of_channel(b, b->channel);
+    run.sum = b->room->sum[0];
+    run.zero_row = 0;
+    run.of_row = p->sum;
+    run.zero_column = &zero;
+
+#if SAMBA__X86 && !SAMBA__IS_SMALL
+    if (b->way->vectors)
+        samba__sum_pairs_avx2(p, b->planes, with_sign, b->room->sum[0]);
+    else
+#endif
+        samba__sum_pairs(p, b->planes, with_sign, b->room->sum[0]);
+    samba__end_run(b->way, &b->end, &run, b->room->y);
+    samba__store_pixels(b, b->channel, samba_dtype_size(b->end.type));
+}
+
+/* What is the same for all blocks. */
+SAMBA__FN samba__byte_block samba__byte_block_of(const samba__byte_conv *v, const samba_args *a,
+                                                 const samba__byte_way *way)
+{
+    samba__byte_block b;
+    memset(&b, 0, sizeof b);
+    b.v = v;
+    b.args = a;
+    b.way = way;
+    b.room = samba__open_room(a);
+    b.zero = samba__flipped_zero(a, SAMBA_I8);
+    b.end = samba__byte_end_of(a);
+    b.channels = samba__byte_channels_of(a);
+    for (ptrdiff_t t = 0; t < v->taps && t < SAMBA__BYTE_TAPS; t++)
+        b.room->tap[t] = samba__tap_at(v, t);
+    return b;
+}
+
 SAMBA__FN void samba__convolution_integer_kernel(const samba_args *a)
 {
     samba__byte_conv v;
     (void)samba__byte_conv_of(&v, a->in_spec, a->out_spec, a->attr);
     samba__byte_way way = samba__byte_way_of(a);
     ptrdiff_t planes = v.in_place ? 0 : v.g.images * v.g.groups * v.g.in_channels;
+    if (a->phase == 0 && a->begin == 0) samba__check_scales(a);
 
     for (ptrdiff_t u = (ptrdiff_t)a->begin; a->phase == 0 && u < (ptrdiff_t)a->end; u++) {
         if (u < planes)
@@ -15076,18 +15343,26 @@ SAMBA__FN void samba__convolution_integer_kernel(const samba_args *a)
             samba__sum_weights(&v, &way, a, u - planes);
     }
 
-    samba__byte_block b = { &v, a, &way, (samba__byte_room *)(void *)a->local, NULL, 0, 0, 0, 0 };
-    for (ptrdiff_t t = 0; a->phase == 1 && t < v.taps && t < SAMBA__BYTE_TAPS; t++)
-        b.room->tap[t] = samba__tap_at(&v, t);
-    for (ptrdiff_t u = (ptrdiff_t)a->begin; a->phase == 1 && u < (ptrdiff_t)a->end; u++) {
+    if (a->phase == 0) return;
+    samba__byte_block b = samba__byte_block_of(&v, a, &way);
+    samba__byte_pairs pairs;
+    bool depthwise = samba__is_depthwise(&v);
+    ptrdiff_t opened = -1; /* the group whose weights are pairs */
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
         ptrdiff_t part = u / v.blocks; /* an image and a group */
         b.first = u % v.blocks * SAMBA__INTEGER_PANEL;
+        b.row = b.first / v.side[1];
         b.pixels = samba__min_index(v.pixels - b.first, SAMBA__INTEGER_PANEL);
         b.image = part / v.g.groups;
         b.channel = part % v.g.groups * v.g.out_channels;
         b.planes = v.in_place ? (const uint8_t *)(const void *)a->in[0] : (uint8_t *)a->scratch;
         b.planes += part * v.g.in_channels * v.channel + b.first;
-        samba__convolve_block(&b);
+        if (depthwise && opened != part) samba__open_pairs(&b, &pairs);
+        opened = part;
+        if (depthwise)
+            samba__convolve_depthwise(&b, &pairs);
+        else
+            samba__convolve_block(&b);
     }
 }
 /* ==== [byte-codes] ============================================================================ */

@@ -1876,6 +1876,176 @@ static void try_matmul_integer(call *c)
     }
 }
 
+// Scales of about 1 / k products, offsets, and a zero of y: of all kinds. Gives them.
+static ref_end an_end(call *c, int channels, int k)
+{
+    ref_end e = { NULL, NULL, false, 0, 0 };
+    int kind = (int)draw(4); // i32, f32, i8, u8
+    float *scale = (float *)room(c, channels, sizeof *scale);
+    float *offset = (float *)room(c, channels, sizeof *offset);
+    bool one = draw(2), with_offset = draw(3) > 0;
+    if (kind == 0) return e;
+
+    for (int i = 0; i < channels; i++) {
+        scale[i] = one && i ? scale[0] : (1.0f + (float)draw(100)) / (float)(60 * k + 40);
+        offset[i] = with_offset ? (float)draw(1000) / 20.0f - 25.0f : 0.0f;
+    }
+    e.scale = scale;
+    e.offset = offset;
+    give_f32(c, one ? SAMBA_SCALAR : SAMBA_SHAPE(channels), scale);
+    give(c, SAMBA_F32, SAMBA_SHAPE(channels), with_offset ? offset : NULL);
+    if (kind == 1) return e;
+
+    e.bytes = true;
+    e.least = kind == 2 ? -128 : 0;
+    e.zero = *integers(c, SAMBA_SCALAR, kind == 2, false);
+    return e;
+}
+
+// Panels of 64 columns, of four steps side by side; beyond the last ones is 0.
+static void give_packed_bytes(call *c, const int32_t *w, int K, int N)
+{
+    int panels = (N + 63) / 64, fours = (K + 3) / 4;
+    int8_t *packed = (int8_t *)room(c, panels * fours * 256, 1);
+    memset(packed, 0, (size_t)(panels * fours) * 256);
+    for (int k = 0; k < K; k++)
+        for (int n = 0; n < N; n++)
+            packed[((n / 64 * fours + k / 4) * 64 + n % 64) * 4 + k % 4] = (int8_t)w[k * N + n];
+    give(c, SAMBA_I8, SAMBA_SHAPE(panels, fours, 64, 4), packed);
+}
+
+static void try_affine_integer(call *c)
+{
+    const int rows[] = { 1, 2, 3, 4, 7, 11, 24, 193 };
+    for (int i = 0; i < 12 && !test_bad; i++) {
+        int T = rows[draw(8)], K = 1 + (int)draw(800), N = 1 + (int)draw(140), kind_w = (int)draw(3);
+        c->n_in = c->n_attr = 0;
+        int32_t *x = integers(c, SAMBA_SHAPE(T, K), i & 1, draw(8) == 0);
+        int32_t *w = integers(c, SAMBA_SHAPE(K, N), true, draw(8) == 0);
+        c->n_in--;
+        give_packed_bytes(c, w, K, N);
+        int32_t *zero_x = integer_zeros(c, T, i & 1, (int)draw(2));
+        int32_t *zero_w = integer_zeros(c, N, true, kind_w == 2 ? N : kind_w);
+        double *want = doubles(c, T * N);
+        ref_matmul_integer(want, x, w, zero_x, zero_w, T, K, N);
+        ref_end end = an_end(c, N, K);
+        for (int k = 0; k < T * N; k++)
+            want[k] = ref_byte_end(&end, (int64_t)want[k], k % N);
+        attribute(c, N);
+        run(c);
+        expect(c, 0, want, T * N, EXACT, EXACT);
+    }
+}
+
+static void convolution_integer(call *c, ref_conv g)
+{
+    c->n_in = c->n_attr = 0;
+    samba_shape xs = conv_x(&g), ws = conv_w(&g), ys = conv_y(&g);
+    bool x_sign = draw(2), w_sign = draw(2);
+    int kind_w = (int)draw(3), area = ref_conv_side(&g, 0) * ref_conv_side(&g, 1);
+    ref_conv_integer p = { NULL, NULL, NULL, NULL, 0, g.C / g.groups * g.KH * g.KW };
+    p.x = integers(c, xs, x_sign, false);
+    p.w = integers(c, ws, w_sign, false);
+    p.zero_x = *integer_zeros(c, 1, x_sign, (int)draw(2));
+    p.zero_w = integer_zeros(c, g.O, w_sign, kind_w == 2 ? g.O : kind_w);
+    p.sum = (int64_t *)room(c, samba_count(&ys), sizeof *p.sum);
+    memset(p.sum, 0, (size_t)samba_count(&ys) * sizeof *p.sum);
+    ref_conv_each(&g, ref_conv_integer_term, &p);
+
+    ref_end end = an_end(c, g.O, p.k);
+    double *want = doubles(c, samba_count(&ys));
+    for (int i = 0; i < samba_count(&ys); i++)
+        want[i] = ref_byte_end(&end, p.sum[i], i / area % g.O);
+    conv_attributes(c, &g);
+    run(c);
+    expect(c, 0, want, samba_count(&ys), EXACT, EXACT);
+}
+
+static void try_convolution_integer(call *c)
+{
+    ref_conv g = a_conv(c);
+    if (c->round == 4) g.C = 80; // more terms than are packed at a time
+    convolution_integer(c, g);
+    for (int i = 0; i < 40 && !test_bad; i++) {
+        g = any_conv();
+        if (i % 4 == 0) g.C = g.O = g.groups = 1 + (int)draw(9); // depthwise
+        if (i % 4 == 1) { // read in place
+            g.KH = g.KW = g.stride[0] = g.stride[1] = 1;
+            g.padding[0] = g.padding[1] = 0;
+        }
+        if (i == 2) g.O = 200 * g.groups; // more than a block of rows
+        convolution_integer(c, g);
+        if (test_bad)
+            printf(
+                "    x (%d,%d,%d,%d), w (%d,%d,%d), groups %d, stride %d,%d, padding %d,%d, dilation %d,%d\n",
+                g.N, g.C, g.H, g.W, g.O, g.KH, g.KW, g.groups, g.stride[0], g.stride[1],
+                g.padding[0], g.padding[1], g.dilation[0], g.dilation[1]);
+    }
+}
+
+// Numbers on the grid, between its points, and beyond its ends; in halves, which are rounded to
+// even.
+static void try_quantize_bytes(call *c)
+{
+    for (int with_sign = 0; with_sign < 2 && !test_bad; with_sign++) {
+        c->n_in = 0;
+        int n = 1 + (int)draw(9000), least = with_sign ? -128 : 0;
+        float *x = numbers(c, n, -90, 90), scale = with_sign ? 0.25f : 0.3f;
+        for (int i = 0; i < n && with_sign; i++)
+            if (draw(2)) x[i] = (float)((int)draw(700) - 350) * 0.125f;
+        give_f32(c, SAMBA_SHAPE(n), x);
+        give_float(c, scale);
+        int32_t zero = *integers(c, SAMBA_SCALAR, with_sign, false);
+        double *want = doubles(c, n);
+        for (int i = 0; i < n; i++)
+            want[i] = ref_code(x[i], scale, zero, least);
+        run(c);
+        expect(c, 0, want, n, EXACT, EXACT);
+    }
+}
+
+static void try_dequantize_bytes(call *c)
+{
+    for (int i = 0; i < 4 && !test_bad; i++) {
+        c->n_in = 0;
+        int n = 1 + (int)draw(5000);
+        int32_t *x = integers(c, SAMBA_SHAPE(n), i & 1, false);
+        give_float(c, 0.037f);
+        int32_t zero = *integer_zeros(c, 1, i & 1, i / 2);
+        double *want = doubles(c, n);
+        for (int k = 0; k < n; k++)
+            want[k] = (float)(x[k] - zero) * 0.037f;
+        run(c);
+        expect(c, 0, want, n, EXACT, EXACT);
+    }
+}
+
+// Ranges with 0 inside, at an end, and beyond both; zeros alone.
+static void try_quantize_dynamic(call *c)
+{
+    const float ends[4][2] = { { -3, 5 }, { 0, 2 }, { 2, 7 }, { -9, -1 } };
+    for (int i = 0; i < 5 && !test_bad; i++) {
+        c->n_in = 0;
+        int n = 1 + (int)draw(9000);
+        float *x = numbers(c, n, ends[i % 4][0], ends[i % 4][1]), least = 0, most = 0;
+        for (int k = 0; k < n; k++) {
+            if (i == 4) x[k] = 0;
+            least = fminf(least, x[k]);
+            most = fmaxf(most, x[k]);
+        }
+        float scale = fmaxf(most - least, 1e-35f) / 255.0f;
+        double *want = doubles(c, n), want_scale = scale;
+        double zero = ref_code(-least, scale, 0, 0);
+        for (int k = 0; k < n; k++)
+            want[k] = ref_code(x[k], scale, (int)zero, 0);
+        give_f32(c, SAMBA_SHAPE(n), x);
+        run(c);
+        expect(c, 0, want, n, EXACT, EXACT);
+        expect(c, 1, &want_scale, 1, EXACT, EXACT);
+        expect(c, 2, &zero, 1, EXACT, EXACT);
+    }
+}
+
 // ---- All ops ----
 
 #define TRIALS(X) \
@@ -1944,6 +2114,11 @@ static void try_matmul_integer(call *c)
     X(add_int8) \
     X(affine_int8) \
     X(convolution_int8) \
+    X(affine_integer) \
+    X(convolution_integer) \
+    X(quantize_bytes) \
+    X(dequantize_bytes) \
+    X(quantize_dynamic) \
     X(max_pool2d_int8) \
     X(avg_pool2d_int8) \
     X(matmul_integer)

@@ -981,6 +981,45 @@ static inline void ref_matmul_integer(double *y, const int32_t *x, const int32_t
         }
 }
 
+// What becomes of a sum of products of bytes: i32, f32, or bytes from `least` on beside a zero.
+typedef struct ref_end {
+    const float *scale, *offset; // of each channel; NULL: i32, none
+    bool bytes;
+    int zero, least;
+} ref_end;
+
+static inline double ref_byte_end(const ref_end *e, int64_t sum, int channel)
+{
+    if (!e->scale) return (double)(int32_t)(uint32_t)sum;
+    float y = fmaf((float)(int32_t)(uint32_t)sum, e->scale[channel],
+                   e->offset ? e->offset[channel] : 0.0f);
+    if (!e->bytes) return y;
+    double code = e->zero + rint(y);
+    return code < e->least ? e->least : code > e->least + 255 ? e->least + 255 : code;
+}
+
+// Sums of (x - zero_x) (w - zero_w), x and w as numbers, padding as zero_x.
+typedef struct ref_conv_integer {
+    const int32_t *x, *w, *zero_w; // one for each channel of y
+    int64_t *sum;
+    int zero_x, k; // terms of a sum
+} ref_conv_integer;
+
+static inline void ref_conv_integer_term(void *to, int64_t y, int64_t x, int64_t w)
+{
+    ref_conv_integer *p = (ref_conv_integer *)to;
+    p->sum[y] += (p->x[x] - p->zero_x) * (p->w[w] - p->zero_w[w / p->k]);
+}
+
+// x to codes of a scale and a zero.
+static inline double ref_code(float x, float scale, int zero, int least)
+{
+    ref_end e = { NULL, NULL, true, zero, least };
+    float by = x / scale;
+    double code = e.zero + rint(by);
+    return code < least ? least : code > least + 255 ? least + 255 : code;
+}
+
 // Padding holds zero_x: so sums are those of x - zero_x over the inside, and zero_x times all
 // weights.
 typedef struct ref_conv_int8 {

@@ -153,7 +153,8 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/import/norm.h"
 #include "onnx/import/transformer.h"
 #include "onnx/import/recurrent.h"
-#include "onnx/import/codes.h"
+#include "onnx/import/gelu.h"  /* GELU that is written in parts */
+#include "onnx/import/codes.h" /* products of 8 bits, and what follows them */
 #include "onnx/import/quantize.h"
 #include "onnx/import/signal.h"
 #include "onnx/import/training.h"

@@ -385,9 +385,11 @@ static bool ox_joins_product(ox_node *k, int32_t i, ox_product *p)
 static bool ox_op_pair_of_any(ox_node *k)
 {
     ox_product p;
-    bool plain = ox_has(k, 0) && ox_has(k, 1) && !ox_attribute(k, "axis")
-        && (k->arg == OX_MUL || k->arg == OX_ADD);
-    for (int32_t i = 0; plain && i < 2; i++)
+    ox_value *x = NULL;
+    bool plain = ox_has(k, 0) && ox_has(k, 1) && !ox_attribute(k, "axis");
+    for (int32_t i = 0; plain && k->arg != OX_DIV && i < 2; i++)
         if (ox_joins_product(k, i, &p)) return ox_give_product(k, k->in[i]->type, &p);
-    return samba_ok(k->c->s) && ox_op_pair(k);
+    int32_t part = plain ? ox_gelu_part_of(k, &x) : OX_GELU_NONE;
+    if (!samba_ok(k->c->s)) return false;
+    return (part == OX_GELU_ALL || ox_op_pair(k)) && ox_give_gelu_part(k, part, x);
 }

@@ -22,6 +22,8 @@ typedef struct ox_value {
     struct ox_value *codes, *scale, *zero; /* (codes - zero) scale: t is made if it is asked for */
     int32_t axis;                        /* of scales and zeros, unless there is one of each */
     const struct ox_product *product;    /* that t is: what could be computed along with it */
+    struct ox_value *gelu_of;            /* it is this part of the GELU of that value: see gelu.h */
+    int32_t gelu_part;
 } ox_value;
 
 typedef struct ox_binding {
