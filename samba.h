@@ -14695,7 +14695,7 @@ SAMBA__FN void samba__check_scales(const samba_args *a)
         (void)samba__channel_step(a, i, &numbers);
         int64_t n = i < a->n_in && a->in[i] ? samba_count(&a->in_spec[i].shape) : 0;
         for (int64_t k = 0; k < n; k++)
-            if (!(numbers[k] - numbers[k] == 0.0f)) samba_fault(a, i, 0);
+            if (!(numbers[k] - numbers[k] == 0.0f)) samba__fault_of_nan(a, i, k);
     }
 }
 
@@ -15499,7 +15499,14 @@ SAMBA__FN void samba__quantize_bytes_kernel(const samba_args *a)
     samba__byte_end e = { a->out_spec[0].dtype, samba__zero_at(a, 2, 0), 0, 0 };
     samba__limit_codes(&e);
     uint8_t *y = (uint8_t *)(void *)a->out[0] + i;
-    if (!samba__quantize_run(a, &e, a->in[0] + i, a->in[1][0], last - i, y)) samba_fault(a, 0, 0);
+    if (samba__quantize_run(a, &e, a->in[0] + i, a->in[1][0], last - i, y)) return;
+
+    while (i < last && a->in[0][i] == a->in[0][i])
+        i++;
+    if (i < last)
+        samba__fault_of_nan(a, 0, i);
+    else
+        samba__fault_of_nan(a, 1, 0); /* a scale of 0 or NaN, or infinity by infinity */
 }
 
 SAMBA__FN void samba__dequantize_bytes_kernel(const samba_args *a)
@@ -15557,6 +15564,15 @@ SAMBA__FN void samba__range_of_block(const samba_args *a, int64_t u, float range
     if (nan) range[1] = SAMBA__NAN;
 }
 
+/* The first element of x that is not finite; 0 if only their range is not. */
+SAMBA__FN int64_t samba__first_nonfinite(const samba_args *a)
+{
+    int64_t n = samba_count(&a->in_spec[0].shape);
+    for (int64_t i = 0; i < n; i++)
+        if (!(a->in[0][i] - a->in[0][i] == 0.0f)) return i;
+    return 0;
+}
+
 /* Scale and zero of all blocks: NaN stays NaN. */
 SAMBA__FN void samba__scale_of_range(const samba_args *a)
 {
@@ -15571,7 +15587,7 @@ SAMBA__FN void samba__scale_of_range(const samba_args *a)
     }
 
     float span = most - least;
-    if (!(span < SAMBA__INF)) samba_fault(a, 0, 0);
+    if (!(span < SAMBA__INF)) samba__fault_of_nan(a, 0, samba__first_nonfinite(a));
     float scale = (span > least_scale ? span : least_scale) / 255.0f; /* of zeros alone it is 0 */
     a->out[1][0] = scale;
     *(uint8_t *)(void *)a->out[2] = (uint8_t)samba__nearest(-least / scale, 0, 255);

@@ -531,6 +531,136 @@ static void test_dynamic_ranges(void)
     }
 }
 
+// How many nodes of the compiled program are this op.
+static int ops_of(const model *m, const char *op)
+{
+    const samba__pef *pef = &m->s->program.rt->pef;
+    int n = 0;
+    for (uint32_t i = 0; i < pef->n_nodes; i++) {
+        const samba_op *node = samba__node_at(pef, i).op;
+        n += node && !strcmp(node->name, op);
+    }
+    return n;
+}
+
+// The scale and offset of a product are computed along with it, and it has more than 256 terms:
+// sums of 300 times 255 (127 - zero) are exact.
+static void test_long_convolution(void)
+{
+    float x[300], y[2][MOST];
+    int8_t w[2 * 300];
+    for (int i = 0; i < 300; i++) {
+        x[i] = (float)(i % 256);
+        w[i] = (int8_t)(i % 2 ? 127 : -128);
+        w[300 + i] = (int8_t)(i % 7);
+    }
+
+    int64_t sum[2] = { 0, 0 };
+    for (int i = 0; i < 600; i++)
+        sum[i / 300] += (int64_t)x[i % 300] * (w[i] - 3);
+
+    model m = begin("Add", "1 300 1", "s b", "y");
+    put_message(&m.graph, 1, node("DynamicQuantizeLinear", "x", "q scale zero"));
+    put_message(&m.graph, 1, node("ConvInteger", "q w zero zero_w", "i"));
+    wire cast = node("Cast", "i", "f");
+    put_int_attribute(&cast, "to", OX_FLOAT);
+    put_message(&m.graph, 1, cast);
+    put_message(&m.graph, 1, node("Mul", "scale f", "s"));
+    put_message(&m.graph, 5, shaped_tensor("w", OX_INT8, "2 300 1", w, sizeof w));
+    put_message(&m.graph, 5, shaped_tensor("zero_w", OX_INT8, "", &(int8_t){ 3 }, 1));
+    put_message(&m.graph, 5, shaped_tensor("b", OX_FLOAT, "1 2 1", (float[]){ 0.5f, -9 }, 8));
+    CHECK(run(&m, x, y));
+    CHECK(y[0][0] == (float)sum[0] + 0.5f && y[0][1] == (float)sum[1] - 9);
+    CHECK(ops_of(&m, "convolution_integer") == 1 && ops_of(&m, "add") + ops_of(&m, "cast") == 0);
+    end(&m);
+}
+
+// Codes of x by steps of 0.5 from -100 on, and weights by steps of 2 and 4; y by steps of 8 from 100
+// on. x, w and y as floats are not in the program.
+static void test_quantized_convolution(void)
+{
+    const int8_t w[4] = { 1, 2, -3, 4 };
+    const float scales[2] = { 2, 4 }, bias[2] = { 16, -8 };
+    const float x[8] = { 1, 2, 3, 4, -5, 0.3f, 50, 100 };
+    float want[8];
+    for (int i = 0; i < 8; i++) {
+        float a = rintf(x[i % 4] / 0.5f) * 0.5f, b = rintf(x[4 + i % 4] / 0.5f) * 0.5f;
+        float sum = scales[i / 4] * ((float)w[i / 4 * 2] * a + (float)w[i / 4 * 2 + 1] * b);
+        float code = 100 + rintf((sum + bias[i / 4]) / 8);
+        want[i] = (fminf(fmaxf(code, 0), 255) - 100) * 8;
+    }
+
+    model m = begin("DequantizeLinear", "1 2 4", "q sy zy", "y");
+    put_message(&m.graph, 1, node("QuantizeLinear", "x sx zx", "c"));
+    put_message(&m.graph, 1, node("DequantizeLinear", "c sx zx", "d"));
+    wire weights = node("DequantizeLinear", "w sw", "v");
+    put_int_attribute(&weights, "axis", 0);
+    put_message(&m.graph, 1, weights);
+    put_message(&m.graph, 1, node("Conv", "d v b", "f"));
+    put_message(&m.graph, 1, node("QuantizeLinear", "f sy zy", "q"));
+    put_message(&m.graph, 5, shaped_tensor("w", OX_INT8, "2 2 1", w, sizeof w));
+    add_floats(&m, "sw", 2, scales);
+    add_floats(&m, "b", 2, bias);
+    add_scalar(&m, "sx", 0.5f);
+    add_scalar(&m, "sy", 8);
+    put_message(&m.graph, 5, shaped_tensor("zx", OX_INT8, "", &(int8_t){ -100 }, 1));
+    put_message(&m.graph, 5, shaped_tensor("zy", OX_UINT8, "", &(uint8_t){ 100 }, 1));
+    float y[2][MOST];
+    CHECK(run(&m, x, y));
+    CHECK_CLOSE(y[0], want, 8, 0, 0);
+    CHECK(ops_of(&m, "convolution_integer") == 1 && ops_of(&m, "convolution") == 0);
+    CHECK(ops_of(&m, "quantize_bytes") == 1 && ops_of(&m, "dequantize_bytes") == 1);
+    end(&m);
+}
+
+// Paddings of 0 and 1 with a stride of 2 grow to 2 on both sides.
+static void test_uneven_padding_of_codes(void)
+{
+    const float x[5] = { 1, 2, 3, 4, 5 }, want[2] = { 6, 12 };
+    model m = begin("Mul", "1 1 5", "f scale", "y");
+    wire conv = node("ConvInteger", "q w zero", "i"), cast = node("Cast", "i", "f");
+    put_int_attribute(&cast, "to", OX_FLOAT);
+    put_ints_attribute(&conv, "strides", 1, (int64_t[]){ 2 });
+    put_ints_attribute(&conv, "pads", 2, (int64_t[]){ 0, 1 });
+    put_message(&m.graph, 1, node("DynamicQuantizeLinear", "x", "q scale zero"));
+    put_message(&m.graph, 1, conv);
+    put_message(&m.graph, 1, cast);
+    put_message(&m.graph, 5, shaped_tensor("w", OX_INT8, "1 1 4", (int8_t[]){ 1, 1, 1, 0 }, 4));
+    check(&m, x, want, NULL, 2);
+}
+
+// A number as exporters write it; an initializer could be trained.
+static void put_constant(model *m, const char *name, float value)
+{
+    wire constant = node("Constant", "", name);
+    put_tensor_attribute(&constant, "value",
+                         tensor_of("value", OX_FLOAT, 0, 0, &value, sizeof value));
+    put_message(&m->graph, 1, constant);
+}
+
+// GELU in parts, in two orders, is one op; with another constant it is not.
+static void test_gelu_in_parts(void)
+{
+    const float x[4] = { -2, 0, 0.5f, 3 };
+    for (int i = 0; i < 3; i++) {
+        float want[4], y[2][MOST], one = i == 2 ? 1.25f : 1;
+        for (int j = 0; j < 4; j++)
+            want[j] = 0.5f * x[j] * (one + erff(x[j] * 0.70710678f));
+        model m = begin("Mul", "4", i == 1 ? "h p" : "t half", "y");
+        put_message(&m.graph, 1, node("Div", "x root", "d"));
+        put_message(&m.graph, 1, node("Erf", "d", "e"));
+        put_message(&m.graph, 1, node("Add", "e one", "p"));
+        put_message(&m.graph, 1, i == 1 ? node("Mul", "x half", "h") : node("Mul", "x p", "t"));
+        put_constant(&m, "root", 1.41421356f);
+        put_constant(&m, "one", one);
+        put_constant(&m, "half", 0.5f);
+        CHECK(run(&m, x, y));
+        CHECK_CLOSE(y[0], want, 4, 1e-6, 1e-7);
+        CHECK(ops_of(&m, "gelu") == (i < 2) && ops_of(&m, "onnx_unary") == (i == 2));
+        end(&m);
+    }
+}
+
 static void test_quantized_nan(void)
 {
     float y[2][MOST] = { { 0 } };
@@ -1050,6 +1180,10 @@ int main(void)
     RUN(test_casts);
     RUN(test_dynamic_products);
     RUN(test_dynamic_ranges);
+    RUN(test_long_convolution);
+    RUN(test_quantized_convolution);
+    RUN(test_uneven_padding_of_codes);
+    RUN(test_gelu_in_parts);
     RUN(test_quantized_nan);
     RUN(test_constant_log_of_zero);
     RUN(test_batch_norm_of_one_value);

@@ -164,7 +164,8 @@ SAMBA__AVX2_FN SAMBA__INLINE void samba__end_eights(const samba__byte_end *e,
 {
     if (e->type == SAMBA_I32) {
         for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 8)
-            _mm256_storeu_si256((__m256i *)(void *)((int32_t *)y + j), samba__eight_sums(r, j, same));
+            _mm256_storeu_si256((__m256i *)(void *)((int32_t *)y + j),
+                                samba__eight_sums(r, j, same));
         return;
     }
 
@@ -306,7 +307,7 @@ SAMBA__FN uint32_t samba__copy_flipped(const samba__byte_way *way, uint8_t *to, 
 
 /* Four rows of bytes side by side. */
 SAMBA__FN void samba__interleave_rows(const samba__byte_way *way, int8_t (*to)[4],
-                                   const uint8_t *const row[4], uint8_t flip)
+                                      const uint8_t *const row[4], uint8_t flip)
 {
 #if SAMBA__X86 && !SAMBA__IS_SMALL
     if (way->vectors) {
@@ -364,7 +365,7 @@ SAMBA__FN void samba__check_scales(const samba_args *a)
         (void)samba__channel_step(a, i, &numbers);
         int64_t n = i < a->n_in && a->in[i] ? samba_count(&a->in_spec[i].shape) : 0;
         for (int64_t k = 0; k < n; k++)
-            if (!(numbers[k] - numbers[k] == 0.0f)) samba_fault(a, i, 0);
+            if (!(numbers[k] - numbers[k] == 0.0f)) samba__fault_of_nan(a, i, k);
     }
 }
 
@@ -422,14 +423,16 @@ SAMBA__FN void samba__begin_sums(samba__byte_room *room, ptrdiff_t rows)
 }
 
 /* ---- affine_integer: attribute columns, which is n. w (panels,fours,64,4) is i8: w[p][q][j][i] is
-   that of step 4 q + i and column 64 p + j, and 0 beyond k and n. Units are rectangles of y. ---- */
+   that of step 4 q + i and column 64 p + j, and 0 beyond k and n. Units are rectangles of y. ----
+ */
 SAMBA__FN bool samba__affine_integer_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, SAMBA__BYTES_INPUTS, SAMBA__COLUMNS_END)) return false;
 
     const samba_shape *x = &c->in[0].shape, *w = &c->in[SAMBA__BYTES_W].shape;
     int32_t n = c->attr[SAMBA__COLUMNS_NUMBER];
-    if (!samba__expect_type(c, SAMBA__BYTES_W, SAMBA_I8) || !samba__expect_word(c, 0, "columns", 1, INT32_MAX))
+    if (!samba__expect_type(c, SAMBA__BYTES_W, SAMBA_I8)
+        || !samba__expect_word(c, 0, "columns", 1, INT32_MAX))
         return false;
     bool fits = x->ndim >= 1 && w->ndim == 4 && w->dim[2] == SAMBA__INTEGER_PANEL && w->dim[3] == 4
         && w->dim[0] == (n - 1) / SAMBA__INTEGER_PANEL + 1
@@ -480,7 +483,7 @@ SAMBA__FN samba__byte_rectangle samba__byte_rectangle_of(const samba_args *a, pt
     r.columns = samba__min_index(r.n - r.column, SAMBA__INTEGER_PANEL);
 
     r.x = (const uint8_t *)(const void *)a->in[0] + r.row * r.k;
-    r.w = (const int8_t (*)[SAMBA__INTEGER_PANEL][4])(const void *)a->in[SAMBA__BYTES_W];
+    r.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])(const void *)a->in[SAMBA__BYTES_W];
     r.w += panel * ((r.k + 3) / 4);
     r.in_place = a->in_spec[0].dtype == SAMBA_U8 && r.k % 4 == 0;
     return r;
@@ -578,7 +581,8 @@ SAMBA__FN void samba__affine_integer_kernel(const samba_args *a)
            0 5 6 7 8 0                        y  y  y  y  -  -
            0 0 0 0 0 0
 
-   Phase 0 also adds up the weights of each channel, and flips their sign if they are signed. ---- */
+   Phase 0 also adds up the weights of each channel, and flips their sign if they are signed. ----
+ */
 typedef struct samba__byte_conv {
     samba__conv_geometry g;
     ptrdiff_t residues[2]; /* of rows and columns: those that taps read */
@@ -621,8 +625,8 @@ SAMBA__FN double samba__byte_conv_of(samba__byte_conv *v, const samba_spec *in,
     v->pixels = (g->output[0] - 1) * v->side[1] + g->output[1];
     v->blocks = (v->pixels - 1) / SAMBA__INTEGER_PANEL + 1;
     v->planes = v->in_place ? 0 : (int64_t)g->images * g->groups * g->in_channels * v->channel;
-    v->sums = (v->planes + 2 * SAMBA__INTEGER_PANEL - 1) / SAMBA__INTEGER_PANEL
-        * SAMBA__INTEGER_PANEL;
+    v->sums
+        = (v->planes + 2 * SAMBA__INTEGER_PANEL - 1) / SAMBA__INTEGER_PANEL * SAMBA__INTEGER_PANEL;
     v->scratch = v->sums + (int64_t)out_channels * 4;
     if (!v->weights_in_place) v->scratch += (int64_t)out_channels * v->k_row;
     return (double)v->scratch;
@@ -724,11 +728,11 @@ typedef struct samba__byte_block {
     const samba_args *args;
     const samba__byte_way *way;
     samba__byte_room *room;
-    const uint8_t *planes;   /* of the first channel, from the first pixel on */
-    ptrdiff_t first, pixels; /* of the block */
-    ptrdiff_t row;           /* of pixels: that of the first one */
+    const uint8_t *planes;    /* of the first channel, from the first pixel on */
+    ptrdiff_t first, pixels;  /* of the block */
+    ptrdiff_t row;            /* of pixels: that of the first one */
     ptrdiff_t image, channel; /* and the first channel of y */
-    uint32_t zero;           /* of x, signed */
+    uint32_t zero;            /* of x, signed */
     samba__byte_end end;
     samba__byte_channels channels;
 } samba__byte_block;
@@ -849,7 +853,7 @@ SAMBA__FN void samba__convolve_block(const samba__byte_block *b)
     for (ptrdiff_t o = 0; o < v->g.out_channels; o += SAMBA__INTEGER_ROWS) {
         ptrdiff_t rows = samba__min_index(v->g.out_channels - o, SAMBA__INTEGER_ROWS);
         samba__integer_panel p = { NULL, v->k_row, rows, NULL, 0, b->room->sum };
-        p.w = (const int8_t (*)[SAMBA__INTEGER_PANEL][4])b->room->w;
+        p.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])b->room->w;
         samba__begin_sums(b->room, rows);
 
         for (ptrdiff_t k = 0; k < v->k; k += SAMBA__INTEGER_STEPS) {
@@ -865,7 +869,8 @@ SAMBA__FN void samba__convolve_block(const samba__byte_block *b)
 }
 
 /* ---- A group with one channel of y and few taps, as depthwise convolutions have: its pixels need
-   not be packed. Weights are less their zeros, so that sums are right but for the zero of x. ---- */
+   not be packed. Weights are less their zeros, so that sums are right but for the zero of x. ----
+ */
 enum { SAMBA__BYTE_FEW = 32 }; /* taps and input channels */
 
 /* The weights of a channel as pairs of 16 bits, and where in planes the two are met. */

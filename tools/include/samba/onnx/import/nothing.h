@@ -199,11 +199,11 @@ static ox_run_fn ox_on_nothing(const ox_node *k, const ox_row *row)
         ox_run_fn run, instead;
         int32_t n_data;
     } rows[] = {
-        { ox_op_clip, ox_map_nothing, 1 },       { ox_op_cast, ox_map_nothing, 1 },
+        { ox_op_clip, ox_map_nothing, 1 },       { ox_op_cast_of_any, ox_map_nothing, 1 },
         { ox_op_cast_like, ox_map_nothing, 1 },  { ox_op_softmax, ox_map_nothing, 1 },
         { ox_op_transpose, ox_turn_nothing, 1 }, { ox_op_expand, ox_expand_nothing, 1 },
         { ox_op_reduce, ox_reduce_nothing, 1 },  { ox_op_slice, ox_slice_nothing, 1 },
-        { ox_op_gather, ox_gather_nothing, 2 },  { ox_op_mat_mul, ox_multiply_nothing, 2 },
+        { ox_op_gather, ox_gather_nothing, 2 },  { ox_op_mat_mul_of_any, ox_multiply_nothing, 2 },
     };
 
     ox_run_fn instead = row < ox_find_row("Identity") ? ox_map_nothing : NULL;

@@ -281,8 +281,40 @@ static samba_tensor *ox_requantized(ox_node *k, samba_tensor *x, samba_tensor *s
     return zero ? ox_saturated(y, ox_along_axis(zero, x, 0), ox_type(k, scale_at + 1)) : NULL;
 }
 
+/* Do scales x, w and y and the zero of y allow one op to make the codes of a product? */
+static bool ox_has_scales(ox_node *k, int32_t w_at, int32_t y_at, int64_t channels)
+{
+    if (!ox_has(k, 1) || !ox_has(k, w_at) || !ox_has(k, y_at) || !ox_has(k, y_at + 1)) return false;
+    const ox_value *sx = k->in[1], *sw = k->in[w_at];
+    return sx->known && sw->known && ox_is_one(sx) && (ox_is_one(sw) || ox_size(sw) == channels)
+        && ox_one_code(k->in[y_at], k->in[y_at + 1]);
+}
+
+/* The codes of a product of codes: by the scales of x, w and y, and a bias in steps unless NULL. */
+static bool ox_give_q_linear(ox_node *k, ox_product *p, int32_t w_at, int32_t y_at, ox_value *bias)
+{
+    ox_import *c = k->c;
+    samba_tensor *sx = ox_of_channels(c, k->in[1], p, 1 + p->axis);
+    samba_tensor *sw = ox_to_f32(ox_tensor(c, k->in[w_at])), *steps = NULL;
+    if (!sx || !sw) return false;
+    int32_t n = (int32_t)samba_count(&sw->shape);
+    sw = samba_reshape(sw, n == 1 ? samba_scalar_shape() : SAMBA_SHAPE(n));
+    p->known = !bias || bias->known;
+    p->in[OX_CODES_SCALE] = ox_scales(c, sx, sw, false, true);
+    if (bias) steps = ox_to_f32(ox_tensor(c, bias));
+    if (steps)
+        p->in[OX_CODES_OFFSET] = ox_scales(c, steps, p->in[OX_CODES_SCALE], false, p->known);
+    return samba_ok(c->s) && ox_give_codes(k, p, k->in[y_at], k->in[y_at + 1]);
+}
+
 static bool ox_op_q_linear_mat_mul(ox_node *k)
 {
+    ox_product p;
+    if (ox_has(k, 0) && ox_has(k, 3)) {
+        ox_factors f = ox_factors_of(k, 0, 3, 2);
+        if (ox_is_affine(k->c, &f) && ox_has_scales(k, 4, 6, ox_dim(f.w, 1)))
+            return ox_open_affine(k->c, &f, &p) && ox_give_q_linear(k, &p, 4, 6, NULL);
+    }
     samba_tensor *x = ox_integer_product(k, 0, 3, 2), *sa = ox_in(k, 1), *sb = ox_in(k, 4);
     if (!x || !sa || !sb) return false;
     if (samba_count(&sa->shape) > 1)
@@ -314,6 +346,14 @@ static bool ox_op_conv_integer(ox_node *k)
 
 static bool ox_op_q_linear_conv(ox_node *k)
 {
+    ox_product p;
+    if (ox_has(k, 0) && ox_has(k, 3)) {
+        ox_factors f = ox_factors_of(k, 0, 3, 2);
+        ox_value *bias = ox_has(k, 8) ? k->in[8] : NULL;
+        bool fits = ox_is_convolution(&f) && ox_has_scales(k, 4, 6, ox_dim(f.w, 0));
+        if (fits && (!bias || ox_size(bias) == ox_dim(f.w, 0)))
+            return ox_open_convolution(k, &f, &p) && ox_give_q_linear(k, &p, 4, 6, bias);
+    }
     samba_tensor *x = ox_centered(k, 0, 2, 0), *w = ox_centered(k, 3, 5, 0);
     if (!x || !w || !ox_conv_is_exact(k, w)) return false;
     samba_tensor *y = ox_to_i32(ox_convolve(k, x, w, NULL)), *sx = ox_in(k, 1), *sw = ox_in(k, 4);
