@@ -43,6 +43,8 @@
      [quant]       grids of int8, observers, fake quantization             |
      [int-ops]     the ops of int8: conversions, sums, products, pooling   |
      [int-matmul]  matmul_integer: products of bytes, with sums of i32     |
+     [int-products] such products that end as floats or bytes             |
+     [byte-codes]  to bytes and back, by scales that are tensors           |
      [norm-loss]   batch, layer and rms norm, softmax, losses              |
      [attention]   scaled dot product attention                            |
      [optim-ops]   SGD, AdamW, clipping: one step                          |
@@ -4279,7 +4281,6 @@ SAMBA__FN const samba__set *samba__set_of(int32_t isa);
 #define samba__vec_transpose SAMBA__OF_SET(samba__vec_transpose)
 #define samba__square_transpose SAMBA__OF_SET(samba__square_transpose)
 #endif /* SAMBA__TEMPLATE == 0, since [base]; the sets below are read for templates, too */
-
 /* ==== [simd-sets] ============================================================================= */
 /* First the functions of each set; when a template is read, the template. */
 #if SAMBA__TEMPLATE == 0 || (SAMBA__TEMPLATE > 0 && !defined(SAMBA__SUFFIX))
@@ -13895,9 +13896,9 @@ enum {
 enum {
     SAMBA__INTEGER_ROWS = SAMBA__IS_SMALL ? 4 : 192, /* of a rectangle */
     SAMBA__INTEGER_COLUMNS = SAMBA__IS_SMALL ? 16 : 64,
-    SAMBA__INTEGER_PANEL = 64,                             /* columns of a panel */
-    SAMBA__INTEGER_STEPS = SAMBA__IS_SMALL ? 64 : 384,     /* a panel stays in the nearest cache */
-    SAMBA__INTEGER_SIDE = 4 /* rows that plain loops take at a time */
+    SAMBA__INTEGER_PANEL = 64,                         /* columns of a panel */
+    SAMBA__INTEGER_STEPS = SAMBA__IS_SMALL ? 64 : 384, /* a panel stays in the nearest cache */
+    SAMBA__INTEGER_SIDE = 4                            /* rows that plain loops take at a time */
 };
 
 SAMBA__FN bool samba__is_byte(samba_dtype type)
@@ -14290,7 +14291,7 @@ SAMBA__FN void samba__multiply_packed(const samba__integer_product *p, samba__in
 {
     uint8_t flip = samba__byte_flip(p->args, SAMBA__INTEGER_X, SAMBA_U8);
     samba__integer_panel panel = { b->x[0], SAMBA__INTEGER_STEPS, p->rows + 1, NULL, 0, b->sum };
-    panel.w = (const int8_t (*)[SAMBA__INTEGER_PANEL][4])b->w;
+    panel.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])b->w;
     memset(b->sum, 0, (size_t)(p->rows + 1) * sizeof *b->sum);
     memset(b->of_x, 0, sizeof b->of_x);
     memset(b->x[p->rows], 1, sizeof *b->x);
@@ -14328,7 +14329,6 @@ SAMBA__FN void samba__matmul_integer_kernel(const samba_args *a)
         samba__multiply_integers(&p);
     }
 }
-
 /* ==== [int-products] ========================================================================== */
 /* ---- Products of bytes with known weights, whose sums become floats or bytes at once:
        affine_integer        y (*,n) of x (*,k) and w, packed
@@ -14495,7 +14495,8 @@ SAMBA__AVX2_FN SAMBA__INLINE void samba__end_eights(const samba__byte_end *e,
 {
     if (e->type == SAMBA_I32) {
         for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 8)
-            _mm256_storeu_si256((__m256i *)(void *)((int32_t *)y + j), samba__eight_sums(r, j, same));
+            _mm256_storeu_si256((__m256i *)(void *)((int32_t *)y + j),
+                                samba__eight_sums(r, j, same));
         return;
     }
 
@@ -14552,15 +14553,22 @@ SAMBA__VNNI_FN SAMBA__INLINE void samba__end_sixteen(const samba__byte_end *e,
     _mm_storeu_si128((__m128i *)(void *)(y + j), _mm512_cvtepi32_epi8(sum));
 }
 
+/* Stores of bytes might change what pointers reach, for all a compiler knows: so e and r are copied
+   first, and their numbers stay in registers. */
 SAMBA__VNNI_FN SAMBA__FN void samba__end_bytes_vnni(const samba__byte_end *e,
                                                     const samba__byte_run *r, void *y)
 {
-    for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 16) {
-        if (r->same)
-            samba__end_sixteen(e, r, j, (uint8_t *)y, true);
-        else
-            samba__end_sixteen(e, r, j, (uint8_t *)y, false);
+    const samba__byte_end end = *e;
+    const samba__byte_run run = *r;
+    uint8_t bytes[SAMBA__INTEGER_PANEL];
+    if (run.same) {
+        for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 16)
+            samba__end_sixteen(&end, &run, j, bytes, true);
+    } else {
+        for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 16)
+            samba__end_sixteen(&end, &run, j, bytes, false);
     }
+    memcpy(y, bytes, sizeof bytes);
 }
 #endif
 #endif
@@ -14637,7 +14645,7 @@ SAMBA__FN uint32_t samba__copy_flipped(const samba__byte_way *way, uint8_t *to, 
 
 /* Four rows of bytes side by side. */
 SAMBA__FN void samba__interleave_rows(const samba__byte_way *way, int8_t (*to)[4],
-                                   const uint8_t *const row[4], uint8_t flip)
+                                      const uint8_t *const row[4], uint8_t flip)
 {
 #if SAMBA__X86 && !SAMBA__IS_SMALL
     if (way->vectors) {
@@ -14753,14 +14761,16 @@ SAMBA__FN void samba__begin_sums(samba__byte_room *room, ptrdiff_t rows)
 }
 
 /* ---- affine_integer: attribute columns, which is n. w (panels,fours,64,4) is i8: w[p][q][j][i] is
-   that of step 4 q + i and column 64 p + j, and 0 beyond k and n. Units are rectangles of y. ---- */
+   that of step 4 q + i and column 64 p + j, and 0 beyond k and n. Units are rectangles of y. ----
+ */
 SAMBA__FN bool samba__affine_integer_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, SAMBA__BYTES_INPUTS, SAMBA__COLUMNS_END)) return false;
 
     const samba_shape *x = &c->in[0].shape, *w = &c->in[SAMBA__BYTES_W].shape;
     int32_t n = c->attr[SAMBA__COLUMNS_NUMBER];
-    if (!samba__expect_type(c, SAMBA__BYTES_W, SAMBA_I8) || !samba__expect_word(c, 0, "columns", 1, INT32_MAX))
+    if (!samba__expect_type(c, SAMBA__BYTES_W, SAMBA_I8)
+        || !samba__expect_word(c, 0, "columns", 1, INT32_MAX))
         return false;
     bool fits = x->ndim >= 1 && w->ndim == 4 && w->dim[2] == SAMBA__INTEGER_PANEL && w->dim[3] == 4
         && w->dim[0] == (n - 1) / SAMBA__INTEGER_PANEL + 1
@@ -14811,7 +14821,7 @@ SAMBA__FN samba__byte_rectangle samba__byte_rectangle_of(const samba_args *a, pt
     r.columns = samba__min_index(r.n - r.column, SAMBA__INTEGER_PANEL);
 
     r.x = (const uint8_t *)(const void *)a->in[0] + r.row * r.k;
-    r.w = (const int8_t (*)[SAMBA__INTEGER_PANEL][4])(const void *)a->in[SAMBA__BYTES_W];
+    r.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])(const void *)a->in[SAMBA__BYTES_W];
     r.w += panel * ((r.k + 3) / 4);
     r.in_place = a->in_spec[0].dtype == SAMBA_U8 && r.k % 4 == 0;
     return r;
@@ -14909,7 +14919,8 @@ SAMBA__FN void samba__affine_integer_kernel(const samba_args *a)
            0 5 6 7 8 0                        y  y  y  y  -  -
            0 0 0 0 0 0
 
-   Phase 0 also adds up the weights of each channel, and flips their sign if they are signed. ---- */
+   Phase 0 also adds up the weights of each channel, and flips their sign if they are signed. ----
+ */
 typedef struct samba__byte_conv {
     samba__conv_geometry g;
     ptrdiff_t residues[2]; /* of rows and columns: those that taps read */
@@ -14952,8 +14963,8 @@ SAMBA__FN double samba__byte_conv_of(samba__byte_conv *v, const samba_spec *in,
     v->pixels = (g->output[0] - 1) * v->side[1] + g->output[1];
     v->blocks = (v->pixels - 1) / SAMBA__INTEGER_PANEL + 1;
     v->planes = v->in_place ? 0 : (int64_t)g->images * g->groups * g->in_channels * v->channel;
-    v->sums = (v->planes + 2 * SAMBA__INTEGER_PANEL - 1) / SAMBA__INTEGER_PANEL
-        * SAMBA__INTEGER_PANEL;
+    v->sums
+        = (v->planes + 2 * SAMBA__INTEGER_PANEL - 1) / SAMBA__INTEGER_PANEL * SAMBA__INTEGER_PANEL;
     v->scratch = v->sums + (int64_t)out_channels * 4;
     if (!v->weights_in_place) v->scratch += (int64_t)out_channels * v->k_row;
     return (double)v->scratch;
@@ -15055,11 +15066,11 @@ typedef struct samba__byte_block {
     const samba_args *args;
     const samba__byte_way *way;
     samba__byte_room *room;
-    const uint8_t *planes;   /* of the first channel, from the first pixel on */
-    ptrdiff_t first, pixels; /* of the block */
-    ptrdiff_t row;           /* of pixels: that of the first one */
+    const uint8_t *planes;    /* of the first channel, from the first pixel on */
+    ptrdiff_t first, pixels;  /* of the block */
+    ptrdiff_t row;            /* of pixels: that of the first one */
     ptrdiff_t image, channel; /* and the first channel of y */
-    uint32_t zero;           /* of x, signed */
+    uint32_t zero;            /* of x, signed */
     samba__byte_end end;
     samba__byte_channels channels;
 } samba__byte_block;
@@ -15097,6 +15108,7 @@ SAMBA__FN void samba__pack_pixels(const samba__byte_block *b, ptrdiff_t k, ptrdi
                 row[i] = edge[i];
                 continue;
             }
+
             if (!whole) {
                 memcpy(edge[i], row[i], (size_t)b->pixels);
                 row[i] = edge[i];
@@ -15180,7 +15192,7 @@ SAMBA__FN void samba__convolve_block(const samba__byte_block *b)
     for (ptrdiff_t o = 0; o < v->g.out_channels; o += SAMBA__INTEGER_ROWS) {
         ptrdiff_t rows = samba__min_index(v->g.out_channels - o, SAMBA__INTEGER_ROWS);
         samba__integer_panel p = { NULL, v->k_row, rows, NULL, 0, b->room->sum };
-        p.w = (const int8_t (*)[SAMBA__INTEGER_PANEL][4])b->room->w;
+        p.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])b->room->w;
         samba__begin_sums(b->room, rows);
 
         for (ptrdiff_t k = 0; k < v->k; k += SAMBA__INTEGER_STEPS) {
@@ -15196,7 +15208,8 @@ SAMBA__FN void samba__convolve_block(const samba__byte_block *b)
 }
 
 /* ---- A group with one channel of y and few taps, as depthwise convolutions have: its pixels need
-   not be packed. Weights are less their zeros, so that sums are right but for the zero of x. ---- */
+   not be packed. Weights are less their zeros, so that sums are right but for the zero of x. ----
+ */
 enum { SAMBA__BYTE_FEW = 32 }; /* taps and input channels */
 
 /* The weights of a channel as pairs of 16 bits, and where in planes the two are met. */
@@ -15347,22 +15360,28 @@ SAMBA__FN void samba__convolution_integer_kernel(const samba_args *a)
     samba__byte_block b = samba__byte_block_of(&v, a, &way);
     samba__byte_pairs pairs;
     bool depthwise = samba__is_depthwise(&v);
-    ptrdiff_t opened = -1; /* the group whose weights are pairs */
+    ptrdiff_t opened = -1;                           /* the group whose weights are pairs */
+    ptrdiff_t part = (ptrdiff_t)a->begin / v.blocks; /* an image and a group */
+    ptrdiff_t block = (ptrdiff_t)a->begin % v.blocks;
+
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
-        ptrdiff_t part = u / v.blocks; /* an image and a group */
-        b.first = u % v.blocks * SAMBA__INTEGER_PANEL;
+        b.first = block * SAMBA__INTEGER_PANEL;
         b.row = b.first / v.side[1];
         b.pixels = samba__min_index(v.pixels - b.first, SAMBA__INTEGER_PANEL);
         b.image = part / v.g.groups;
         b.channel = part % v.g.groups * v.g.out_channels;
         b.planes = v.in_place ? (const uint8_t *)(const void *)a->in[0] : (uint8_t *)a->scratch;
         b.planes += part * v.g.in_channels * v.channel + b.first;
+
         if (depthwise && opened != part) samba__open_pairs(&b, &pairs);
         opened = part;
         if (depthwise)
             samba__convolve_depthwise(&b, &pairs);
         else
             samba__convolve_block(&b);
+        if (++block < v.blocks) continue;
+        block = 0;
+        part++;
     }
 }
 /* ==== [byte-codes] ============================================================================ */
@@ -17725,8 +17744,8 @@ enum {
     SAMBA__HAS_ATTENTION
     = SAMBA__HAS(scaled_dot_product_attention) || SAMBA__HAS(scaled_dot_product_attention_backward),
     SAMBA__HAS_INT8 = SAMBA__HAS(affine_int8) || SAMBA__HAS(convolution_int8),
-    SAMBA__HAS_INTEGERS = SAMBA__HAS(matmul_integer) || SAMBA__HAS(affine_integer)
-        || SAMBA__HAS(convolution_integer)
+    SAMBA__HAS_INTEGERS
+    = SAMBA__HAS(matmul_integer) || SAMBA__HAS(affine_integer) || SAMBA__HAS(convolution_integer)
 };
 
 #define SAMBA__TILE_COLUMN_none NULL

@@ -1918,7 +1918,8 @@ static void try_affine_integer(call *c)
 {
     const int rows[] = { 1, 2, 3, 4, 7, 11, 24, 193 };
     for (int i = 0; i < 12 && !test_bad; i++) {
-        int T = rows[draw(8)], K = 1 + (int)draw(800), N = 1 + (int)draw(140), kind_w = (int)draw(3);
+        int T = rows[draw(8)], K = 1 + (int)draw(800), N = 1 + (int)draw(140),
+            kind_w = (int)draw(3);
         c->n_in = c->n_attr = 0;
         int32_t *x = integers(c, SAMBA_SHAPE(T, K), i & 1, draw(8) == 0);
         int32_t *w = integers(c, SAMBA_SHAPE(K, N), true, draw(8) == 0);
@@ -1969,7 +1970,7 @@ static void try_convolution_integer(call *c)
     for (int i = 0; i < 20 && !test_bad; i++) {
         g = any_conv();
         if (i % 4 == 0) g.C = g.O = g.groups = 1 + (int)draw(9); // depthwise
-        if (i % 4 == 1) { // read in place
+        if (i % 4 == 1) {                                        // read in place
             g.KH = g.KW = g.stride[0] = g.stride[1] = 1;
             g.padding[0] = g.padding[1] = 0;
         }

@@ -575,8 +575,8 @@ static void test_long_convolution(void)
     end(&m);
 }
 
-// Codes of x by steps of 0.5 from -100 on, and weights by steps of 2 and 4; y by steps of 8 from 100
-// on. x, w and y as floats are not in the program.
+// Codes of x by steps of 0.5 from -100 on, and weights by steps of 2 and 4; y by steps of 8 from
+// 100 on. x, w and y as floats are not in the program.
 static void test_quantized_convolution(void)
 {
     const int8_t w[4] = { 1, 2, -3, 4 };

@@ -18,9 +18,9 @@ enum {
 enum {
     SAMBA__INTEGER_ROWS = SAMBA__IS_SMALL ? 4 : 192, /* of a rectangle */
     SAMBA__INTEGER_COLUMNS = SAMBA__IS_SMALL ? 16 : 64,
-    SAMBA__INTEGER_PANEL = 64,                             /* columns of a panel */
-    SAMBA__INTEGER_STEPS = SAMBA__IS_SMALL ? 64 : 384,     /* a panel stays in the nearest cache */
-    SAMBA__INTEGER_SIDE = 4 /* rows that plain loops take at a time */
+    SAMBA__INTEGER_PANEL = 64,                         /* columns of a panel */
+    SAMBA__INTEGER_STEPS = SAMBA__IS_SMALL ? 64 : 384, /* a panel stays in the nearest cache */
+    SAMBA__INTEGER_SIDE = 4                            /* rows that plain loops take at a time */
 };
 
 SAMBA__FN bool samba__is_byte(samba_dtype type)
@@ -413,7 +413,7 @@ SAMBA__FN void samba__multiply_packed(const samba__integer_product *p, samba__in
 {
     uint8_t flip = samba__byte_flip(p->args, SAMBA__INTEGER_X, SAMBA_U8);
     samba__integer_panel panel = { b->x[0], SAMBA__INTEGER_STEPS, p->rows + 1, NULL, 0, b->sum };
-    panel.w = (const int8_t (*)[SAMBA__INTEGER_PANEL][4])b->w;
+    panel.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])b->w;
     memset(b->sum, 0, (size_t)(p->rows + 1) * sizeof *b->sum);
     memset(b->of_x, 0, sizeof b->of_x);
     memset(b->x[p->rows], 1, sizeof *b->x);
@@ -451,4 +451,3 @@ SAMBA__FN void samba__matmul_integer_kernel(const samba_args *a)
         samba__multiply_integers(&p);
     }
 }
-

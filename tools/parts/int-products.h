@@ -222,15 +222,22 @@ SAMBA__VNNI_FN SAMBA__INLINE void samba__end_sixteen(const samba__byte_end *e,
     _mm_storeu_si128((__m128i *)(void *)(y + j), _mm512_cvtepi32_epi8(sum));
 }
 
+/* Stores of bytes might change what pointers reach, for all a compiler knows: so e and r are copied
+   first, and their numbers stay in registers. */
 SAMBA__VNNI_FN SAMBA__FN void samba__end_bytes_vnni(const samba__byte_end *e,
                                                     const samba__byte_run *r, void *y)
 {
-    for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 16) {
-        if (r->same)
-            samba__end_sixteen(e, r, j, (uint8_t *)y, true);
-        else
-            samba__end_sixteen(e, r, j, (uint8_t *)y, false);
+    const samba__byte_end end = *e;
+    const samba__byte_run run = *r;
+    uint8_t bytes[SAMBA__INTEGER_PANEL];
+    if (run.same) {
+        for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 16)
+            samba__end_sixteen(&end, &run, j, bytes, true);
+    } else {
+        for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 16)
+            samba__end_sixteen(&end, &run, j, bytes, false);
     }
+    memcpy(y, bytes, sizeof bytes);
 }
 #endif
 #endif
@@ -770,6 +777,7 @@ SAMBA__FN void samba__pack_pixels(const samba__byte_block *b, ptrdiff_t k, ptrdi
                 row[i] = edge[i];
                 continue;
             }
+
             if (!whole) {
                 memcpy(edge[i], row[i], (size_t)b->pixels);
                 row[i] = edge[i];
@@ -1021,21 +1029,27 @@ SAMBA__FN void samba__convolution_integer_kernel(const samba_args *a)
     samba__byte_block b = samba__byte_block_of(&v, a, &way);
     samba__byte_pairs pairs;
     bool depthwise = samba__is_depthwise(&v);
-    ptrdiff_t opened = -1; /* the group whose weights are pairs */
+    ptrdiff_t opened = -1;                           /* the group whose weights are pairs */
+    ptrdiff_t part = (ptrdiff_t)a->begin / v.blocks; /* an image and a group */
+    ptrdiff_t block = (ptrdiff_t)a->begin % v.blocks;
+
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
-        ptrdiff_t part = u / v.blocks; /* an image and a group */
-        b.first = u % v.blocks * SAMBA__INTEGER_PANEL;
+        b.first = block * SAMBA__INTEGER_PANEL;
         b.row = b.first / v.side[1];
         b.pixels = samba__min_index(v.pixels - b.first, SAMBA__INTEGER_PANEL);
         b.image = part / v.g.groups;
         b.channel = part % v.g.groups * v.g.out_channels;
         b.planes = v.in_place ? (const uint8_t *)(const void *)a->in[0] : (uint8_t *)a->scratch;
         b.planes += part * v.g.in_channels * v.channel + b.first;
+
         if (depthwise && opened != part) samba__open_pairs(&b, &pairs);
         opened = part;
         if (depthwise)
             samba__convolve_depthwise(&b, &pairs);
         else
             samba__convolve_block(&b);
+        if (++block < v.blocks) continue;
+        block = 0;
+        part++;
     }
 }

@@ -43,6 +43,8 @@
      [quant]       grids of int8, observers, fake quantization             |
      [int-ops]     the ops of int8: conversions, sums, products, pooling   |
      [int-matmul]  matmul_integer: products of bytes, with sums of i32     |
+     [int-products] such products that end as floats or bytes             |
+     [byte-codes]  to bytes and back, by scales that are tensors           |
      [norm-loss]   batch, layer and rms norm, softmax, losses              |
      [attention]   scaled dot product attention                            |
      [optim-ops]   SGD, AdamW, clipping: one step                          |

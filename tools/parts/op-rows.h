@@ -146,8 +146,8 @@ enum {
     SAMBA__HAS_ATTENTION
     = SAMBA__HAS(scaled_dot_product_attention) || SAMBA__HAS(scaled_dot_product_attention_backward),
     SAMBA__HAS_INT8 = SAMBA__HAS(affine_int8) || SAMBA__HAS(convolution_int8),
-    SAMBA__HAS_INTEGERS = SAMBA__HAS(matmul_integer) || SAMBA__HAS(affine_integer)
-        || SAMBA__HAS(convolution_integer)
+    SAMBA__HAS_INTEGERS
+    = SAMBA__HAS(matmul_integer) || SAMBA__HAS(affine_integer) || SAMBA__HAS(convolution_integer)
 };
 
 #define SAMBA__TILE_COLUMN_none NULL

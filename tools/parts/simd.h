@@ -185,4 +185,3 @@ SAMBA__FN const samba__set *samba__set_of(int32_t isa);
 #define samba__vec_transpose SAMBA__OF_SET(samba__vec_transpose)
 #define samba__square_transpose SAMBA__OF_SET(samba__square_transpose)
 #endif /* SAMBA__TEMPLATE == 0, since [base]; the sets below are read for templates, too */
-

@@ -40,8 +40,7 @@ static samba_tensor *ox_compute_product(ox_import *c, const ox_product *p)
     samba_tensor *y = samba_apply(c->s, p->op, p->in, OX_CODES_INPUTS, p->attr, p->n_attr);
     for (int32_t i = 0; y && i < p->sides; i++) {
         int32_t axis = y->shape.ndim - p->sides + i, first = p->first[i];
-        if (y->shape.dim[axis] != p->out[i])
-            y = samba_slice(y, axis, first, first + p->out[i], 1);
+        if (y->shape.dim[axis] != p->out[i]) y = samba_slice(y, axis, first, first + p->out[i], 1);
     }
     return y;
 }
@@ -277,8 +276,8 @@ static bool ox_give_codes(ox_node *k, const ox_product *p, ox_value *scale, ox_v
     q.in[OX_CODES_SCALE] = ox_scales(k->c, q.in[OX_CODES_SCALE], by, true, q.known);
     if (q.in[OX_CODES_OFFSET])
         q.in[OX_CODES_OFFSET] = ox_scales(k->c, q.in[OX_CODES_OFFSET], by, true, q.known);
-    q.in[OX_CODES_ZERO_Y] = zero ? ox_one_byte(k->c, zero)
-                                 : ox_constant(k->c, SAMBA_U8, SAMBA_SCALAR, &none);
+    q.in[OX_CODES_ZERO_Y]
+        = zero ? ox_one_byte(k->c, zero) : ox_constant(k->c, SAMBA_U8, SAMBA_SCALAR, &none);
     return ox_give_bytes(k, 0, zero ? zero->type : OX_UINT8, ox_compute_product(k->c, &q));
 }
 

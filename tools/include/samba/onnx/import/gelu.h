@@ -1,6 +1,6 @@
-/* gelu.h - of onnx_import.h: GELU as exporters write it, x (1 + erf(x / sqrt(2))) / 2, in the orders
-   in which it comes. Its parts are recorded as they are; at the last one they are known to be
-   samba.h's own GELU, and nobody reads them any more. */
+/* gelu.h - of onnx_import.h: GELU as exporters write it, x (1 + erf(x / sqrt(2))) / 2, in the
+   orders in which it comes. Its parts are recorded as they are; at the last one they are known to
+   be samba.h's own GELU, and nobody reads them any more. */
 
 /* Parts of the GELU of x that a value may be. */
 enum {
@@ -76,6 +76,6 @@ static bool ox_op_erf(ox_node *k)
 {
     const ox_value *v = ox_has(k, 0) ? k->in[0] : NULL;
     bool inner = v && v->gelu_part == OX_GELU_INNER;
-    return ox_op_unary(k) && ox_give_gelu_part(k, inner ? OX_GELU_ERF : OX_GELU_NONE,
-                                               inner ? v->gelu_of : NULL);
+    return ox_op_unary(k)
+        && ox_give_gelu_part(k, inner ? OX_GELU_ERF : OX_GELU_NONE, inner ? v->gelu_of : NULL);
 }

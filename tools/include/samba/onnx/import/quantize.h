@@ -302,8 +302,7 @@ static bool ox_give_q_linear(ox_node *k, ox_product *p, int32_t w_at, int32_t y_
     p->known = !bias || bias->known;
     p->in[OX_CODES_SCALE] = ox_scales(c, sx, sw, false, true);
     if (bias) steps = ox_to_f32(ox_tensor(c, bias));
-    if (steps)
-        p->in[OX_CODES_OFFSET] = ox_scales(c, steps, p->in[OX_CODES_SCALE], false, p->known);
+    if (steps) p->in[OX_CODES_OFFSET] = ox_scales(c, steps, p->in[OX_CODES_SCALE], false, p->known);
     return samba_ok(c->s) && ox_give_codes(k, p, k->in[y_at], k->in[y_at + 1]);
 }
 

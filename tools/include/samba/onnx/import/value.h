@@ -13,16 +13,16 @@ typedef struct ox_value {
     bool sequence, none;        /* a list of n items; an optional that is absent */
     struct ox_value **item;
     int32_t n;
-    const Onnx__FunctionProto *function; /* in the table of the model's functions: it alone */
-    const Onnx__TensorProto *proto;      /* of an initializer */
-    int32_t reach;                       /* OX_DATA ...: what it is for (reach.h) */
-    bool trained, uniform;               /* an initializer: a parameter; all elements are equal */
-    struct ox_value *state;              /* of a parameter that is also read as a buffer: that */
-    struct ox_block *block;              /* of an initializer: what holds host */
+    const Onnx__FunctionProto *function;   /* in the table of the model's functions: it alone */
+    const Onnx__TensorProto *proto;        /* of an initializer */
+    int32_t reach;                         /* OX_DATA ...: what it is for (reach.h) */
+    bool trained, uniform;                 /* an initializer: a parameter; all elements are equal */
+    struct ox_value *state;                /* of a parameter that is also read as a buffer: that */
+    struct ox_block *block;                /* of an initializer: what holds host */
     struct ox_value *codes, *scale, *zero; /* (codes - zero) scale: t is made if it is asked for */
-    int32_t axis;                        /* of scales and zeros, unless there is one of each */
-    const struct ox_product *product;    /* that t is: what could be computed along with it */
-    struct ox_value *gelu_of;            /* it is this part of the GELU of that value: see gelu.h */
+    int32_t axis;                          /* of scales and zeros, unless there is one of each */
+    const struct ox_product *product;      /* that t is: what could be computed along with it */
+    struct ox_value *gelu_of; /* it is this part of the GELU of that value: see gelu.h */
     int32_t gelu_part;
 } ox_value;
 
