@@ -99,19 +99,32 @@ lint:                           ## the style of samba.h and of everything else
 
 tools: $B/samba                 ## build what tools/samba runs: prepare-data and others
 
-BENCH = gemm gpt2 nets ops start
-bench: $(BENCH:%=$B/bench_%)    ## speed and memory against what else is installed, half an hour
-	@for area in $(BENCH); do $B/bench_$$area json $B/bench_$$area.json || touch $B/bench.failed; done
+# What a program of bench is given, and where its peers from PyPI are.
+BENCH = gemm gpt2 nets ops start onnx
+ROUND_FLAGS = $(if $(ROUNDS),rounds $(ROUNDS))
+PEERS = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/samba.h/peers
+export PEERS
+
+bench: peers $(BENCH:%=$B/bench_%) ## speed and memory beside peers, an hour; ROUNDS=3 is quicker
+	@for area in $(BENCH); do \
+	    $B/bench_$$area $(ROUND_FLAGS) json $B/bench_$$area.json || touch $B/bench.failed; done
 	@cat $(BENCH:%=$B/bench_%.json) >$B/bench.json
 	@tools/dev/chart_bench.sh $B/bench.json >$B/bench.svg
 	@echo "rows in $B/bench.json, a picture of them in $B/bench.svg"
 	@! rm $B/bench.failed 2>/dev/null || { echo "a program failed"; exit 1; }
 
-bench-small: $(BENCH:%=$B/bench_%) ## a selection: a minute, once compiled
+bench-small: peers $(BENCH:%=$B/bench_%) ## a selection: some minutes, once compiled
 	@for area in $(BENCH); do $B/bench_$$area small || exit 1; done
 
 numerics: $B/bench_numerics $B/bible.txt ## how well nets learn in f32, mp1, mp4, PyTorch: an hour
 	@tests/bench/numerics.sh $B/bench_numerics $(DATA) $B/bible.txt
+
+speed: bench                    ## make bench, and its tables in SPEED.md, README and the picture
+	@python3 tests/bench/tables.py $B/bench.json $B/speed.json
+	@tools/dev/chart_bench.sh $B/speed.json >tools/docs/pictures/speed.svg
+
+peers: | ready-bench            ## PyTorch, onnxruntime, llama.cpp of today from PyPI, in PEERS
+	@tests/bench/peers.sh '$(PEERS)'
 
 lenet: $B/03_lenet              ## train LeNet, with convolutions
 	$B/03_lenet --data $(DATA)
@@ -216,6 +229,12 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h tests/bench/nets.h samba.h $(COM
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
+$B/bench_onnx: tests/bench/onnx.c tests/bench/bench.h samba.h $(COMPANIONS) \
+    $(wildcard tools/include/samba/onnx/*.h tools/include/samba/onnx/*/*.h) $B/onnx/onnx.pb-c.c \
+    | ready-bench
+	$(CC) $(CFLAGS) -I. -I$B/onnx -o $@ $< $B/onnx/onnx.pb-c.c $(LDFLAGS) -lprotobuf-c -lm -pthread \
+	    -ldl
+
 .PHONY: all run gpt test quick test-one parts check full asan tsan random random-asan fuzz faults \
     mutants learn device lesson-device glass-box tiny-nets hidden bare lint tools bench \
-    bench-small numerics lenet web install docs pictures packages clean help
+    bench-small numerics speed peers lenet web install docs pictures packages clean help

@@ -340,6 +340,36 @@ static void json_ceiling(const char *what, const char *unit, int threads, double
                 bench.area, what, unit, threads, value);
 }
 
+// A peer, or what samba runs on, with its version: for the head of the tables.
+static void say_version(const char *what, const char *text, bool there)
+{
+    printf("%s: %s\n", what, text);
+    if (!bench.json || !there) return;
+    fprintf(bench.json, "{\"area\": \"%s\", \"what\": \"version of %s\", \"text\": \"%s\"}\n",
+            bench.area, what, text);
+}
+
+// The processor as it names itself, and its family and model: on a virtual machine the name alone
+// may say little.
+static void say_machine(void)
+{
+    char line[256], name[128] = "?", text[256];
+    int family = 0, model = 0;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+
+    while (f && fgets(line, sizeof line, f)) {
+        sscanf(line, "model name : %127[^\n\"\\]", name);
+        sscanf(line, "cpu family : %d", &family);
+        if (sscanf(line, "model : %d", &model) == 1) continue;
+        if (*line == '\n') break; // the others are like the first
+    }
+    if (f) fclose(f);
+    snprintf(text, sizeof text, "%s, family %d, model %d, %d threads, %s", name, family, model,
+             bench.threads, machine.name);
+    say_version("processor", text, true);
+    say_version("compiler", __VERSION__, true);
+}
+
 static void measure_ceilings(void)
 {
     static const char *const names[] = { "portable", "AVX2", "AVX-512" };
@@ -349,6 +379,7 @@ static void measure_ceilings(void)
     if (machine.isa && __builtin_cpu_supports("avx512f")) machine.isa = 2;
 #endif
     machine.name = names[machine.isa];
+    say_machine();
     machine.pool = (float *)must(aligned_alloc(2 << 20, POOL));
     madvise(machine.pool, POOL, MADV_HUGEPAGE);
     fill(machine.pool, PIECE / 4, 1, 1);
@@ -628,7 +659,8 @@ static const char *find_file(const char *pattern, char *path, size_t size)
     return there ? path : NULL;
 }
 
-// What a tuned PyTorch gets: OpenBLAS with OpenMP, huge pages, and a malloc that keeps its memory.
+// What a tuned PyTorch gets: huge pages, and a malloc that keeps its memory; Debian's also OpenBLAS
+// with OpenMP.
 static void tune_environment(bool tuned, int threads)
 {
     char n[16], path[256];
@@ -648,22 +680,63 @@ static void tune_environment(bool tuned, int threads)
         setenv("LD_LIBRARY_PATH", path, 1);
 }
 
-// Starts tests/bench/torch_peer.py; says by name what is not there.
-static inline bool torch_start(peer *p, bool tuned, int threads)
+// The python of the virtual environment that tests/bench/peers.sh makes, if the module is there;
+// else Debian's. path has room for PATH_ROOM characters.
+enum { PATH_ROOM = 512 };
+
+static bool todays_python(const char *module, char *path)
 {
-    static int there = -1;
-    char n[16], hello[128] = "", python[] = "/usr/bin/python3",
+    const char *peers = getenv("PEERS");
+    char pattern[PATH_ROOM], found[PATH_ROOM];
+    snprintf(path, PATH_ROOM, "/usr/bin/python3");
+    if (!peers || !*peers) return false;
+    snprintf(pattern, sizeof pattern, "%.*s/lib/python3*/site-packages/%s", PATH_ROOM / 2, peers,
+             module);
+    if (!find_file(pattern, found, sizeof found)) return false;
+    snprintf(path, PATH_ROOM, "%.*s/bin/python", PATH_ROOM / 2, peers);
+    return true;
+}
+
+// How PyTorch runs: tests/bench/torch_peer.py says what is in a mode. DEBIAN is the PyTorch of
+// /usr/bin/python3 as it comes, beside one from PyPI; without that, EAGER is Debian's, tuned.
+typedef enum torch_mode {
+    TORCH_EAGER,
+    TORCH_COMPILE,
+    TORCH_BF16,
+    TORCH_BF16_COMPILE,
+    TORCH_DEBIAN,
+    TORCH_MODES
+} torch_mode;
+
+static const char *const torch_names[TORCH_MODES]
+    = { "torch", "compile", "autocast", "a. compile", "Debian's" };
+
+static inline bool torch_start(peer *p, torch_mode mode, int threads)
+{
+    static const char *const words[TORCH_MODES]
+        = { "eager", "compile", "bf16", "bf16-compile", "eager" };
+    static bool told[TORCH_MODES];
+    char n[16], hello[160] = "", word[16], python[PATH_ROOM],
                 script[] = "tests/bench/torch_peer.py";
-    char *argv[] = { python, script, n, NULL };
-    snprintf(n, sizeof n, "%d", threads);
+    char *argv[] = { python, script, n, word, NULL };
+    bool today = todays_python("torch", python);
+
     *p = (peer){ 0 };
-    if (there == 0) return false;
-    tune_environment(tuned, threads);
+    if (mode == TORCH_DEBIAN) snprintf(python, sizeof python, "/usr/bin/python3");
+    if (!today && mode != TORCH_EAGER && mode != TORCH_DEBIAN) return false;
+    snprintf(n, sizeof n, "%d", threads);
+    snprintf(word, sizeof word, "%s", words[mode]);
+    tune_environment(mode != TORCH_DEBIAN, threads);
     bool fine = peer_start(p, argv, hello, sizeof hello);
     tune_environment(true, bench.threads); // for libraries that are loaded here
     if (!fine) peer_stop(p);
-    if (there < 0) printf("PyTorch: %s\n", fine ? hello : "not here (Debian: python3-torch)");
-    there = fine;
+
+    if (!told[mode]) {
+        const char *lacking = mode == TORCH_DEBIAN ? "not here (Debian: python3-torch)"
+                                                   : "not here (make peers gets it from PyPI)";
+        say_version(torch_names[mode], fine ? hello : lacking, fine);
+    }
+    told[mode] = true;
     return fine;
 }
 

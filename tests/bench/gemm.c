@@ -30,9 +30,11 @@ static void *symbol(void *library, const char *name)
 
 static void open_libraries(void)
 {
-    char path[256];
-    char *(*core)(void);
+    char path[256], text[128];
+    const int *(*dnnl_version)(void);
+    char *(*config)(void);
     char *(*arch_name)(int);
+    char *(*blis_version)(void);
     int (*arch)(void);
     void (*init)(void);
     void *lib = dlopen(find_file("/usr/lib/*/openblas-openmp/libopenblas.so.0", path, sizeof path)
@@ -40,11 +42,12 @@ static void open_libraries(void)
                            : "libopenblas.so.0",
                        RTLD_NOW | RTLD_LOCAL);
     *(void **)&openblas = symbol(lib, "cblas_sgemm");
-    *(void **)&core = symbol(lib, "openblas_get_corename");
-    printf("OpenBLAS: %s\n",
-           !openblas  ? "not here (Debian: libopenblas0-openmp)"
-               : core ? core()
-                      : "found");
+    *(void **)&config = symbol(lib, "openblas_get_config");
+    say_version("OpenBLAS",
+                !openblas    ? "not here (Debian: libopenblas0-openmp)"
+                    : config ? config()
+                             : "found",
+                openblas);
     lib = dlopen("libblis.so.4", RTLD_NOW | RTLD_LOCAL);
     *(void **)&blis = symbol(lib, "cblas_sgemm");
     *(void **)&arch = symbol(lib, "bli_arch_query_id");
@@ -58,13 +61,17 @@ static void open_libraries(void)
             setenv("BLIS_ARCH_TYPE", number, 1);
     }
     if (init) init();
-    printf("BLIS: %s\n",
-           !blis                   ? "not here (Debian: libblis4-openmp)"
-               : arch && arch_name ? arch_name(arch())
-                                   : "found");
+    *(void **)&blis_version = symbol(lib, "bli_info_get_version_str");
+    snprintf(text, sizeof text, "BLIS %s %s", blis_version ? blis_version() : "",
+             arch && arch_name ? arch_name(arch()) : "");
+    say_version("BLIS", blis ? text : "not here (Debian: libblis4-openmp)", blis);
     lib = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
     *(void **)&dnnl = symbol(lib, "dnnl_sgemm");
-    printf("oneDNN: %s\n", dnnl ? "found" : "not here (Debian: libdnnl2)");
+    *(void **)&dnnl_version = symbol(lib, "dnnl_version");
+    const int *version = dnnl_version ? dnnl_version() : NULL; // major, minor, patch
+    if (version)
+        snprintf(text, sizeof text, "oneDNN %d.%d.%d", version[0], version[1], version[2]);
+    say_version("oneDNN", version ? text : "not here (Debian: libdnnl2)", version);
 }
 
 // ---- The contenders: each runs the product repeat times and answers the seconds of one ----------
@@ -273,7 +280,7 @@ int main(int argc, char **argv)
     bench_begin(argc, argv, "gemm");
     local = (float *)must(aligned_alloc(64, (size_t)bench.threads * SAMBA_LOCAL_BYTES));
     open_libraries();
-    torch_start(&torch, true, bench.threads);
+    torch_start(&torch, TORCH_EAGER, bench.threads);
     summary squares = { 0 };
     for (int n = 64; n <= (bench.small ? 1024 : 2048); n *= bench.small ? 16 : 2)
         row(&squares, "nn", n, n, n);

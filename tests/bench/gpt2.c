@@ -126,8 +126,9 @@ static bool make(model *m, const char *line, int threads)
     }
     samba_close(m->s);
     free(m->ids);
-    *m = (model){ .config = configuration(false),
-                  .s = samba_open(&(samba_desc){ .threads = threads }) };
+    bool mp1 = strstr(what, "MP1") != NULL; // products compute in bf16
+    samba_desc desc = { .threads = threads, .graphamp = mp1 ? SAMBA_MP1 : SAMBA_MP0 };
+    *m = (model){ .config = configuration(false), .s = samba_open(&desc) };
     m->config.n_layer = layers;
     if (!strcmp(what, "TrainHalf")) samba_set_param_dtype(m->s, SAMBA_BF16);
     if (!strcmp(what, "TrainSpatial")) m->mapping = SAMBA_MAPPING_SPATIAL;
@@ -218,51 +219,128 @@ static double free_memory(void)
     return kib > 0 ? kib / (1 << 20) : 1e9;
 }
 
+// The contenders. Requests of samba are other words for the same thing: "Train" is what stands in
+// a request, and each kind of samba puts its own word there.
 enum {
     SAMBA,
-    TUNED,
-    DEFAULT,
-    SPATIAL,
+    EAGER,
+    COMPILED,
+    DEBIAN,
+    F32, // the first of which one row has all; others have rows of their own
+    SPATIAL = F32,
     HALF,
-    SAMBA_1,
-    TUNED_1,
+    MP1,
+    AUTOCAST,
+    AUTOCAST_COMPILED,
+    SAMBA_1, // from here on: one thread
+    EAGER_1,
+    LLAMA_F32,
+    LLAMA_BF16,
+    LLAMA_INT8,
+    LLAMA_INT4,
     RUNNERS
-}; // from SAMBA_1 on: one thread
+};
 
-static const char *const names[RUNNERS]
-    = { "samba", "torch tuned", "torch", "samba, spatial", "samba, bf16", "samba, 1", "tuned, 1" };
+typedef struct kind {
+    const char *name;
+    const char *suffix; // of samba's word; NULL: it is not samba
+    torch_mode mode;
+    const char *llama; // how llama.cpp keeps weights; NULL: it is not llama.cpp
+} kind;
 
-// Starts those of the mask and lets them build the same thing; returns how many contenders there
-// are.
+static const kind kinds[RUNNERS] = {
+    [SAMBA] = { .name = "samba", .suffix = "" },
+    [EAGER] = { .name = "torch", .mode = TORCH_EAGER },
+    [COMPILED] = { .name = "compile", .mode = TORCH_COMPILE },
+    [DEBIAN] = { .name = "Debian's", .mode = TORCH_DEBIAN },
+    [SPATIAL] = { .name = "spatial", .suffix = "Spatial" },
+    [HALF] = { .name = "bf16 params", .suffix = "Half" },
+    [MP1] = { .name = "samba mp1", .suffix = "MP1" },
+    [AUTOCAST] = { .name = "autocast", .mode = TORCH_BF16 },
+    [AUTOCAST_COMPILED] = { .name = "a. compile", .mode = TORCH_BF16_COMPILE },
+    [SAMBA_1] = { .name = "samba, 1", .suffix = "" },
+    [EAGER_1] = { .name = "torch, 1", .mode = TORCH_EAGER },
+    [LLAMA_F32] = { .name = "llama.cpp", .llama = "f32" },
+    [LLAMA_BF16] = { .name = "llama.cpp", .llama = "bf16" },
+    [LLAMA_INT8] = { .name = "llama.cpp", .llama = "q8_0" },
+    [LLAMA_INT4] = { .name = "llama.cpp", .llama = "q4_0" },
+};
+
+#define BIT(kind) (1u << (kind))
+
+static bool llama_start(peer *p, const char *weights, int threads)
+{
+    static bool told;
+    char n[16], hello[160] = "", word[8], python[PATH_ROOM],
+                script[] = "tests/bench/llama_peer.py";
+    char *argv[] = { python, script, n, word, NULL };
+
+    *p = (peer){ 0 };
+    bool there = todays_python("llama_cpp", python);
+    snprintf(n, sizeof n, "%d", threads);
+    snprintf(word, sizeof word, "%s", weights);
+    there = there && peer_start(p, argv, hello, sizeof hello);
+    if (!there) peer_stop(p);
+    if (!told)
+        say_version("llama.cpp", there ? hello : "not here (make peers compiles it)", there);
+    told = true;
+    return there;
+}
+
+// request: "make gpt2.WORD ..."; samba's word has a suffix for its kind.
+static bool ask_to_make(runner *r, const kind *k, const char *request)
+{
+    char other[400], word[32];
+    int behind = 0;
+    if (!k->suffix) return peer_ask(&r->process, NULL, 0, request) >= 0;
+    if (sscanf(request, "make gpt2.%31s%n", word, &behind) != 1) return false;
+    snprintf(other, sizeof other, "make gpt2.%s%s%s", word, k->suffix, request + behind);
+    return peer_ask(&r->process, NULL, 0, other) >= 0;
+}
+
+// Starts those of the mask and lets them build the same thing.
 static void start(runner *r, contender *c, unsigned mask, const char *request, int repeat,
                   double gigabytes)
 {
     for (int i = 0; i < RUNNERS; i++) {
-        int threads = i >= SAMBA_1 ? 1 : bench.threads;
+        const kind *k = &kinds[i];
+        int threads = i == SAMBA_1 || i == EAGER_1 ? 1 : bench.threads;
         r[i] = (runner){ .repeat = repeat, .round = -1 };
-        c[i] = (contender){ .name = names[i], .context = &r[i] };
+        c[i] = (contender){ .name = k->name, .context = &r[i] };
         if (!(mask >> i & 1)) continue;
         if (free_memory() < gigabytes + 2) {
-            printf("%s: skipped, only %.1f GiB of memory are free\n", names[i], free_memory());
+            printf("%s: skipped, only %.1f GiB of memory are free\n", k->name, free_memory());
             continue;
         }
-        if (i == SAMBA || i == SAMBA_1 || i == SPATIAL || i == HALF)
-            start_samba(&r[i], threads);
+        if (k->suffix)
+            r[i].there = start_samba(&r[i], threads);
+        else if (k->llama)
+            r[i].there = llama_start(&r[i].process, k->llama, threads);
         else
-            r[i].there = torch_start(&r[i].process, i != DEFAULT, threads);
-        const char *ask = request;
-        char other[400];
-        if (i == SPATIAL || i == HALF) {
-            snprintf(other, sizeof other, "make gpt2.Train%s %s", i == HALF ? "Half" : "Spatial",
-                     request + strlen("make gpt2.Train "));
-            ask = other;
-        }
-        if (!r[i].there || peer_ask(&r[i].process, NULL, 0, ask) < 0) {
-            r[i].there = false;
-            continue;
-        }
-        c[i].run = run;
+            r[i].there = torch_start(&r[i].process, k->mode, threads);
+        r[i].there = r[i].there && ask_to_make(&r[i], k, request);
+        if (r[i].there) c[i].run = run;
     }
+}
+
+// samba's decoder says in its word how weights are kept: the digit of a samba_weights.
+static void start_decoder(runner *r, contender *c, int weights, const char *request, int repeat)
+{
+    char digit[2] = { (char)('0' + weights), 0 };
+    const kind k = { .name = "samba", .suffix = digit };
+    *r = (runner){ .repeat = repeat, .round = -1 };
+    *c = (contender){ .name = k.name, .context = r };
+    if (start_samba(r, bench.threads) && ask_to_make(r, &k, request)) c->run = run;
+}
+
+// All contenders against the first one, which is in the mask.
+static void compare_values(const char *what, runner *r, const contender *c, int first,
+                           double tolerance)
+{
+    double mine = peer_number(&r[first].process, "value");
+    for (int i = 0; i < RUNNERS; i++)
+        if (i != first && c[i].run)
+            agree(what, c[i].name, mine, peer_number(&r[i].process, "value"), tolerance);
 }
 
 static void stop(runner *r)
@@ -301,73 +379,140 @@ static double training_floor(const gpt2_config *c, double B, double T, double fm
         + parameters(c) * (28 / machine.best[all].adam + 12 / machine.best[all].modify);
 }
 
-static void train(const gpt2_config *c, int B, int T)
+// A training: what its rows are called, and their limits.
+typedef struct training {
+    const gpt2_config *c;
+    int B, T;
+    char name[32], request[400];
+    double fma, floor_seconds;
+} training;
+
+// Builds the contenders of the mask, and lets them step in turns.
+static void race_training(training *t, runner *r, contender *x, unsigned mask)
+{
+    start(r, x, mask, t->request, 1, 2.5 + t->B * t->T / 256.0);
+    t->fma = race(x, RUNNERS, CEILING_FMA, bench.threads > 1);
+    t->floor_seconds = training_floor(t->c, t->B, t->T, t->fma, bench.threads > 1);
+}
+
+// Memory of n contenders that follow each other.
+static void report_peak(const char *what, runner *r, contender *x, int first, int n, double floor)
+{
+    contender peaks[RUNNERS];
+    for (int i = 0; i < n; i++) {
+        peaks[i] = x[first + i];
+        peaks[i].value = x[first + i].run ? peer_number(&r[first + i].process, "peak") : 0;
+    }
+    report(what, "MiB", peaks, n, floor, bench.threads);
+}
+
+static void report_parts(const training *t, const runner *r, const contender *x)
+{
+    static const char *const parts[] = { "forward", "backward", "AdamW" };
+    double adam = parameters(t->c) * 28 / machine.best[bench.threads > 1].adam,
+           flops = training_flops(t->c, t->B, t->T) / 3 / t->fma;
+    char what[64];
+    for (int part = 0; part < 3; part++) {
+        contender c[F32];
+        for (int i = 0; i < F32; i++) {
+            c[i] = x[i];
+            c[i].value = x[i].run ? parts_median(&r[i], part) : 0;
+        }
+        snprintf(what, sizeof what, "%s, %s", t->name, parts[part]);
+        report_ms(what, c, F32, part == 2 ? adam : part == 1 ? 2 * flops : flops, bench.threads);
+    }
+}
+
+// A way of samba's own to save memory, beside the best peer and beside samba without it.
+static void report_option(const training *t, runner *r, const contender *x, int option,
+                          const char *name, double bytes)
+{
+    char what[64];
+    if (!x[option].run) return;
+    contender c[F32 + 1] = { x[option], { .name = "samba f32", .value = x[SAMBA].value } };
+    memcpy(c + 2, x + EAGER, (F32 - EAGER) * sizeof *c);
+    snprintf(what, sizeof what, "%s, %s", t->name, name);
+    report_ms(what, c, F32 + 1, t->floor_seconds, bench.threads);
+
+    for (int i = EAGER; i < F32; i++)
+        c[i + 1].value = x[i].run ? peer_number(&r[i].process, "peak") : 0;
+    c[0].value = peer_number(&r[option].process, "peak");
+    c[1].value = peer_number(&r[SAMBA].process, "peak");
+    snprintf(what, sizeof what, "%s, %s, peak memory", t->name, name);
+    report(what, "MiB", c, F32 + 1, bytes / (1 << 20), bench.threads);
+}
+
+static void train_f32(training *t)
+{
+    static runner r[RUNNERS];
+    contender x[RUNNERS], times[F32], tokens[F32];
+    char what[64];
+    unsigned mask = BIT(SAMBA) | BIT(EAGER);
+    if (!bench.small) mask |= BIT(COMPILED) | BIT(DEBIAN) | BIT(SPATIAL) | BIT(HALF);
+    race_training(t, r, x, mask);
+    double mine = peer_number(&r[SAMBA].process, "value");
+    for (int i = 1; i < RUNNERS; i++)
+        if (x[i].run)
+            agree(t->name, x[i].name, mine, peer_number(&r[i].process, "value"),
+                  i == HALF ? 1e-2 : 1e-3);
+
+    memcpy(times, x, sizeof times);
+    memcpy(tokens, x, sizeof tokens);
+    for (int i = 0; i < F32; i++)
+        tokens[i].value = x[i].value > 0 ? t->B * t->T / x[i].value : 0;
+    report_ms(t->name, times, F32, t->floor_seconds, bench.threads);
+    snprintf(what, sizeof what, "%s, tokens/s", t->name);
+    report(what, "tokens/s", tokens, F32, t->B * t->T / t->floor_seconds, bench.threads);
+    snprintf(what, sizeof what, "%s, peak memory", t->name);
+    report_peak(what, r, x, SAMBA, F32, parameters(t->c) * 16 / (1 << 20));
+    snprintf(what, sizeof what, "%s, promised", t->name);
+    report_one(what, "MiB", peer_number(&r[SAMBA].process, "promise"), 0, bench.threads);
+    report_parts(t, r, x);
+    report_option(t, r, x, SPATIAL, "spatial", parameters(t->c) * 12);
+    report_option(t, r, x, HALF, "bf16 parameters", 0);
+    stop(r);
+}
+
+// Products in bf16 on both sides: GraphAMP and autocast.
+static void train_bf16(training *t)
 {
     static runner r[RUNNERS];
     contender x[RUNNERS];
-    char request[400], what[64], name[32];
-    snprintf(name, sizeof name, "GPT-2 train B%d T%d", B, T);
-    if (!wanted(name)) return;
-    unsigned mask = 1u << SAMBA | 1u << TUNED
-        | (bench.small ? 0 : 1u << DEFAULT | 1u << SPATIAL | 1u << HALF);
-    if (B == 4 && T == 256 && bench.threads > 1) mask |= 1u << SAMBA_1 | 1u << TUNED_1;
-    snprintf(request, sizeof request, "make gpt2.Train %d %d %d %s", c->n_layer, B, T, folder);
-    start(r, x, mask, request, 1, 2.5 + B * T / 256.0);
-    double fma = race(x, RUNNERS, CEILING_FMA, bench.threads > 1);
-    double floor_seconds = training_floor(c, B, T, fma, bench.threads > 1),
-           mine = peer_number(&r[SAMBA].process, "value");
-    for (int i = 1; i < RUNNERS; i++)
-        if (x[i].run)
-            agree(name, names[i], mine, peer_number(&r[i].process, "value"),
-                  i == HALF ? 1e-2 : 1e-3);
-    if (x[SAMBA_1].value > 0) {
-        contender ratio[2]
-            = { { .name = "samba", .value = x[SAMBA_1].value / x[SAMBA].value },
-                { .name = names[TUNED],
-                  .value = x[TUNED].value > 0 ? x[TUNED_1].value / x[TUNED].value : 0 } };
-        snprintf(what, sizeof what, "%s, 1 -> %d threads", name, bench.threads);
-        report(what, "x", ratio, 2, bench.threads, bench.threads);
-    }
-    contender tokens[3], stored[2] = { x[HALF], { .name = "samba, f32", .value = x[SAMBA].value } };
-    contender spatial[2] = { x[SPATIAL], x[TUNED] };
-    memcpy(tokens, x, sizeof tokens);
-    report_ms(name, x, 3, floor_seconds, bench.threads);
-    for (int i = 0; i < 3; i++)
-        tokens[i].value = tokens[i].value > 0 ? B * T / tokens[i].value : 0;
-    snprintf(what, sizeof what, "%s, tokens/s", name);
-    report(what, "tokens/s", tokens, 3, B * T / floor_seconds, bench.threads);
-    const char *const parts[] = { "forward", "backward", "AdamW" };
-    for (int part = 0; part < 3; part++) {
-        double adam = parameters(c) * 28 / machine.best[bench.threads > 1].adam,
-               flops = training_flops(c, B, T) / 3 / fma;
-        for (int i = 0; i < 3; i++)
-            x[i].value = x[i].run ? parts_median(&r[i], part) : 0;
-        snprintf(what, sizeof what, "%s, %s", name, parts[part]);
-        report_ms(what, x, 3, part == 2 ? adam : part == 1 ? 2 * flops : flops, bench.threads);
-    }
-    for (int i = 0; i < 3; i++)
-        x[i].value = x[i].run ? peer_number(&r[i].process, "peak") : 0;
-    snprintf(what, sizeof what, "%s, peak memory", name);
-    report(what, "MiB", x, 3, parameters(c) * 16 / (1 << 20), bench.threads);
-    snprintf(what, sizeof what, "%s, promised", name);
-    report_one(what, "MiB", peer_number(&r[SAMBA].process, "promise"), 0, bench.threads);
-    if (spatial[0].run) {
-        snprintf(what, sizeof what, "%s, spatial", name);
-        report_ms(what, spatial, 2, floor_seconds, bench.threads);
-        spatial[0].value = peer_number(&r[SPATIAL].process, "peak");
-        spatial[1] = x[DEFAULT];
-        snprintf(what, sizeof what, "%s, spatial, peak memory", name);
-        report(what, "MiB", spatial, 2, parameters(c) * 12 / (1 << 20), bench.threads);
-    }
-    if (stored[0].run) {
-        snprintf(what, sizeof what, "%s, bf16 parameters", name);
-        report_ms(what, stored, 2, floor_seconds, bench.threads);
-        stored[0].value = peer_number(&r[HALF].process, "peak");
-        stored[1].value = x[SAMBA].value;
-        snprintf(what, sizeof what, "%s, bf16, peak memory", name);
-        report(what, "MiB", stored, 2, 0, bench.threads);
-    }
+    char what[64];
+    race_training(t, r, x, BIT(MP1) | BIT(AUTOCAST) | BIT(AUTOCAST_COMPILED));
+    compare_values(t->name, r, x, MP1, 1e-2);
+    snprintf(what, sizeof what, "%s, products in bf16", t->name);
+    report_ms(what, x + MP1, 3, 0, bench.threads);
+    snprintf(what, sizeof what, "%s, products in bf16, peak memory", t->name);
+    report_peak(what, r, x, MP1, 3, 0);
     stop(r);
+}
+
+// What a second thread gives.
+static void train_threads(training *t)
+{
+    static runner r[RUNNERS];
+    contender x[RUNNERS];
+    char what[64];
+    race_training(t, r, x, BIT(SAMBA) | BIT(EAGER) | BIT(SAMBA_1) | BIT(EAGER_1));
+    contender ratio[2] = { { .name = "samba", .value = x[SAMBA_1].value / x[SAMBA].value },
+                           { .name = x[EAGER].name } };
+    if (x[EAGER].value > 0) ratio[1].value = x[EAGER_1].value / x[EAGER].value;
+    snprintf(what, sizeof what, "%s, 1 -> %d threads", t->name, bench.threads);
+    report(what, "x", ratio, 2, bench.threads, bench.threads);
+    stop(r);
+}
+
+static void train(const gpt2_config *c, int B, int T)
+{
+    training t = { .c = c, .B = B, .T = T };
+    snprintf(t.name, sizeof t.name, "GPT-2 train B%d T%d", B, T);
+    snprintf(t.request, sizeof t.request, "make gpt2.Train %d %d %d %s", c->n_layer, B, T, folder);
+    if (!wanted(t.name)) return;
+    train_f32(&t);
+    if (bench.small) return;
+    train_bf16(&t);
+    if (T == 256 && bench.threads > 1) train_threads(&t);
 }
 
 // Does the time of a step follow its FLOPs? One row per length, FLOP/s of each.
@@ -380,7 +525,7 @@ static void growth(const gpt2_config *c)
         contender x[RUNNERS];
         char request[400], what[64];
         snprintf(request, sizeof request, "make gpt2.Train %d 1 %d %s", c->n_layer, T, folder);
-        start(r, x, 1u << SAMBA, request, 1, 3);
+        start(r, x, BIT(SAMBA), request, 1, 3);
         double fma = race(x, RUNNERS, CEILING_FMA, bench.threads > 1),
                flops = training_flops(c, 1, T);
         double adam = parts_median(&r[SAMBA], 2);
@@ -395,61 +540,88 @@ static void growth(const gpt2_config *c)
     report_one("GPT-2 growth, slowest / quickest", "x", least / most, 1, bench.threads);
 }
 
-static void generate(const gpt2_config *c, int prompt, int tokens)
+// A prompt, in f32 and with products in bf16.
+static void prefill(const gpt2_config *c, int prompt, int tokens)
 {
     static runner r[RUNNERS];
     contender x[RUNNERS];
     char request[400], what[64];
     double C = c->n_embd, layers = c->n_layer * 12 * C * C, head = c->vocab_size * C;
-    unsigned mask = 1u << SAMBA | 1u << TUNED | (bench.small ? 0 : 1u << DEFAULT);
-    if (wanted("GPT-2 prefill")) {
+    double flops = 2 * layers * prompt + 2 * head + 2 * c->n_layer * C * prompt * (double)prompt;
+    static const struct {
+        const char *name;
+        int first, second, third, llama;
+        double tolerance;
+    } ways[] = { { "", SAMBA, EAGER, COMPILED, LLAMA_F32, 1e-4 },
+                 { ", products in bf16", MP1, AUTOCAST, AUTOCAST_COMPILED, LLAMA_BF16, 1e-2 } };
+
+    for (int way = 0; way < (bench.small ? 1 : 2); way++) {
+        snprintf(what, sizeof what, "GPT-2 prefill %d%s", prompt, ways[way].name);
+        if (!wanted(what)) continue;
+        unsigned mask = BIT(ways[way].first) | BIT(ways[way].second);
+        if (!bench.small) mask |= BIT(ways[way].third) | BIT(ways[way].llama);
+        if (!bench.small && way == 0) mask |= BIT(DEBIAN);
         snprintf(request, sizeof request, "make gpt2.Prefill %d %d %d %s", c->n_layer, prompt,
                  prompt + tokens, folder);
         start(r, x, mask, request, 1, 2);
-        double fma = race(x, RUNNERS, CEILING_FMA, bench.threads > 1),
-               mine = peer_number(&r[SAMBA].process, "value");
-        for (int i = 1; i < RUNNERS; i++)
-            if (x[i].run)
-                agree("prefill", names[i], mine, peer_number(&r[i].process, "value"), 1e-4);
-        double flops
-            = 2 * layers * prompt + 2 * head + 2 * c->n_layer * C * prompt * (double)prompt;
-        snprintf(what, sizeof what, "GPT-2 prefill %d", prompt);
-        for (int i = 0; i < 3; i++)
-            x[i].value = x[i].value > 0 ? prompt / x[i].value : 0;
-        report(what, "tokens/s", x, 3, prompt / (flops / fma), bench.threads);
+        double fma = race(x, RUNNERS, CEILING_FMA, bench.threads > 1);
+        compare_values(what, r, x, ways[way].first, ways[way].tolerance);
+
+        contender rate[] = { x[ways[way].first], x[ways[way].second], x[ways[way].third],
+                             x[ways[way].llama], x[DEBIAN] };
+        int n = way == 0 ? 5 : 4;
+        for (int i = 0; i < n; i++)
+            rate[i].value = rate[i].value > 0 ? prompt / rate[i].value : 0;
+        report(what, "tokens/s", rate, n, way == 0 ? prompt / (flops / fma) : 0, bench.threads);
         stop(r);
     }
+}
 
-    // f32 against the peers; then fewer bytes for each weight
+// Tokens after a prompt, one by one: f32, then fewer bytes for each weight.
+static void decode(const gpt2_config *c, int prompt, int tokens)
+{
+    static runner r[RUNNERS];
+    contender x[RUNNERS];
+    char request[400], what[64];
+    double C = c->n_embd, layers = c->n_layer * 12 * C * C, head = c->vocab_size * C;
     static const struct {
         const char *name;
         double bytes;
-    } stored[] = { { "plain f32", 4 },
-                   { "f32", 4 },
-                   { "bf16", 2 },
-                   { "int8", 34 / 32.0 },
-                   { "int4", 18 / 32.0 } };
+        unsigned peers;
+        int llama;
+        bool small;
+    } stored[] = { { "plain f32", 4, 0, LLAMA_F32, false },
+                   { "f32", 4, BIT(EAGER) | BIT(COMPILED) | BIT(DEBIAN), LLAMA_F32, true },
+                   { "bf16", 2, BIT(AUTOCAST) | BIT(AUTOCAST_COMPILED), LLAMA_BF16, false },
+                   { "int8", 34 / 32.0, 0, LLAMA_INT8, false },
+                   { "int4", 18 / 32.0, 0, LLAMA_INT4, true } };
 
     for (int as = SAMBA_WEIGHTS_F32; as <= SAMBA_WEIGHTS_INT4; as++) {
         snprintf(what, sizeof what, "GPT-2 decode %d after %d, %s", tokens, prompt,
                  stored[as].name);
-        if (!wanted(what)
-            || (bench.small && (as == SAMBA_WEIGHTS_BF16 || as == SAMBA_WEIGHTS_INT8)))
-            continue;
-        snprintf(request, sizeof request, "make gpt2.Decode%s %d %d %d %s",
-                 as == SAMBA_WEIGHTS_F32 ? "" : (char[]){ (char)('0' + as), 0 }, c->n_layer, prompt,
+        if (!wanted(what) || (bench.small && !stored[as].small)) continue;
+        unsigned mask = stored[as].peers | BIT(stored[as].llama);
+        if (bench.small) mask &= BIT(EAGER);
+        snprintf(request, sizeof request, "make gpt2.Decode %d %d %d %s", c->n_layer, prompt,
                  prompt + tokens, folder);
-        start(r, x, as == SAMBA_WEIGHTS_F32 ? mask : 1u << SAMBA, request, tokens, 2);
-        double read = race(x, RUNNERS, CEILING_READ, bench.threads > 1),
-               mine = peer_number(&r[SAMBA].process, "value");
-        for (int i = 1; i < RUNNERS; i++)
-            if (x[i].run)
-                agree("decode", names[i], mine, peer_number(&r[i].process, "value"), 1e-4);
+        start(r, x, mask, request, tokens, 2);
+        start_decoder(&r[SAMBA], &x[SAMBA], as, request, tokens);
+        double read = race(x, RUNNERS, CEILING_READ, bench.threads > 1);
+        // each library rounds weights of fewer bits in its own way
+        if (as <= SAMBA_WEIGHTS_BF16)
+            compare_values(what, r, x, SAMBA, as == SAMBA_WEIGHTS_F32 ? 1e-4 : 1e-2);
+
         double bytes
             = stored[as].bytes * (layers + head) + 8 * c->n_layer * C * (prompt + tokens / 2.0);
-        for (int i = 0; i < 3; i++)
-            x[i].value = x[i].value > 0 ? 1 / x[i].value : 0;
-        report(what, "tokens/s", x, 3, read / bytes, bench.threads);
+        contender rate[RUNNERS];
+        int n = 0;
+        for (int i = 0; i < RUNNERS; i++) {
+            if (i != SAMBA && !(mask >> i & 1)) continue;
+            rate[n] = x[i];
+            rate[n].value = x[i].value > 0 ? 1 / x[i].value : 0;
+            n++;
+        }
+        report(what, "tokens/s", rate, n, read / bytes, bench.threads);
         stop(r);
     }
 }
@@ -470,22 +642,35 @@ static bool save_weights(const gpt2_config *c)
     return samba_close(s) == 0 && fine;
 }
 
+// Those, and what llama_peer.py made of them.
+static void remove_weights(void)
+{
+    char pattern[64];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/model*", folder);
+    if (!glob(pattern, 0, NULL, &found)) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            remove(found.gl_pathv[i]);
+    }
+    globfree(&found);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "worker")) return worker(atoi(argv[2]));
     bench_begin(argc, argv, "gpt2");
     gpt2_config c = configuration(bench.small);
     if (bench.small) printf("small: 2 layers instead of 12\n");
+    remove_weights();
     if (!save_weights(&c)) return 1;
     train(&c, bench.small ? 1 : 4, 64);
     if (!bench.small) {
         train(&c, 4, 256);
         train(&c, 1, 1024);
     }
-    generate(&c, bench.small ? 128 : 512, bench.small ? 8 : 64);
+    prefill(&c, bench.small ? 128 : 512, bench.small ? 8 : 64);
+    decode(&c, bench.small ? 128 : 512, bench.small ? 8 : 64);
     if (!bench.small) growth(&c);
-    char path[64];
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    remove(path);
+    remove_weights();
     return bench_end();
 }

@@ -30,20 +30,17 @@ static const struct net {
     int channels, side;
     float momentum;
     double flops;
-    bool jit;
 } nets[] = {
-    { "MLP 784-256-128-10", "MLP", mlp, 1, 28, 0, 4.0 * 784 * 256 + 6.0 * (256 * 128 + 128 * 10),
-      false },
+    { "MLP 784-256-128-10", "MLP", mlp, 1, 28, 0, 4.0 * 784 * 256 + 6.0 * (256 * 128 + 128 * 10) },
     { "ResFFNLogReg 512", "ResFFN", res_ffn, 1, 28, 0.9f,
-      4.0 * 784 * 512 + 6.0 * (512 * 512 + 512 * 10), true },
+      4.0 * 784 * 512 + 6.0 * (512 * 512 + 512 * 10) },
     { "LeNet-5", "LeNet", lenet, 1, 28, 0,
-      4.0 * 784 * 6 * 25 + 6.0 * (100 * 16 * 150 + 400 * 120 + 120 * 84 + 840), false },
+      4.0 * 784 * 6 * 25 + 6.0 * (100 * 16 * 150 + 400 * 120 + 120 * 84 + 840) },
     { "ResNet8, 3x32x32", "ResNet8", resnet8, 3, 32, 0.9f,
       4.0 * 1024 * 27 * 16
           + 6.0
               * (1024 * 16 * 144 * 2 + 256 * 32 * (144 + 288 + 16) + 64 * 64 * (288 + 576 + 32)
-                 + 640),
-      false },
+                 + 640) },
 };
 
 // ---- The race -----------------------------------------------------------------------------------
@@ -89,11 +86,12 @@ static void set_weights(samba_session *s)
 
 static void race_net(const struct net *n)
 {
-    enum { SAMBA, TUNED, DEFAULT, TRACED, ALL };
+    enum { SAMBA, EAGER, COMPILED, DEBIAN, ALL };
 
-    contender c[ALL] = {
-        { .name = "samba" }, { .name = "torch tuned" }, { .name = "torch" }, { .name = "torch.jit" }
-    };
+    static const torch_mode modes[ALL] = { [EAGER] = TORCH_EAGER,
+                                           [COMPILED] = TORCH_COMPILE,
+                                           [DEBIAN] = TORCH_DEBIAN };
+    contender c[ALL] = { { .name = "samba" } };
     peer torch[ALL] = { { 0 } };
     char request[64];
     if (!wanted(n->name)) return;
@@ -112,18 +110,18 @@ static void race_net(const struct net *n)
     set_weights(s);
     c[SAMBA].run = run_samba;
     c[SAMBA].context = s;
-    for (int i = TUNED; i < ALL; i++) {
-        if ((i == TRACED && !n->jit) || (i != TUNED && bench.small)) continue;
-        if (!torch_start(&torch[i], i != DEFAULT, bench.threads)) break;
-        snprintf(request, sizeof request, "make nets.Train %s %d", n->torch, i == TRACED);
-        if (peer_ask(&torch[i], NULL, 0, request) >= 0) {
-            c[i].run = run_torch;
-            c[i].context = &torch[i];
-        }
+    snprintf(request, sizeof request, "make nets.Train %s", n->torch);
+    for (int i = EAGER; i < ALL; i++) {
+        c[i].name = torch_names[modes[i]];
+        if ((i != EAGER && bench.small) || !torch_start(&torch[i], modes[i], bench.threads))
+            continue;
+        if (peer_ask(&torch[i], NULL, 0, request) < 0) continue;
+        c[i].run = run_torch;
+        c[i].context = &torch[i];
     }
     samba_run(s, 0); // the loss before the first update
     double first = (double)samba_read(loss)[0];
-    for (int i = TUNED; i < ALL; i++)
+    for (int i = EAGER; i < ALL; i++)
         if (c[i].run) agree(n->name, c[i].name, first, peer_number(&torch[i], "value"), 1e-4);
     steps = 10;
     while (run_samba(s) * steps < 0.1)
@@ -131,8 +129,8 @@ static void race_net(const struct net *n)
     double fma = race(c, ALL, CEILING_FMA, bench.threads > 1);
     for (int i = 0; i < ALL; i++)
         c[i].value = c[i].value > 0 ? B / c[i].value : 0;
-    report(n->name, "samples/s", c, n->jit ? ALL : TRACED, fma / n->flops, bench.threads);
-    for (int i = TUNED; i < ALL; i++)
+    report(n->name, "samples/s", c, ALL, fma / n->flops, bench.threads);
+    for (int i = EAGER; i < ALL; i++)
         peer_stop(&torch[i]);
     free(x);
     free(y);

@@ -143,8 +143,12 @@ static const struct op {
 
 // ---- The race -----------------------------------------------------------------------------------
 
-enum { SAMBA, TUNED, DEFAULT, ALL };
+// Contenders: samba, then PyTorch in these modes.
+enum { SAMBA, EAGER, COMPILED, DEBIAN, ALL };
 
+static const torch_mode modes[ALL] = { [EAGER] = TORCH_EAGER,
+                                       [COMPILED] = TORCH_COMPILE,
+                                       [DEBIAN] = TORCH_DEBIAN };
 static peer torch[ALL];
 
 typedef struct runner {
@@ -187,11 +191,8 @@ static double value(const graph *g)
 // One row; returns the bytes that samba's compiler planned.
 static size_t row(const struct op *op, bool backward)
 {
-    runner r[ALL] = { { .g = { .backward = backward } },
-                      { .process = &torch[TUNED] },
-                      { .process = &torch[DEFAULT] } };
-    contender c[ALL]
-        = { { .name = "samba", .run = run_samba }, { .name = "torch tuned" }, { .name = "torch" } };
+    runner r[ALL] = { { .g = { .backward = backward } } };
+    contender c[ALL] = { { .name = "samba", .run = run_samba } };
     char request[64], what[64];
     graph *g = &r[SAMBA].g;
     samba_program p = { .inference = true };
@@ -208,7 +209,11 @@ static size_t row(const struct op *op, bool backward)
     for (int i = 0; i < ALL; i++) {
         r[i].repeat = once < 0.02 ? (int)(0.02 / once) + 1 : 1;
         c[i].context = &r[i];
-        if (i == SAMBA || !torch[i].to) continue;
+        if (i == SAMBA) continue;
+        r[i].process = &torch[i];
+        c[i].name = torch_names[modes[i]];
+        // torch.compile fuses what bandwidth limits
+        if (!torch[i].to || (i == COMPILED && op->bytes <= 0)) continue;
         snprintf(request, sizeof request, "make ops.%s %d %d", op->torch, op->n, backward);
         if (peer_ask(&torch[i], NULL, 0, request) < 0) continue;
         c[i].run = run_torch;
@@ -225,7 +230,7 @@ static size_t row(const struct op *op, bool backward)
     size_t planned = samba_device_bytes(g->s);
     if (!samba_ok(g->s)) bench.disagreements++;
     samba_close(g->s);
-    for (int i = TUNED; i < ALL; i++)
+    for (int i = EAGER; i < ALL; i++)
         peer_ask(&torch[i], NULL, 0, "make nothing");
     return planned;
 }
@@ -270,12 +275,8 @@ static void adamw(void)
 {
     static samba_shape shape[160];
     adam a = { samba_open(&(samba_desc){ .threads = bench.threads }) };
-    runner r[ALL] = { { .repeat = 1 },
-                      { .process = &torch[TUNED], .repeat = 1 },
-                      { .process = &torch[DEFAULT], .repeat = 1 } };
-    contender c[ALL] = { { .name = "samba", .run = run_adam, .context = &a },
-                         { .name = "torch tuned" },
-                         { .name = "torch" } };
+    runner r[ALL];
+    contender c[ALL] = { { .name = "samba", .run = run_adam, .context = &a } };
     samba_tensor *loss = NULL, *first = NULL;
     double count = 0, mine = 0;
     int n = parameter_shapes(shape);
@@ -296,16 +297,17 @@ static void adamw(void)
     float *start = numbers((size_t)samba_count(&shape[0]), 1, 1);
     samba_write(first, start);
     free(start);
-    for (int i = TUNED; i < ALL; i++) {
-        c[i].context = &r[i];
-        if (torch[i].to && peer_ask(&torch[i], NULL, 0, "make ops.AdamW 0 0") >= 0)
+    for (int i = EAGER; i < ALL; i++) {
+        r[i] = (runner){ .process = &torch[i], .repeat = 1 };
+        c[i] = (contender){ .name = torch_names[modes[i]], .context = &r[i] };
+        if (i != COMPILED && torch[i].to && peer_ask(&torch[i], NULL, 0, "make ops.AdamW 0 0") >= 0)
             c[i].run = run_torch;
     }
     double limit = race(c, ALL, CEILING_ADAM, bench.threads > 1);
     const float *w = samba_read(first);
     for (int64_t i = 0; i < samba_count(&shape[0]); i++)
         mine += fabs((double)w[i]);
-    for (int i = TUNED; i < ALL; i++)
+    for (int i = EAGER; i < ALL; i++)
         if (c[i].run) agree("AdamW", c[i].name, mine, peer_number(&torch[i], "value"), 1e-5);
     report_ms("AdamW, 124M parameters", c, ALL, 28 * count / limit, bench.threads);
     if (!samba_ok(a.s)) bench.disagreements++;
@@ -315,8 +317,8 @@ static void adamw(void)
 int main(int argc, char **argv)
 {
     bench_begin(argc, argv, "ops");
-    if (torch_start(&torch[TUNED], true, bench.threads) && !bench.small)
-        torch_start(&torch[DEFAULT], false, bench.threads);
+    for (int i = EAGER; i < (bench.small ? COMPILED : ALL); i++)
+        torch_start(&torch[i], modes[i], bench.threads);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         char what[64];
         if ((bench.small && !ops[i].small) || !wanted(ops[i].name)) continue;
@@ -327,7 +329,7 @@ int main(int argc, char **argv)
         report_one(what, "KiB", planned / 1024 / ops[i].n, 0, bench.threads);
     }
     if (!bench.small && wanted("AdamW")) adamw();
-    for (int i = TUNED; i < ALL; i++)
+    for (int i = EAGER; i < ALL; i++)
         peer_stop(&torch[i]);
     return bench_end();
 }

@@ -67,15 +67,16 @@ static double run_program(void *context)
 
 static void first_step(void)
 {
-    char python[] = "/usr/bin/python3", script[] = "tests/bench/torch_start.py", word[] = "hero";
+    char python[PATH_ROOM], script[] = "tests/bench/torch_start.py", word[] = "hero";
     program mine = { .argv = { bench.argv[0], word, NULL } },
             theirs = { .argv = { python, script, NULL } };
     contender c[2] = { { .name = "samba", .run = run_program, .context = &mine },
                        { .name = "torch", .run = run_program, .context = &theirs } };
+    todays_python("torch", python);
     if (!wanted("first step")) return;
     tune_environment(false, bench.threads);
     if (run_program(&theirs) < 0) {
-        printf("PyTorch: not here (Debian: python3-torch)\n");
+        printf("PyTorch: not here (make peers gets it from PyPI)\n");
         c[1].run = NULL;
     }
     race(c, 2, NO_CEILING, false);

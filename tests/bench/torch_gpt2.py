@@ -9,7 +9,7 @@ import time
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch_peer import choices
+from torch_peer import adamw, attention, choices, compiles, half, lower_precision, prepared
 
 VOCAB, POSITIONS, C, H = 50257, 1024, 768, 12
 
@@ -21,19 +21,26 @@ class Block(nn.Module):
         self.c_attn, self.attn_c_proj = nn.Linear(C, 3 * C), nn.Linear(C, C)
         self.c_fc, self.mlp_c_proj = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
 
-    def forward(self, x, mask, cache, at):
+    def forward(self, x, cache, at):
         B, T, _ = x.shape
         q, k, v = self.c_attn(self.ln_1(x)).split(C, dim=2)
         q, k, v = (y.view(B, T, H, C // H).transpose(1, 2) for y in (q, k, v))
-        if cache is not None:
-            cache[0][:, :, at:at + T], cache[1][:, :, at:at + T] = k, v
-            k, v = cache[0][:, :, :at + T], cache[1][:, :, :at + T]
-        scores = q @ k.transpose(2, 3) * (C // H) ** -0.5
-        if T > 1:
-            scores = scores.masked_fill(mask[:T, :T], float("-inf"))
-        y = (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(B, T, C)
-        x = x + self.attn_c_proj(y)
+        y = attention(q, k, v) if cache is None else self.remember(q, k, v, cache, at)
+        x = x + self.attn_c_proj(y.transpose(1, 2).reshape(B, T, C))
         return x + self.mlp_c_proj(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
+
+    def remember(self, q, k, v, cache, at):
+        """Attention to what is in the cache, too. at is a number; or, where torch.compile wants the
+        same shapes for each token, a tensor of one: then places of the cache to come are masked."""
+        keys, values = cache
+        if torch.is_tensor(at):
+            keys.index_copy_(2, at, k)
+            values.index_copy_(2, at, v)
+            seen = torch.arange(keys.shape[2]) <= at
+            return F.scaled_dot_product_attention(q, keys, values, attn_mask=seen[None])
+        T = q.shape[2]
+        keys[:, :, at:at + T], values[:, :, at:at + T] = k, v
+        return attention(q, keys[:, :, :at + T], values[:, :, :at + T])
 
 
 class GPT2(nn.Module):
@@ -43,9 +50,9 @@ class GPT2(nn.Module):
             self.wte, self.wpe = nn.Embedding(VOCAB, C), nn.Embedding(POSITIONS, C)
             self.h = nn.ModuleList(Block() for _ in range(layers))
             self.ln_f = nn.LayerNorm(C)
-            self.load(folder + "/model.safetensors")
-        self.mask = torch.ones(POSITIONS, POSITIONS, dtype=torch.bool).triu(1)
+        self.load(folder + "/model.safetensors")
 
+    @torch.no_grad()
     def load(self, path):
         own = dict(self.named_parameters())
         with open(path, "rb") as file:
@@ -67,10 +74,10 @@ class GPT2(nn.Module):
         assert not own, list(own)
 
     def forward(self, ids, caches=None, at=0, last=False):
-        T = ids.shape[1]
-        x = self.wte(ids) + self.wpe.weight[at:at + T]
+        places = at if torch.is_tensor(at) else torch.arange(at, at + ids.shape[1])
+        x = self.wte(ids) + self.wpe(places)
         for i, block in enumerate(self.h):
-            x = block(x, self.mask, caches[i] if caches else None, at)
+            x = block(x, caches[i] if caches else None, at)
         x = self.ln_f(x)
         return (x[:, -1:] if last else x) @ self.wte.weight.t()
 
@@ -82,13 +89,16 @@ class Train:
         B, T = int(B), int(T)
         self.model = GPT2(int(layers), folder)
         self.ids, self.labels = choices((B, T), 1, VOCAB), choices((B, T), 2, VOCAB)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, betas=(0.9, 0.999),
-                                           weight_decay=0.01, foreach=True)
+        self.optimizer = adamw(self.model.parameters(), 1e-4)
+        self.forward = prepared(self.losses)
+
+    def losses(self, ids, labels):
+        with lower_precision():
+            return F.cross_entropy(self.model(ids).view(-1, VOCAB), labels.view(-1))
 
     def step(self):
         times = [time.perf_counter()]
-        logits = self.model(self.ids)
-        loss = F.cross_entropy(logits.view(-1, VOCAB), self.labels.view(-1))
+        loss = self.forward(self.ids, self.labels)
         times.append(time.perf_counter())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -103,18 +113,33 @@ class Train:
 
 
 class Prefill:
+    """In bf16 the weights are bf16, too, which is quicker than autocast."""
     warm = True
 
     def __init__(self, layers, prompt, length, folder):
-        self.model, self.prompt, self.length = GPT2(int(layers), folder), int(prompt), int(length)
+        self.prompt, self.length = int(prompt), int(length)
+        self.model = GPT2(int(layers), folder).eval()
+        dtype = torch.bfloat16 if half else torch.float32
+        self.model.to(dtype)
         self.ids = choices((1, self.length), 1, VOCAB)
-        self.caches = [[torch.zeros(1, H, self.length, C // H) for _ in "kv"]
+        self.caches = [[torch.zeros(1, H, self.length, C // H, dtype=dtype) for _ in "kv"]
                        for _ in self.model.h]
-        self.step()
+        if compiles:
+            import torch._inductor.config as inductor
+            inductor.freezing = True            # weights are constants, packed for their products
+        self.one_more = prepared(self.last_logits)
+        with torch.inference_mode():
+            self.feed(0, self.prompt)
+
+    def last_logits(self, ids, at):
+        return self.model(ids, self.caches, at, last=True)
+
+    def feed(self, at, n):
+        self.logits = self.one_more(self.ids[:, at:at + n], at)
 
     def step(self):
         with torch.inference_mode():
-            self.logits = self.model(self.ids[:, :self.prompt], self.caches, 0, last=True)
+            self.feed(0, self.prompt)
 
     def value(self):
         return self.logits.double().abs().sum()
@@ -122,14 +147,17 @@ class Prefill:
 
 class Decode(Prefill):
     def __init__(self, *arguments):
-        self.at = -1                                # the first step is the prompt
         super().__init__(*arguments)
         self.at = self.prompt
 
+    def feed(self, at, n):
+        if n > 1:                               # the prompt need not be quick
+            self.logits = self.last_logits(self.ids[:, at:at + n], at)
+        else:
+            place = torch.tensor([at]) if compiles else at
+            self.logits = self.one_more(self.ids[:, at:at + 1], place)
+
     def step(self):
-        if self.at < 0:
-            return super().step()
         with torch.inference_mode():
-            one = self.ids[:, self.at:self.at + 1]
-            self.logits = self.model(one, self.caches, self.at, last=True)
+            self.feed(self.at, 1)
         self.at = self.at + 1 if self.at + 1 < self.length else self.prompt

@@ -1,8 +1,8 @@
-"""The small nets of nets.c in PyTorch, for torch_peer.py: nets.Train NAME JIT."""
+"""The small nets of nets.c in PyTorch, for torch_peer.py: nets.Train NAME."""
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch_peer import choices, numbers
+from torch_peer import choices, numbers, prepared
 
 B = 64
 
@@ -78,7 +78,7 @@ class ResNet8(nn.Module):
 class Train:
     warm = True
 
-    def __init__(self, name, jit):
+    def __init__(self, name):
         self.model = globals()[name]()
         own = sorted((n.replace(".", "__"), p) for n, p in self.model.named_parameters())
         own = [p for n, p in own if "norm" not in n]        # those are ones and zeros
@@ -89,11 +89,13 @@ class Train:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01,
                                          momentum=getattr(self.model, "momentum", 0))
         self.image, self.label = numbers((B, *self.model.shape), 1), choices((B,), 2, 10)
-        if jit == "1":
-            self.model = torch.jit.trace(self.model, self.image)
+        self.forward = prepared(self.losses)
+
+    def losses(self, image, label):
+        return F.cross_entropy(self.model(image), label)
 
     def step(self):
-        loss = F.cross_entropy(self.model(self.image), self.label)
+        loss = self.forward(self.image, self.label)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()

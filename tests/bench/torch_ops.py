@@ -3,7 +3,7 @@ import time
 
 import torch
 from torch.nn import functional as F
-from torch_peer import choices, numbers
+from torch_peer import adamw, attention, choices, numbers, prepared
 
 
 class Op:
@@ -14,6 +14,7 @@ class Op:
         self.inputs = self.make()
         for x in self.inputs:
             x.requires_grad_(self.backward)
+        self.forward = prepared(self.forward)
         with torch.no_grad():
             self.dy = self.upstream(self.forward(*self.inputs))
 
@@ -35,12 +36,10 @@ class Op:
 
 class Attention(Op):
     def make(self):
-        self.mask = torch.ones(self.n, self.n, dtype=torch.bool).triu(1)
         return [numbers((1, 12, self.n, 64), seed) for seed in (1, 2, 3)]
 
     def forward(self, q, k, v):
-        scores = (q @ k.transpose(2, 3) * 0.125).masked_fill(self.mask, float("-inf"))
-        return torch.softmax(scores, -1) @ v
+        return attention(q, k, v)
 
 
 class GELU(Op):
@@ -106,8 +105,7 @@ class AdamW:
         self.parameters[0].data.copy_(numbers(shapes[0], 1))
         for p in self.parameters:
             p.grad = torch.empty_like(p)
-        self.optimizer = torch.optim.AdamW(self.parameters, lr=1e-3, betas=(0.9, 0.999),
-                                           weight_decay=0.01, foreach=True)
+        self.optimizer = adamw(self.parameters, 1e-3)
 
     def step(self):
         for p in self.parameters:

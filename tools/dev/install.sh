@@ -31,6 +31,10 @@ has_header() {      # a name as in #include <name>
     [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] && return
     printf '#include <%s>\n' "$1" | ${CC:-cc} -E -x c - >/dev/null 2>&1
 }
+has_python_header() {
+    include=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null) &&
+        [ -e "$include/Python.h" ]
+}
 has_file() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
 has_onnx_data() { [ -e "${ONNX_DATA:-/usr/share/libonnx-testdata/data}" ]; }
 cc=${CC:-cc}                        # may be two words, such as ccache gcc
@@ -108,7 +112,7 @@ check() {
     [ "$purpose" = tools ] && return
     onnx=must
     [ "$purpose" = test ] && onnx=may
-    case $purpose in onnx | test | fuzz)
+    case $purpose in onnx | test | fuzz | bench)
         need $onnx libonnx-dev 'onnx.proto: ONNX models' 'onnx.proto of ONNX' \
             has_file onnx/onnx.proto
         need $onnx protobuf-c-compiler 'the same' 'protoc-c of protobuf-c' has_command protoc-c
@@ -142,6 +146,10 @@ check() {
         need may libblis4-openmp 'BLIS: the same' 'BLIS (optional)' has_library libblis.so.4
         need may libdnnl2 'oneDNN: the same' 'oneDNN (optional)' has_library libdnnl.so.2
         need may python3-torch 'PyTorch: the same' 'PyTorch (optional)' has_module torch
+        need may python3-venv 'gets PyTorch and others of today from PyPI' \
+            "python3's venv (optional)" has_module ensurepip
+        need may g++ 'torch.compile uses it' 'a C++ compiler as g++ (optional)' has_command g++
+        need may python3-dev 'the same' "python3's headers (optional)" has_python_header
         return
     fi
     if [ "$purpose" = docs ]; then
