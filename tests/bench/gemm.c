@@ -109,13 +109,13 @@ static double run_samba(void *context)
                          .c_row = p->n };
     double start = 0;
     for (int i = -1; i < p->repeat; i++) {
-        if (i == 0) start = samba_seconds();
+        if (i == 0) start = bench_seconds();
         j.g.b = next_weights(p);
         samba__pool *pool = bench.threads > 1 ? &machine.threads : NULL;
         int64_t tiles = samba__gemm_tiles(p->m, p->n, p->k);
         samba__pool_run(pool, samba_tile, &j, tiles, samba__tiles_at_once(tiles, pool));
     }
-    return (samba_seconds() - start) / p->repeat;
+    return (bench_seconds() - start) / p->repeat;
 }
 
 static double run_cblas(const product *p, cblas_fn f)
@@ -123,11 +123,11 @@ static double run_cblas(const product *p, cblas_fn f)
     bool ta = p->how[0] == 't', tb = p->how[1] == 't';
     double start = 0;
     for (int i = -1; i < p->repeat; i++) {
-        if (i == 0) start = samba_seconds();
+        if (i == 0) start = bench_seconds();
         f(101, ta ? 112 : 111, tb ? 112 : 111, p->m, p->n, p->k, 1, p->a, ta ? p->m : p->k,
           next_weights(p), tb ? p->k : p->n, 0, p->c, p->n);
     }
-    return (samba_seconds() - start) / p->repeat;
+    return (bench_seconds() - start) / p->repeat;
 }
 
 static double run_openblas(void *context)
@@ -146,11 +146,11 @@ static double run_dnnl(void *context)
     bool ta = p->how[0] == 't', tb = p->how[1] == 't';
     double start = 0;
     for (int i = -1; i < p->repeat; i++) {
-        if (i == 0) start = samba_seconds();
+        if (i == 0) start = bench_seconds();
         dnnl(ta ? 'T' : 'N', tb ? 'T' : 'N', p->m, p->n, p->k, 1, p->a, ta ? p->m : p->k,
              next_weights(p), tb ? p->k : p->n, 0, p->c, p->n);
     }
-    return (samba_seconds() - start) / p->repeat;
+    return (bench_seconds() - start) / p->repeat;
 }
 
 static double run_torch(void *context)

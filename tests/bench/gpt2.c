@@ -92,12 +92,12 @@ static void step(model *m)
         return;
     }
     for (int i = 0; i < 3; i++) {
-        double start = samba_seconds();
+        double start = bench_seconds();
         unsigned types = parts[i] & samba_section_types(m->s);
         if (m->mapping == SAMBA_MAPPING_SPATIAL && i > 0)
             types = i == 1 ? samba_section_types(m->s) & ~SAMBA_FWD : 0;
         if (types) samba_run(m->s, types);
-        m->seconds[i] += samba_seconds() - start;
+        m->seconds[i] += bench_seconds() - start;
     }
 }
 
@@ -151,10 +151,10 @@ static int worker(int threads)
     while (fgets(line, sizeof line, stdin)) {
         if (sscanf(line, "run %d", &n) == 1) {
             memset(m.seconds, 0, sizeof m.seconds);
-            double start = samba_seconds();
+            double start = bench_seconds();
             for (int i = 0; i < n; i++)
                 step(&m);
-            printf("%.9g", (samba_seconds() - start) / n);
+            printf("%.9g", (bench_seconds() - start) / n);
             for (int i = 0; m.loss && i < 3; i++)
                 printf(" %.9g", m.seconds[i] / n);
             printf("\n");

@@ -21,6 +21,7 @@ import llama_cpp as llama
 import numpy as np
 
 VOCAB, POSITIONS, C, H = 50257, 1024, 768, 12
+clock = time.process_time if "SAMBA_BENCH_CPU" in os.environ else time.perf_counter
 threads, weights = int(sys.argv[1]), sys.argv[2]
 NAMES = {
     "ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output",
@@ -156,10 +157,10 @@ def answer(words):
         return "ok"
     if words[0] == "run":
         n = int(words[1])
-        start = time.perf_counter()
+        start = clock()
         for _ in range(n):
             thing.step()
-        return repr((time.perf_counter() - start) / n)
+        return repr((clock() - start) / n)
     if words[0] == "value":
         return repr(thing.value())
     if words[0] == "peak":

@@ -47,10 +47,10 @@ static const struct net {
 
 static double run_samba(void *context)
 {
-    double start = samba_seconds();
+    double start = bench_seconds();
     for (int i = 0; i < steps; i++)
         samba_run((samba_session *)context, 0);
-    return (samba_seconds() - start) / steps;
+    return (bench_seconds() - start) / steps;
 }
 
 static double run_torch(void *context)

@@ -8,15 +8,78 @@
 
 static const char folder[] = "build/bench_onnx_models";
 
-enum { MOST_MODELS = 32, WORD = 128, PATH = 256 };
+enum { WORD = 128, PATH = 256 };
+
+// ---- Importing: in a process of its own, as tools/samba does ------------------------------------
+
+// Writes STEM.ckpt, and STEM.ports: "in" or "out", type, name in the program, name in the model.
+static bool write_ports(FILE *f, const char *kind, const onnx_port *port, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const samba_tensor *t = port[i].tensor;
+        if (t && t->symbol >= 0)
+            fprintf(f, "%s\t%d\t%s\t%s\n", kind, (int)port[i].type, t->name, port[i].name);
+    }
+    return !ferror(f);
+}
+
+static int import(const char *stem)
+{
+    static onnx_graph g;
+    char path[PATH + WORD];
+    samba_program p = { .inference = true };
+    samba_session *s = samba_open(NULL);
+    snprintf(path, sizeof path, "%s.onnx", stem);
+    bool fine = onnx_register_ops(s) && onnx_trace(s, path, NULL, &g) && onnx_set_outputs(&g, &p)
+        && samba_compile(s, &p);
+    snprintf(path, sizeof path, "%s.ckpt", stem);
+    fine = fine && samba_save_with(s, path, &(samba_save_opts){ .allow_nonfinite = true });
+
+    snprintf(path, sizeof path, "%s.ports", stem);
+    FILE *f = fine ? fopen(path, "w") : NULL;
+    fine = f && write_ports(f, "in", g.in, g.n_in) && write_ports(f, "out", g.out, g.n_out);
+    if (f) fclose(f);
+    onnx_release(&g);
+    return samba_close(s) || !fine;
+}
 
 // ---- samba's process: speaks as onnx_peer.py does -----------------------------------------------
 
+enum { MOST_PORTS = 64 };
+
 typedef struct model {
     samba_session *s;
-    onnx_graph graph;
+    onnx_port in[MOST_PORTS], out[MOST_PORTS];
+    char names[MOST_PORTS][WORD]; // of inputs, in the model
+    int n_in, n_out;
     bool there;
 } model;
+
+// Finds what STEM.ports names in the program that was loaded.
+static bool read_ports(model *m, const char *stem)
+{
+    char path[PATH + WORD], kind[8], in_program[WORD], name[WORD];
+    int type;
+    snprintf(path, sizeof path, "%s.ports", stem);
+    FILE *f = fopen(path, "r");
+    if (!f) return false;
+    while (fscanf(f, "%7[^\t]\t%d\t%127[^\t]\t%127[^\n]\n", kind, &type, in_program, name) == 4) {
+        bool input = !strcmp(kind, "in");
+        onnx_port port = { .type = type, .item = -1 };
+        port.tensor = samba_tensor_by_name(m->s, in_program);
+        if (!port.tensor || m->n_in == MOST_PORTS || m->n_out == MOST_PORTS) break;
+        if (!input) {
+            m->out[m->n_out++] = port;
+            continue;
+        }
+        snprintf(m->names[m->n_in], WORD, "%s", name);
+        port.name = m->names[m->n_in];
+        m->in[m->n_in++] = port;
+    }
+    bool all = feof(f);
+    fclose(f);
+    return all && m->n_out > 0;
+}
 
 // A line of NAME.inputs: name, type, shape, least and most value. The name may have blanks.
 static bool read_input(char *line, char *name, char *shape, double *least, double *most)
@@ -35,10 +98,10 @@ static bool read_input(char *line, char *name, char *shape, double *least, doubl
     return true;
 }
 
-static const onnx_port *find_port(const onnx_graph *g, const char *name)
+static const onnx_port *find_port(const model *m, const char *name)
 {
-    for (int32_t i = 0; i < g->n_in; i++)
-        if (!strcmp(g->in[i].name, name)) return &g->in[i];
+    for (int i = 0; i < m->n_in; i++)
+        if (!strcmp(m->in[i].name, name)) return &m->in[i];
     return NULL;
 }
 
@@ -72,8 +135,8 @@ static bool send_inputs(const model *m, const char *stem)
     for (uint32_t seed = 1; fine && fgets(line, sizeof line, f); seed++) {
         line[strcspn(line, "\n")] = 0;
         fine = read_input(line, name, shape, &least, &most);
-        const onnx_port *port = fine ? find_port(&m->graph, name) : NULL;
-        if (port && port->tensor) fine = send_numbers(port, seed, least, most);
+        const onnx_port *port = fine ? find_port(m, name) : NULL;
+        if (port) fine = send_numbers(port, seed, least, most);
     }
     if (f) fclose(f);
     return fine;
@@ -82,16 +145,11 @@ static bool send_inputs(const model *m, const char *stem)
 static bool make(model *m, const char *stem, int threads)
 {
     char path[PATH + WORD];
-    samba_program p = { .inference = true };
-    if (m->s) {
-        onnx_release(&m->graph);
-        samba_close(m->s);
-    }
+    if (m->s) samba_close(m->s);
     *m = (model){ .s = samba_open(&(samba_desc){ .threads = threads }) };
-    snprintf(path, sizeof path, "%s.onnx", stem);
-    m->there = onnx_register_ops(m->s) && onnx_trace(m->s, path, NULL, &m->graph)
-        && onnx_set_outputs(&m->graph, &p) && samba_compile(m->s, &p) && send_inputs(m, stem);
-    return m->there;
+    snprintf(path, sizeof path, "%s.ckpt", stem);
+    return m->there = onnx_register_ops(m->s) && samba_load(m->s, path, NULL)
+        && read_ports(m, stem) && send_inputs(m, stem);
 }
 
 // The sum of |y| of all outputs.
@@ -99,8 +157,8 @@ static double value(model *m)
 {
     double sum = 0;
     samba_run(m->s, 0);
-    for (int32_t i = 0; i < m->graph.n_out; i++) {
-        onnx_array *a = onnx_fetch(&m->graph.out[i]);
+    for (int32_t i = 0; i < m->n_out; i++) {
+        onnx_array *a = onnx_fetch(&m->out[i]);
         for (int64_t k = 0; a && k < a->count; k++)
             sum += a->f ? fabs((double)a->f[k]) : fabs((double)a->i[k]);
         onnx_array_free(a);
@@ -111,10 +169,10 @@ static double value(model *m)
 static double time_runs(model *m, int n)
 {
     samba_run(m->s, 0);
-    double start = samba_seconds();
+    double start = bench_seconds();
     for (int i = 0; i < n; i++)
         samba_run(m->s, 0);
-    return (samba_seconds() - start) / n;
+    return (bench_seconds() - start) / n;
 }
 
 static int worker(int threads)
@@ -151,6 +209,17 @@ static double run(void *context)
     char request[32];
     snprintf(request, sizeof request, "run %d", r->repeat);
     return peer_number(&r->process, request);
+}
+
+// The program and its weights, unless they are there.
+static bool imported(const char *stem)
+{
+    char command[3 * PATH], path[PATH + WORD];
+    snprintf(path, sizeof path, "%s.ports", stem);
+    snprintf(command, sizeof command, "'%s' import '%s'", bench.argv[0], stem);
+    if (access(path, R_OK) == 0) return true;
+    fflush(NULL);
+    return system(command) == 0;
 }
 
 static bool start_samba(peer *p, int threads, char *why, int size)
@@ -195,7 +264,7 @@ static void row(summary *sum, const char *stem, const char *name, int threads)
     if (!wanted(what)) return;
 
     snprintf(request, sizeof request, "make %s", stem);
-    if (start_samba(&r[SAMBA].process, threads, hello, sizeof hello))
+    if (imported(stem) && start_samba(&r[SAMBA].process, threads, hello, sizeof hello))
         there = peer_number(&r[SAMBA].process, request);
     if (there != 1) {
         printf("%s: samba refuses it\n", what);
@@ -232,6 +301,19 @@ static void row(summary *sum, const char *stem, const char *name, int threads)
     }
 }
 
+// Programs of another samba.h are not what is measured.
+static void forget_programs(void)
+{
+    char pattern[PATH];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/*.ports", folder);
+    if (!glob(pattern, 0, NULL, &found)) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            remove(found.gl_pathv[i]);
+    }
+    globfree(&found);
+}
+
 static void total(const summary *sum, int threads)
 {
     if (sum->refused) printf("%d models are refused\n", sum->refused);
@@ -255,6 +337,7 @@ static bool make_models(void)
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "worker")) return worker(atoi(argv[2]));
+    if (argc == 3 && !strcmp(argv[1], "import")) return import(argv[2]);
     bench_begin(argc, argv, "onnx");
     mkdir("build", 0777);
     char path[PATH], stem[PATH], name[WORD];
@@ -262,6 +345,7 @@ int main(int argc, char **argv)
         printf("onnx: not here (make peers gets it from PyPI), nor are models\n");
         return bench_end();
     }
+    forget_programs();
     for (int all = 0; all < (bench.threads > 1 ? 2 : 1); all++) {
         summary sum = { 0 };
         int threads = all ? bench.threads : 1;

@@ -7,12 +7,14 @@
 All graph optimizations are on, as is its default; threads of its pool stop spinning when a run ends,
 so that they do not slow whoever runs next.
 """
+import os
 import sys
 import time
 
 import numpy as np
 import onnxruntime
 
+clock = time.process_time if "SAMBA_BENCH_CPU" in os.environ else time.perf_counter
 threads = int(sys.argv[1])
 
 
@@ -72,10 +74,10 @@ def answer(words):
     if words[0] == "run":
         n = int(words[1])
         model.step()
-        start = time.perf_counter()
+        start = clock()
         for _ in range(n):
             model.step()
-        return repr((time.perf_counter() - start) / n)
+        return repr((clock() - start) / n)
     if words[0] == "value":
         return repr(model.value())
     if words[0] == "peak":

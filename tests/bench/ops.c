@@ -162,10 +162,10 @@ static double run_samba(void *context)
     const runner *r = (const runner *)context;
     double start = 0;
     for (int i = -1; i < r->repeat; i++) {
-        if (i == 0) start = samba_seconds();
+        if (i == 0) start = bench_seconds();
         samba_run(r->g.s, 0);
     }
-    return (samba_seconds() - start) / r->repeat;
+    return (bench_seconds() - start) / r->repeat;
 }
 
 static double run_torch(void *context)
@@ -246,9 +246,9 @@ static double run_adam(void *context)
 {
     samba_session *s = ((adam *)context)->s;
     samba_run(s, samba_section_types(s) & ~(unsigned)SAMBA_OPT);
-    double start = samba_seconds();
+    double start = bench_seconds();
     samba_run(s, SAMBA_OPT);
-    return samba_seconds() - start;
+    return bench_seconds() - start;
 }
 
 static int parameter_shapes(samba_shape *shape)

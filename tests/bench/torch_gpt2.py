@@ -4,12 +4,11 @@ Weights come from FOLDER/model.safetensors, which bench_gpt2 writes; tokens from
 """
 import json
 import struct
-import time
 
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch_peer import adamw, attention, choices, compiles, half, lower_precision, prepared
+from torch_peer import adamw, attention, choices, clock, compiles, half, lower_precision, prepared
 
 VOCAB, POSITIONS, C, H = 50257, 1024, 768, 12
 
@@ -97,14 +96,14 @@ class Train:
             return F.cross_entropy(self.model(ids).view(-1, VOCAB), labels.view(-1))
 
     def step(self):
-        times = [time.perf_counter()]
+        times = [clock()]
         loss = self.forward(self.ids, self.labels)
-        times.append(time.perf_counter())
+        times.append(clock())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        times.append(time.perf_counter())
+        times.append(clock())
         self.optimizer.step()
-        times.append(time.perf_counter())
+        times.append(clock())
         self.parts = [b - a for a, b in zip(times, times[1:])]
         self.loss = loss.item()
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/docs/pictures.sh: draws the pictures of README and its pages anew: make pictures, after make
 # run and make web. The pages of the glass box and of the net that learns need chromium and python3.
-# how_it_works.svg is drawn by hand.
+# how_it_works.svg is drawn by hand; make speed draws speed.svg.
 set -e
 cd "$(dirname "$0")/../.."
 pictures=tools/docs/pictures lesson=examples/lessons/08_optimizers.c page=build/pictures.html
@@ -9,10 +9,6 @@ pictures=tools/docs/pictures lesson=examples/lessons/08_optimizers.c page=build/
 ${CC:-cc} -O1 -DSAMBA_NO_SIMD -o build/picture $lesson -lm -pthread
 build/picture $pictures/optimizers.svg >/dev/null
 echo "$pictures/optimizers.svg"
-
-awk -f tools/docs/speed_rows.awk tests/bench/SPEED.md >build/speed.json
-tools/dev/chart_bench.sh build/speed.json >$pictures/speed.svg
-echo "$pictures/speed.svg"
 
 tools/samba view build/res_ffn.ckpt --values 1 -o $page
 python3 - "file://$PWD/$page#tab=graph" $pictures/glass_box.png <<'END'
