@@ -31,8 +31,8 @@ static struct {
     int disagreements;
 } bench = { .rounds = 7, .area = "bench" };
 
-// With the option cpu: processor time of this process, for a machine that is busy with other things.
-// Peers have processes of their own, and look at the same word.
+// With the option cpu: processor time of this process, for a machine that is busy with other
+// things. Peers have processes of their own, and look at the same word.
 static const char cpu_word[] = "SAMBA_BENCH_CPU";
 
 static double bench_seconds(void)
@@ -786,7 +786,8 @@ static void bench_begin(int argc, char **argv, const char *area)
                 exit(2);
             }
         } else {
-            fprintf(stderr, "usage: %s [small] [cpu] [threads N] [rounds N] [only TEXT] [json FILE]\n",
+            fprintf(stderr,
+                    "usage: %s [small] [cpu] [threads N] [rounds N] [only TEXT] [json FILE]\n",
                     argv[0]);
             exit(2);
         }

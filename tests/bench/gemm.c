@@ -69,8 +69,7 @@ static void open_libraries(void)
     *(void **)&dnnl = symbol(lib, "dnnl_sgemm");
     *(void **)&dnnl_version = symbol(lib, "dnnl_version");
     const int *version = dnnl_version ? dnnl_version() : NULL; // major, minor, patch
-    if (version)
-        snprintf(text, sizeof text, "oneDNN %d.%d.%d", version[0], version[1], version[2]);
+    if (version) snprintf(text, sizeof text, "oneDNN %d.%d.%d", version[0], version[1], version[2]);
     say_version("oneDNN", version ? text : "not here (Debian: libdnnl2)", version);
 }
 

@@ -271,8 +271,7 @@ static const kind kinds[RUNNERS] = {
 static bool llama_start(peer *p, const char *weights, int threads)
 {
     static bool told;
-    char n[16], hello[160] = "", word[8], python[PATH_ROOM],
-                script[] = "tests/bench/llama_peer.py";
+    char n[16], hello[160] = "", word[8], python[PATH_ROOM], script[] = "tests/bench/llama_peer.py";
     char *argv[] = { python, script, n, word, NULL };
 
     *p = (peer){ 0 };
@@ -281,8 +280,7 @@ static bool llama_start(peer *p, const char *weights, int threads)
     snprintf(word, sizeof word, "%s", weights);
     there = there && peer_start(p, argv, hello, sizeof hello);
     if (!there) peer_stop(p);
-    if (!told)
-        say_version("llama.cpp", there ? hello : "not here (make peers compiles it)", there);
+    if (!told) say_version("llama.cpp", there ? hello : "not here (make peers compiles it)", there);
     told = true;
     return there;
 }
@@ -548,6 +546,7 @@ static void prefill(const gpt2_config *c, int prompt, int tokens)
     char request[400], what[64];
     double C = c->n_embd, layers = c->n_layer * 12 * C * C, head = c->vocab_size * C;
     double flops = 2 * layers * prompt + 2 * head + 2 * c->n_layer * C * prompt * (double)prompt;
+
     static const struct {
         const char *name;
         int first, second, third, llama;
@@ -584,6 +583,7 @@ static void decode(const gpt2_config *c, int prompt, int tokens)
     contender x[RUNNERS];
     char request[400], what[64];
     double C = c->n_embd, layers = c->n_layer * 12 * C * C, head = c->vocab_size * C;
+
     static const struct {
         const char *name;
         double bytes;

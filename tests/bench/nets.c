@@ -88,9 +88,8 @@ static void race_net(const struct net *n)
 {
     enum { SAMBA, EAGER, COMPILED, DEBIAN, ALL };
 
-    static const torch_mode modes[ALL] = { [EAGER] = TORCH_EAGER,
-                                           [COMPILED] = TORCH_COMPILE,
-                                           [DEBIAN] = TORCH_DEBIAN };
+    static const torch_mode modes[ALL]
+        = { [EAGER] = TORCH_EAGER, [COMPILED] = TORCH_COMPILE, [DEBIAN] = TORCH_DEBIAN };
     contender c[ALL] = { { .name = "samba" } };
     peer torch[ALL] = { { 0 } };
     char request[64];

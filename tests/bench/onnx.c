@@ -148,8 +148,8 @@ static bool make(model *m, const char *stem, int threads)
     if (m->s) samba_close(m->s);
     *m = (model){ .s = samba_open(&(samba_desc){ .threads = threads }) };
     snprintf(path, sizeof path, "%s.ckpt", stem);
-    return m->there = onnx_register_ops(m->s) && samba_load(m->s, path, NULL)
-        && read_ports(m, stem) && send_inputs(m, stem);
+    return m->there = onnx_register_ops(m->s) && samba_load(m->s, path, NULL) && read_ports(m, stem)
+        && send_inputs(m, stem);
 }
 
 // The sum of |y| of all outputs.

@@ -146,9 +146,8 @@ static const struct op {
 // Contenders: samba, then PyTorch in these modes.
 enum { SAMBA, EAGER, COMPILED, DEBIAN, ALL };
 
-static const torch_mode modes[ALL] = { [EAGER] = TORCH_EAGER,
-                                       [COMPILED] = TORCH_COMPILE,
-                                       [DEBIAN] = TORCH_DEBIAN };
+static const torch_mode modes[ALL]
+    = { [EAGER] = TORCH_EAGER, [COMPILED] = TORCH_COMPILE, [DEBIAN] = TORCH_DEBIAN };
 static peer torch[ALL];
 
 typedef struct runner {

@@ -2,8 +2,10 @@
 
     python3 tests/bench/tables.py ROWS.json CHART.json
 
-rewrites what stands between <!-- NAME --> and <!-- end --> there, and writes the rows of the picture for tools/dev/chart_bench.sh. Ratios are to the best configuration of a peer in the
-same precision; above 1 samba.h is ahead. Debian's PyTorch as it comes is not among them.
+rewrites what stands between <!-- NAME --> and <!-- end --> there, and writes the rows of the
+picture for tools/dev/chart_bench.sh. Ratios are to the best configuration of a peer in the same
+precision; above 1 samba.h is ahead. Debian's PyTorch as it comes is not among them. What was not
+measured is not in a table; a figure in a sentence stays as it was.
 """
 import json
 import math
@@ -62,6 +64,8 @@ def line(label, row):
 
 
 def table(head, lines):
+    if not lines:
+        return "*Not measured on this machine.*"
     lines = [[str(cell) for cell in cells] for cells in [head, ["---"] * len(head), *lines]]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
@@ -194,34 +198,40 @@ def summary(label, chosen):
 
 
 def onnx(rows):
-    lines = []
+    counts = sorted({1, rows.threads})              # of threads
     models = [row.what for row in rows.of("onnx", threads=1)
               if row.ratio() and not row.what.endswith("peak memory")]
+    lines = []
     for what in models:
-        one, all_, peak = (rows.get("onnx", what, 1), rows.get("onnx", what),
-                           rows.get("onnx", f"{what}, peak memory", 1))
-        lines.append([what.removeprefix("onnx "),
-                      f"{number(one.mine)} / {number(one.peers[one.best()])} ms",
-                      strong(one.ratio()),
-                      f"{number(all_.mine)} / {number(all_.peers[all_.best()])} ms" if all_ else "",
-                      strong(all_.ratio()) if all_ else "",
-                      f"{number(peak.mine)} / {number(peak.peers[peak.best()])} MiB"])
-    for threads in sorted({1, rows.threads}):
-        ratios = [rows.get("onnx", what, threads).ratio() for what in models
-                  if rows.get("onnx", what, threads)]
-        if ratios:
-            lines.append([f"mean of {len(ratios)}, {threads} thread{'s' * (threads > 1)}", "", "",
-                          "", strong(mean(ratios)), ""]
-                         if threads > 1 else
-                         [f"mean of {len(ratios)}, 1 thread", "", strong(mean(ratios)), "", "", ""])
-    return table(["samba.h / onnxruntime", "1 thread", "ratio", f"{rows.threads} threads", "ratio",
-                  "peak memory"], lines)
+        cells = [what.removeprefix("onnx ")]
+        for threads in counts:
+            cells += both(rows.get("onnx", what, threads), "ms")
+        peak = rows.get("onnx", f"{what}, peak memory", 1)
+        lines.append(cells + both(peak, "MiB")[:1])
+    if models:
+        cells = [f"mean of {len(models)}"]
+        for threads in counts:
+            ratios = [row.ratio() for row in (rows.get("onnx", what, threads) for what in models)
+                      if row]
+            cells += ["", strong(mean(ratios)) if ratios else ""]
+        lines.append(cells + [""])
+    head = ["samba.h / onnxruntime"]
+    for threads in counts:
+        head += [f"{threads} thread{'s' * (threads > 1)}", "ratio"]
+    return table(head + ["peak memory"], lines)
+
+
+def both(row, unit):
+    """samba.h and its only peer; the ratio."""
+    if not row or not row.ratio():
+        return ["", ""]
+    return [f"{number(row.mine)} / {number(row.peers[row.best()])} {unit}", strong(row.ratio())]
 
 
 def losing(rows):
     """All of them, the worst first: nobody has to look for them."""
     chosen = [row for row in rows.rows.values() if row.ratio() and row.ratio() < 0.95
-              and not row.what.endswith("tokens/s")]
+              and not row.what.endswith(("tokens/s", "by flops"))]
     lines = [[row.what, row.threads, f"{number(row.mine)} {row.unit}",
               f"{number(row.peers[row.best()])} ({SHOWN.get(row.best(), row.best())})",
               f"{row.ratio():.2f}"] for row in sorted(chosen, key=Row.ratio)]
@@ -231,7 +241,7 @@ def losing(rows):
 
 
 def machine(rows):
-    names = {"processor": "Processor", "compiler": "Compiler of samba.h",
+    names = {"processor": "Processor", "clock": "Clock", "compiler": "Compiler of samba.h",
              "torch": "PyTorch", "onnxruntime": "onnxruntime", "llama.cpp": "llama.cpp",
              "OpenBLAS": "OpenBLAS", "BLIS": "BLIS", "oneDNN": "oneDNN"}
     lines = [f"- {label}: {rows.versions[name]}" for name, label in names.items()
@@ -246,6 +256,8 @@ def machine(rows):
 def first_step(rows):
     time, memory = (rows.get("start", name) for name in
                     ("process to first step", "process to first step, memory"))
+    if not time or not memory or not time.best():
+        return None
     version = re.match(r"PyTorch (\d+\.\d+)", rows.versions["torch"])
     text = (f"**{number(time.mine)} milliseconds** pass from the start of a process to its first "
             f"trained step, in {number(memory.mine)} MiB of memory. PyTorch {version[1]} takes "
@@ -258,6 +270,8 @@ def gpt2(rows):
     step, plain, int8 = (rows.get("gpt2", f"GPT-2 {what}") for what in
                          ("train B1 T1024", "decode 64 after 512, f32",
                           "decode 64 after 512, int8"))
+    if not step or not plain or not int8:
+        return None
     return (f"a training step over 1024 tokens takes {number(step.mine)} ms,\n"
             f"and writing afterwards runs at {number(plain.mine)} tokens a second, "
             f"or {number(int8.mine)} with int8 weights")
@@ -272,6 +286,8 @@ def rewrite(path, parts, rows, inline=False):
         if not pattern.search(text):
             sys.exit(f"{path}: <!-- {name} --> ... <!-- end --> is not there")
         made = make(rows)
+        if made is None:
+            continue
         text = pattern.sub(lambda m: m[1] + gap + made + gap + m[2], text)
     with open(path, "w") as file:
         file.write(text)
