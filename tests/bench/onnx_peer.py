@@ -4,8 +4,8 @@
 
     make STEM       the model STEM.onnx, with inputs as STEM.inputs says
 
-All graph optimizations are on, as is its default; threads of its pool stop spinning when a run ends,
-so that they do not slow whoever runs next.
+All graph optimizations are on, as is its default. Threads of its pool stop spinning when a run
+ends, so that they do not slow whoever runs next.
 """
 import os
 import sys

@@ -259,7 +259,8 @@ def first_step(rows):
     if not time or not memory or not time.best():
         return None
     version = re.match(r"PyTorch (\d+\.\d+)", rows.versions["torch"])
-    text = (f"**{number(time.mine)} milliseconds** pass from the start of a process to its first "
+    passes = "of processor time pass" if "clock" in rows.versions else "pass"
+    text = (f"**{number(time.mine)} milliseconds** {passes} from the start of a process to its first "
             f"trained step, in {number(memory.mine)} MiB of memory. PyTorch {version[1]} takes "
             f"{number(time.peers['torch'])} ms and {number(memory.peers['torch'])} MiB for the "
             "same net. [Speed](tests/bench/SPEED.md) has the steps after it, too.")
@@ -282,7 +283,7 @@ def rewrite(path, parts, rows, inline=False):
         text = file.read()
     for name, make in parts.items():
         gap = "" if inline else "\n"
-        pattern = re.compile(f"(<!-- {name} -->){gap}.*?{gap}(<!-- end -->)", re.S)
+        pattern = re.compile(f"(<!-- {name} -->).*?(<!-- end -->)", re.S)
         if not pattern.search(text):
             sys.exit(f"{path}: <!-- {name} --> ... <!-- end --> is not there")
         made = make(rows)
