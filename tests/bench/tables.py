@@ -211,8 +211,8 @@ def onnx(rows):
     if models:
         cells = [f"mean of {len(models)}"]
         for threads in counts:
-            ratios = [row.ratio() for row in (rows.get("onnx", what, threads) for what in models)
-                      if row]
+            found = (rows.get("onnx", what, threads) for what in models)
+            ratios = [row.ratio() for row in found if row]
             cells += ["", strong(mean(ratios)) if ratios else ""]
         lines.append(cells + [""])
     head = ["samba.h / onnxruntime"]
@@ -260,8 +260,8 @@ def first_step(rows):
         return None
     version = re.match(r"PyTorch (\d+\.\d+)", rows.versions["torch"])
     passes = "of processor time pass" if "clock" in rows.versions else "pass"
-    text = (f"**{number(time.mine)} milliseconds** {passes} from the start of a process to its first "
-            f"trained step, in {number(memory.mine)} MiB of memory. PyTorch {version[1]} takes "
+    text = (f"**{number(time.mine)} milliseconds** {passes} from the start of a process to its "
+            f"first trained step, in {number(memory.mine)} MiB of memory. PyTorch {version[1]} takes "
             f"{number(time.peers['torch'])} ms and {number(memory.peers['torch'])} MiB for the "
             "same net. [Speed](tests/bench/SPEED.md) has the steps after it, too.")
     return textwrap.fill(text, 118, subsequent_indent="  ", break_long_words=False)
