@@ -261,7 +261,8 @@ def first_step(rows):
     version = re.match(r"PyTorch (\d+\.\d+)", rows.versions["torch"])
     passes = "of processor time pass" if "clock" in rows.versions else "pass"
     text = (f"**{number(time.mine)} milliseconds** {passes} from the start of a process to its "
-            f"first trained step, in {number(memory.mine)} MiB of memory. PyTorch {version[1]} takes "
+            f"first trained step, in {number(memory.mine)} MiB of memory. "
+            f"PyTorch {version[1]} takes "
             f"{number(time.peers['torch'])} ms and {number(memory.peers['torch'])} MiB for the "
             "same net. [Speed](tests/bench/SPEED.md) has the steps after it, too.")
     return textwrap.fill(text, 118, subsequent_indent="  ", break_long_words=False)
