@@ -9,7 +9,7 @@
 
 // ---- One call of an op: inputs, attributes, outputs; all memory goes with the session ----
 
-enum { ROUNDS = 6, MOST_BLOCKS = 300 };
+enum { ROUNDS = 6, MOST_BLOCKS = 640 };
 
 // Of sums of up to some thousand f32, against double: 16 roundings in a row at their end and as
 // many before, of 2^-24 each. Sums of terms of both signs get an absolute bound of the terms' size,
