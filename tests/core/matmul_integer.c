@@ -154,9 +154,131 @@ static void test_long_sums(void)
     free(local);
 }
 
+// ---- Products that end as floats or bytes: all sets have the bits of the portable one, which
+// reference.c holds against the definition ----
+
+enum { MOST_Y = 1 << 16 };
+
+typedef struct byte_call {
+    samba_spec in[7], out[1];
+    samba_args args;
+    uint8_t bytes[2][MOST_Y]; // x and w
+    float scale[MOST_Y], offset[MOST_Y];
+    uint8_t zero[3];
+    int32_t attr[SAMBA__CONV_WORDS];
+} byte_call;
+
+static void set_bytes(byte_call *b, int i, samba_dtype type, samba_shape shape, const void *data)
+{
+    b->in[i].dtype = type;
+    b->in[i].shape = shape;
+    b->args.in[i] = (const float *)data;
+}
+
+// x of this shape and w, with zeros, scales and offsets of each channel; y is i32, f32, i8 or u8.
+static void draw_byte_call(byte_call *b, samba_shape x, samba_shape w, samba_dtype w_type,
+                           int channels, samba_dtype y_type)
+{
+    samba_dtype x_type = draw(2) ? SAMBA_I8 : SAMBA_U8;
+    for (int i = 0; i < 2 * MOST_Y; i++)
+        b->bytes[0][i] = (uint8_t)draw(256);
+    for (int i = 0; i < channels; i++) {
+        b->scale[i] = (float)(1 + draw(100)) * 1e-5f;
+        b->offset[i] = (float)draw(200) - 100.5f;
+    }
+    for (int i = 0; i < 3; i++)
+        b->zero[i] = (uint8_t)draw(256);
+
+    set_bytes(b, 0, x_type, x, b->bytes[0]);
+    set_bytes(b, 1, w_type, w, b->bytes[1]);
+    set_bytes(b, 2, x_type, SAMBA_SHAPE(1), &b->zero[0]);
+    set_bytes(b, 3, w_type, SAMBA_SHAPE(1), draw(2) ? &b->zero[1] : NULL);
+    set_bytes(b, 4, SAMBA_F32, SAMBA_SHAPE(channels), y_type == SAMBA_I32 ? NULL : b->scale);
+    set_bytes(b, 5, SAMBA_F32, SAMBA_SHAPE(channels), y_type == SAMBA_I32 ? NULL : b->offset);
+    set_bytes(b, 6, y_type, SAMBA_SHAPE(1), samba__is_byte(y_type) ? &b->zero[2] : NULL);
+    for (int i = 0; i < 7; i++)
+        if (!b->args.in[i]) b->in[i].shape.ndim = -1;
+}
+
+// Runs all units of all phases for each set, and compares.
+static void compare_sets(byte_call *b, int op, float *local)
+{
+    static uint32_t y[2][MOST_Y];
+    static uint8_t scratch[1 << 20];
+    samba_call c;
+    samba_work work;
+    const samba_op *row = &samba__op_table[op];
+
+    memset(&c, 0, sizeof c);
+    memset(&work, 0, sizeof work);
+    c.in = b->in;
+    c.n_in = 7;
+    c.attr = b->attr;
+    c.n_attr = op == SAMBA__OP_affine_integer ? 1 : SAMBA__CONV_WORDS;
+    work.n_phases = 1;
+    CHECK(row->shape(&c));
+    b->out[0] = c.out[0];
+    row->work(&work, &c);
+    CHECK(samba_count(&b->out[0].shape) <= MOST_Y && work.scratch <= (int64_t)sizeof scratch);
+
+    samba_args *a = &b->args;
+    a->in_spec = b->in;
+    a->out_spec = b->out;
+    a->n_in = 7;
+    a->n_out = 1;
+    a->attr = b->attr;
+    a->n_attr = c.n_attr;
+    a->local = local;
+    a->scratch = scratch;
+    for (a->isa = 0; a->isa <= samba__best_isa(); a->isa++) {
+        int which = a->isa > 0;
+        memset(y[which], 7, sizeof *y);
+        memset(scratch, 9, sizeof scratch);
+        a->out[0] = (float *)(void *)y[which];
+        for (a->phase = 0; a->phase < work.n_phases; a->phase++)
+            for (a->begin = 0; a->begin < work.units[a->phase]; a->begin = a->end) {
+                a->end = samba__min64(a->begin + 1 + draw(5), work.units[a->phase]);
+                row->kernel(a);
+            }
+        if (which && memcmp(y[0], y[1], sizeof *y))
+            printf("isa %d of op %s differs\n", (int)a->isa, row->name);
+        CHECK(!which || !memcmp(y[0], y[1], sizeof *y));
+    }
+}
+
+static void test_sets_agree(void)
+{
+    static byte_call b;
+    static const samba_dtype types[] = { SAMBA_I32, SAMBA_F32, SAMBA_I8, SAMBA_U8 };
+    float *local = (float *)malloc(SAMBA_LOCAL_BYTES);
+    CHECK(local);
+    for (int i = 0; local && i < TEST_TIMES(120); i++) {
+        samba_dtype y = types[draw(4)];
+        int rows = 1 + (int)draw(80), k = 1 + (int)draw(500), n = 1 + (int)draw(120);
+        if (k * rows > MOST_Y) rows = 1 + MOST_Y / k / 2;
+        memset(&b.args, 0, sizeof b.args);
+        draw_byte_call(&b, SAMBA_SHAPE(rows, k), SAMBA_SHAPE((n + 63) / 64, (k + 3) / 4, 64, 4),
+                       SAMBA_I8, n, y);
+        b.attr[0] = n;
+        compare_sets(&b, SAMBA__OP_affine_integer, local);
+
+        int groups = draw(3) ? 1 : 1 + (int)draw(6), inner = draw(2) ? 1 : 1 + (int)draw(40);
+        int outer = draw(2) ? 1 : 1 + (int)draw(9), kernel = 1 + (int)draw(3);
+        int side = 3 + (int)draw(12), stride = 1 + (int)draw(2);
+        draw_byte_call(&b, SAMBA_SHAPE(1, groups * inner, side, side),
+                       SAMBA_SHAPE(groups * outer, inner, kernel, kernel),
+                       draw(2) ? SAMBA_I8 : SAMBA_U8, groups * outer, y);
+        int32_t attr[SAMBA__CONV_WORDS] = { stride, stride, 0, 1, 1, 1, groups };
+        memcpy(b.attr, attr, sizeof attr);
+        compare_sets(&b, SAMBA__OP_convolution_integer, local);
+    }
+    free(local);
+}
+
 int main(void)
 {
     RUN(test_sizes);
+    RUN(test_sets_agree);
     RUN(test_long_sums);
     return test_summary();
 }
