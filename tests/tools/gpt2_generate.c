@@ -173,7 +173,10 @@ static void test_folders(void)
     }
     s = open_whole(&again, &ids, &logits);
     CHECK(!gpt2_load_folder(s, &again, "build/nowhere", why, sizeof why));
-    CHECK(strstr(why, "nor model-*.safetensors, in build/nowhere"));
+    CHECK(strstr(why, "build/nowhere: cannot be read"));
+    CHECK(make_folder("build/gpt2_empty"));
+    CHECK(!gpt2_load_folder(s, &again, "build/gpt2_empty", why, sizeof why));
+    CHECK(strstr(why, "nor model-*.safetensors"));
     remove("build/gpt2_shards/model-00001-of-00002.safetensors");
     CHECK(!gpt2_load_folder(s, &again, "build/gpt2_shards", why, sizeof why));
     CHECK(strstr(why, "is missing"));

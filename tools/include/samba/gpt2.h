@@ -198,7 +198,6 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,43 +206,13 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
 #define SAMBA_GPT2_MALLOC(size) malloc(size)
 #define SAMBA_GPT2_FREE(p) free(p)
 #endif
-
-enum {
-    SAMBA_GPT2__CONFIG_DEPTH = 16,
-    SAMBA_GPT2__ROWS = 16
-}; /* 16 floats: a cache line at a time */
-
-/* Where a reason goes. */
-typedef struct samba_gpt2__why {
-    char *text;
-    size_t size;
-} samba_gpt2__why;
-
-static inline samba_gpt2__why samba_gpt2__why_of(char *text, size_t size)
-{
-    samba_gpt2__why why;
-    why.text = text;
-    why.size = text ? size : 0;
-    if (why.size) text[0] = 0;
-    return why;
-}
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
+#if !defined(SAMBA_MODEL_MALLOC)
+#define SAMBA_MODEL_MALLOC(size) SAMBA_GPT2_MALLOC(size)
+#define SAMBA_MODEL_FREE(p) SAMBA_GPT2_FREE(p)
 #endif
-static inline bool
-samba_gpt2__fail(const samba_gpt2__why *why, const char *fmt, ...)
-{
-    va_list args;
-    if (!why->size) return false;
-    va_start(args, fmt);
-    vsnprintf(why->text, why->size, fmt, args);
-    va_end(args);
-    for (char *p = why->text; *p; p++) {
-        if ((unsigned char)*p < ' ' || *p == 127) *p = '?'; /* names in files are hostile */
-    }
-    return false;
-}
+#include "model_files.h"
+
+enum { SAMBA_GPT2__ROWS = 16 }; /* 16 floats: a cache line at a time */
 
 /* ---- Configuration ---- */
 
@@ -270,28 +239,13 @@ SAMBA_GPT2_API gpt2_config gpt2_config_default(void)
     return c;
 }
 
-static inline bool samba_gpt2__in(const char *key, int64_t value, int64_t least, int64_t most,
-                                  const samba_gpt2__why *why)
-{
-    if (value >= least && value <= most) return true;
-    return samba_gpt2__fail(why, "%s is %lld; it must be %lld ... %lld", key, (long long)value,
-                            (long long)least, (long long)most);
-}
-
-static inline bool samba_gpt2__real_in(const char *key, double value, double least, double most,
-                                       const samba_gpt2__why *why)
-{
-    if (value >= least && value <= most) return true; /* NaN is not */
-    return samba_gpt2__fail(why, "%s is %g; it must be %g ... %g", key, value, least, most);
-}
-
 static inline int32_t samba_gpt2__inner(const gpt2_config *c)
 {
     return c->n_inner ? c->n_inner : 4 * c->n_embd;
 }
 
 /* No matrix has more elements than an int32_t counts: all sizes below are far from overflow. */
-static inline bool samba_gpt2__sizes(const gpt2_config *c, const samba_gpt2__why *why)
+static inline bool samba_gpt2__sizes(const gpt2_config *c, const samba_model__why *why)
 {
     int64_t embd = c->n_embd, rows = c->vocab_size;
     if (c->n_positions > rows) rows = c->n_positions;
@@ -299,102 +253,48 @@ static inline bool samba_gpt2__sizes(const gpt2_config *c, const samba_gpt2__why
     if (samba_gpt2__inner(c) > rows) rows = samba_gpt2__inner(c);
     return rows * embd <= INT32_MAX
         ? true
-        : samba_gpt2__fail(
+        : samba_model__fail(
             why, "a matrix would have %lld x %lld elements; at most 2^31 - 1 are possible",
             (long long)rows, (long long)embd);
 }
 
 SAMBA_GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t why_size)
 {
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
-    if (!c) return samba_gpt2__fail(&w, "the configuration is NULL");
-    if (!samba_gpt2__in("n_layer", c->n_layer, 1, 4096, &w)
-        || !samba_gpt2__in("n_embd", c->n_embd, 1, 1 << 16, &w)
-        || !samba_gpt2__in("n_head", c->n_head, 1, c->n_embd, &w)
-        || !samba_gpt2__in("n_positions", c->n_positions, 1, 1 << 20, &w)
-        || !samba_gpt2__in("vocab_size", c->vocab_size, 1, 1 << 24, &w)
-        || !samba_gpt2__in("n_inner", c->n_inner, 0, 1 << 20, &w)
-        || !samba_gpt2__in("activation_function", (int64_t)c->activation_function, 0, GPT2_TANH, &w)
-        || !samba_gpt2__in("bos_token_id", c->bos_token_id, -1, INT32_MAX, &w)
-        || !samba_gpt2__in("eos_token_id", c->eos_token_id, -1, INT32_MAX, &w)
-        || !samba_gpt2__real_in("layer_norm_epsilon", c->layer_norm_epsilon, 1e-30, 1, &w)
-        || !samba_gpt2__real_in("initializer_range", c->initializer_range, 0, 1, &w)
-        || !samba_gpt2__real_in("wte_initializer_range", c->wte_initializer_range, -1, 1, &w)
-        || !samba_gpt2__real_in("wpe_initializer_range", c->wpe_initializer_range, -1, 1, &w)
-        || !samba_gpt2__real_in("attn_pdrop", c->attn_pdrop, 0, 0.999, &w)
-        || !samba_gpt2__real_in("embd_pdrop", c->embd_pdrop, 0, 0.999, &w)
-        || !samba_gpt2__real_in("resid_pdrop", c->resid_pdrop, 0, 0.999, &w))
+    samba_model__why w = samba_model__why_of(why, why_size);
+    if (!c) return samba_model__fail(&w, "the configuration is NULL");
+    if (!samba_model__in("n_layer", c->n_layer, 1, 4096, &w)
+        || !samba_model__in("n_embd", c->n_embd, 1, 1 << 16, &w)
+        || !samba_model__in("n_head", c->n_head, 1, c->n_embd, &w)
+        || !samba_model__in("n_positions", c->n_positions, 1, 1 << 20, &w)
+        || !samba_model__in("vocab_size", c->vocab_size, 1, 1 << 24, &w)
+        || !samba_model__in("n_inner", c->n_inner, 0, 1 << 20, &w)
+        || !samba_model__in("activation_function", (int64_t)c->activation_function, 0, GPT2_TANH,
+                            &w)
+        || !samba_model__in("bos_token_id", c->bos_token_id, -1, INT32_MAX, &w)
+        || !samba_model__in("eos_token_id", c->eos_token_id, -1, INT32_MAX, &w)
+        || !samba_model__real_in("layer_norm_epsilon", c->layer_norm_epsilon, 1e-30, 1, &w)
+        || !samba_model__real_in("initializer_range", c->initializer_range, 0, 1, &w)
+        || !samba_model__real_in("wte_initializer_range", c->wte_initializer_range, -1, 1, &w)
+        || !samba_model__real_in("wpe_initializer_range", c->wpe_initializer_range, -1, 1, &w)
+        || !samba_model__real_in("attn_pdrop", c->attn_pdrop, 0, 0.999, &w)
+        || !samba_model__real_in("embd_pdrop", c->embd_pdrop, 0, 0.999, &w)
+        || !samba_model__real_in("resid_pdrop", c->resid_pdrop, 0, 0.999, &w))
         return false;
     if (c->n_embd % c->n_head) {
-        return samba_gpt2__fail(&w, "n_embd is %d, which %d heads (n_head) cannot share equally",
-                                (int)c->n_embd, (int)c->n_head);
+        return samba_model__fail(&w, "n_embd is %d, which %d heads (n_head) cannot share equally",
+                                 (int)c->n_embd, (int)c->n_head);
     }
     return samba_gpt2__sizes(c, &w);
 }
 
-typedef struct samba_gpt2__reader {
-    const cJSON *json;
-    const samba_gpt2__why *why;
-    bool failed; /* the first reason stands */
-} samba_gpt2__reader;
-
-/* The value of a key; NULL if it is missing or null, which is an error if it is required. */
-static inline const cJSON *samba_gpt2__key(samba_gpt2__reader *r, const char *key, bool required)
-{
-    const cJSON *item = r->failed ? NULL : cJSON_GetObjectItemCaseSensitive(r->json, key);
-    if (item && !cJSON_IsNull(item)) return item;
-    if (required && !r->failed) r->failed = !samba_gpt2__fail(r->why, "%s is missing", key);
-    return NULL;
-}
-
-static inline void samba_gpt2__wrong_type(samba_gpt2__reader *r, const char *key, const char *want)
-{
-    r->failed = !samba_gpt2__fail(r->why, "%s must be %s", key, want);
-}
-
-static inline void samba_gpt2__read_int(samba_gpt2__reader *r, const char *key, bool required,
-                                        int32_t *out)
-{
-    const cJSON *item = samba_gpt2__key(r, key, required);
-    if (!item) return;
-    double x = cJSON_IsNumber(item) ? item->valuedouble : 0.5;
-    if (x != floor(x)) {
-        samba_gpt2__wrong_type(r, key, "a whole number");
-    } else if (!(x >= -1 && x <= INT32_MAX)) {
-        r->failed = !samba_gpt2__fail(r->why, "%s is %g, out of all range", key, x);
-    } else {
-        *out = (int32_t)x;
-    }
-}
-
-static inline void samba_gpt2__read_real(samba_gpt2__reader *r, const char *key, double *out)
-{
-    const cJSON *item = samba_gpt2__key(r, key, false);
-    if (!item) return;
-    if (cJSON_IsNumber(item))
-        *out = item->valuedouble;
-    else
-        samba_gpt2__wrong_type(r, key, "a number");
-}
-
-static inline void samba_gpt2__read_bool(samba_gpt2__reader *r, const char *key, bool *out)
-{
-    const cJSON *item = samba_gpt2__key(r, key, false);
-    if (!item) return;
-    if (cJSON_IsBool(item))
-        *out = cJSON_IsTrue(item) != 0;
-    else
-        samba_gpt2__wrong_type(r, key, "true or false");
-}
-
 /* The value must be one of the names of the table. */
-static inline void samba_gpt2__read_activation(samba_gpt2__reader *r, gpt2_activation *out)
+static inline void samba_gpt2__read_activation(samba_model__reader *r, gpt2_activation *out)
 {
     const char *const key = "activation_function";
-    const cJSON *item = samba_gpt2__key(r, key, false);
+    const cJSON *item = samba_model__key(r, key, false);
     if (!item) return;
     if (!cJSON_IsString(item)) {
-        samba_gpt2__wrong_type(r, key, "a string");
+        samba_model__wrong_type(r, key, "a string");
         return;
     }
 #define X(name, value) \
@@ -405,29 +305,29 @@ static inline void samba_gpt2__read_activation(samba_gpt2__reader *r, gpt2_activ
     SAMBA_GPT2__ACTIVATIONS(X)
 #undef X
 #define X(name, value) " " name
-    r->failed = !samba_gpt2__fail(
+    r->failed = !samba_model__fail(
         r->why, "activation_function \"%.40s\" is unknown; known are" SAMBA_GPT2__ACTIVATIONS(X),
         item->valuestring);
 #undef X
 }
 
-static inline void samba_gpt2__read_model_type(samba_gpt2__reader *r)
+static inline void samba_gpt2__read_model_type(samba_model__reader *r)
 {
-    const cJSON *item = samba_gpt2__key(r, "model_type", false);
+    const cJSON *item = samba_model__key(r, "model_type", false);
     if (!item) return;
     if (!cJSON_IsString(item))
-        samba_gpt2__wrong_type(r, "model_type", "a string");
+        samba_model__wrong_type(r, "model_type", "a string");
     else if (strcmp(item->valuestring, "gpt2")) {
-        r->failed
-            = !samba_gpt2__fail(r->why, "model_type is \"%.40s\", not \"gpt2\"", item->valuestring);
+        r->failed = !samba_model__fail(r->why, "model_type is \"%.40s\", not \"gpt2\"",
+                                       item->valuestring);
     }
 }
 
 static inline bool samba_gpt2__config_from(const cJSON *json, gpt2_config *out, char *text,
                                            size_t text_size)
 {
-    samba_gpt2__why why = samba_gpt2__why_of(text, text_size);
-    samba_gpt2__reader r;
+    samba_model__why why = samba_model__why_of(text, text_size);
+    samba_model__reader r;
     gpt2_config c = gpt2_config_default();
     bool cross = false, has_ctx = cJSON_GetObjectItemCaseSensitive(json, "n_ctx") != NULL;
     int32_t n_ctx = -1;
@@ -436,37 +336,37 @@ static inline bool samba_gpt2__config_from(const cJSON *json, gpt2_config *out, 
     r.failed = false;
     c.n_positions = -1;
     samba_gpt2__read_model_type(&r);
-    samba_gpt2__read_int(&r, "n_layer", true, &c.n_layer);
-    samba_gpt2__read_int(&r, "n_head", true, &c.n_head);
-    samba_gpt2__read_int(&r, "n_embd", true, &c.n_embd);
-    samba_gpt2__read_int(&r, "vocab_size", true, &c.vocab_size);
-    samba_gpt2__read_int(&r, "n_positions", !has_ctx, &c.n_positions);
-    samba_gpt2__read_int(&r, "n_ctx", false, &n_ctx);
+    samba_model__read_int(&r, "n_layer", true, &c.n_layer);
+    samba_model__read_int(&r, "n_head", true, &c.n_head);
+    samba_model__read_int(&r, "n_embd", true, &c.n_embd);
+    samba_model__read_int(&r, "vocab_size", true, &c.vocab_size);
+    samba_model__read_int(&r, "n_positions", !has_ctx, &c.n_positions);
+    samba_model__read_int(&r, "n_ctx", false, &n_ctx);
     if (c.n_positions < 0) c.n_positions = n_ctx; /* the name it had before */
-    samba_gpt2__read_int(&r, "n_inner", false, &c.n_inner);
-    if (samba_gpt2__key(&r, "n_inner", false) && c.n_inner < 1)
-        samba_gpt2__wrong_type(&r, "n_inner",
-                               "null, "
-                               "or at least 1");
+    samba_model__read_int(&r, "n_inner", false, &c.n_inner);
+    if (samba_model__key(&r, "n_inner", false) && c.n_inner < 1)
+        samba_model__wrong_type(&r, "n_inner",
+                                "null, "
+                                "or at least 1");
     samba_gpt2__read_activation(&r, &c.activation_function);
-    samba_gpt2__read_real(&r, "layer_norm_epsilon", &c.layer_norm_epsilon);
-    samba_gpt2__read_real(&r, "initializer_range", &c.initializer_range);
-    samba_gpt2__read_real(&r, "wte_initializer_range", &c.wte_initializer_range);
-    samba_gpt2__read_real(&r, "wpe_initializer_range", &c.wpe_initializer_range);
-    samba_gpt2__read_real(&r, "attn_pdrop", &c.attn_pdrop);
-    samba_gpt2__read_real(&r, "embd_pdrop", &c.embd_pdrop);
-    samba_gpt2__read_real(&r, "resid_pdrop", &c.resid_pdrop);
-    samba_gpt2__read_bool(&r, "scale_attn_weights", &c.scale_attn_weights);
-    samba_gpt2__read_bool(&r, "scale_attn_by_inverse_layer_idx",
-                          &c.scale_attn_by_inverse_layer_idx);
-    samba_gpt2__read_bool(&r, "tie_word_embeddings", &c.tie_word_embeddings);
-    samba_gpt2__read_bool(&r, "add_cross_attention", &cross);
-    samba_gpt2__read_int(&r, "bos_token_id", false, &c.bos_token_id);
-    samba_gpt2__read_int(&r, "eos_token_id", false, &c.eos_token_id);
+    samba_model__read_real(&r, "layer_norm_epsilon", &c.layer_norm_epsilon);
+    samba_model__read_real(&r, "initializer_range", &c.initializer_range);
+    samba_model__read_real(&r, "wte_initializer_range", &c.wte_initializer_range);
+    samba_model__read_real(&r, "wpe_initializer_range", &c.wpe_initializer_range);
+    samba_model__read_real(&r, "attn_pdrop", &c.attn_pdrop);
+    samba_model__read_real(&r, "embd_pdrop", &c.embd_pdrop);
+    samba_model__read_real(&r, "resid_pdrop", &c.resid_pdrop);
+    samba_model__read_bool(&r, "scale_attn_weights", &c.scale_attn_weights);
+    samba_model__read_bool(&r, "scale_attn_by_inverse_layer_idx",
+                           &c.scale_attn_by_inverse_layer_idx);
+    samba_model__read_bool(&r, "tie_word_embeddings", &c.tie_word_embeddings);
+    samba_model__read_bool(&r, "add_cross_attention", &cross);
+    samba_model__read_int(&r, "bos_token_id", false, &c.bos_token_id);
+    samba_model__read_int(&r, "eos_token_id", false, &c.eos_token_id);
     if (!r.failed && cross)
-        r.failed = !samba_gpt2__fail(&why,
-                                     "add_cross_attention is true: there is "
-                                     "no encoder to attend to");
+        r.failed = !samba_model__fail(&why,
+                                      "add_cross_attention is true: there is "
+                                      "no encoder to attend to");
     if (r.failed || !gpt2_config_check(&c, text, text_size)) return false;
     *out = c;
     return true;
@@ -475,9 +375,9 @@ static inline bool samba_gpt2__config_from(const cJSON *json, gpt2_config *out, 
 SAMBA_GPT2_API bool gpt2_config_parse(const char *text, size_t size, gpt2_config *c, char *why,
                                       size_t why_size)
 {
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
-    if (!text || !c) return samba_gpt2__fail(&w, "the text or the configuration is NULL");
-    cJSON *json = samba_safetensors_json(text, size, SAMBA_GPT2__CONFIG_DEPTH, false,
+    samba_model__why w = samba_model__why_of(why, why_size);
+    if (!text || !c) return samba_model__fail(&w, "the text or the configuration is NULL");
+    cJSON *json = samba_safetensors_json(text, size, SAMBA_MODEL__CONFIG_DEPTH, false,
                                          "configuration", why, why_size);
     bool fine = json && samba_gpt2__config_from(json, c, why, why_size);
     cJSON_Delete(json);
@@ -486,14 +386,14 @@ SAMBA_GPT2_API bool gpt2_config_parse(const char *text, size_t size, gpt2_config
 
 SAMBA_GPT2_API bool gpt2_config_read(const char *path, gpt2_config *c, char *why, size_t why_size)
 {
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    samba_model__why w = samba_model__why_of(why, why_size);
     char reason[300];
-    if (!path || !c) return samba_gpt2__fail(&w, "the path or the configuration is NULL");
-    cJSON *json = samba_safetensors_json_file(path, SAMBA_GPT2__CONFIG_DEPTH, why, why_size);
+    if (!path || !c) return samba_model__fail(&w, "the path or the configuration is NULL");
+    cJSON *json = samba_safetensors_json_file(path, SAMBA_MODEL__CONFIG_DEPTH, why, why_size);
     if (!json) return false;
     bool fine = samba_gpt2__config_from(json, c, reason, sizeof reason);
     cJSON_Delete(json);
-    return fine ? true : samba_gpt2__fail(&w, "%s: %s", path, reason);
+    return fine ? true : samba_model__fail(&w, "%s: %s", path, reason);
 }
 
 static inline const char *samba_gpt2__activation_name(gpt2_activation a)
@@ -555,7 +455,7 @@ static inline cJSON *samba_gpt2__config_json(const gpt2_config *c)
 SAMBA_GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, char *why,
                                       size_t why_size)
 {
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    samba_model__why w = samba_model__why_of(why, why_size);
     if (!gpt2_config_check(c, why, why_size)) return false;
     cJSON *json = samba_gpt2__config_json(c);
     char *text = json ? cJSON_Print(json) : NULL;
@@ -563,7 +463,7 @@ SAMBA_GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, ch
     if (fine)
         fine = samba_safetensors_replace(path, text, strlen(text), why, why_size);
     else
-        samba_gpt2__fail(&w, "there is no memory for a configuration");
+        samba_model__fail(&w, "there is no memory for a configuration");
     cJSON_free(text);
     cJSON_Delete(json);
     return fine;
@@ -608,32 +508,14 @@ SAMBA_GPT2_API int32_t gpt2_n_params(const gpt2_config *c)
     return c ? samba_gpt2__ln_f(c) + 2 + !c->tie_word_embeddings : 0;
 }
 
-/* Copies a name; every from becomes to. */
-static inline bool samba_gpt2__translate(const char *name, const char *from, const char *to,
-                                         char *out, size_t out_size)
-{
-    size_t n = 0, from_n = strlen(from), to_n = strlen(to);
-    if (!name || !out || !out_size) return false;
-    while (*name) {
-        bool hit = !strncmp(name, from, from_n);
-        size_t add = hit ? to_n : 1;
-        if (add >= out_size - n) return false;
-        memcpy(out + n, hit ? to : name, add);
-        n += add;
-        name += hit ? from_n : 1;
-    }
-    out[n] = 0;
-    return true;
-}
-
 SAMBA_GPT2_API bool gpt2_samba_name(const char *name, char *out, size_t out_size)
 {
-    return samba_gpt2__translate(name, ".", "__", out, out_size);
+    return samba_model__translate(name, ".", "__", out, out_size);
 }
 
 SAMBA_GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size)
 {
-    return samba_gpt2__translate(samba_name, "__", ".", out, out_size);
+    return samba_model__translate(samba_name, "__", ".", out, out_size);
 }
 
 static inline void samba_gpt2__matrix(gpt2_param *p, int32_t rows, int32_t columns,
@@ -712,17 +594,11 @@ SAMBA_GPT2_API bool gpt2_param_at(const gpt2_config *c, int32_t i, gpt2_param *p
     return gpt2_samba_name(p->name, p->samba_name, sizeof p->samba_name);
 }
 
-static inline const char *samba_gpt2__after(const char *name, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return strncmp(name, prefix, n) ? NULL : name + n;
-}
-
 /* "h.12.rest" -> 12 and rest; NULL if the name is no such, or there is no such layer. */
 static inline const char *samba_gpt2__in_block(const gpt2_config *c, const char *name,
                                                int32_t *layer)
 {
-    const char *digits = samba_gpt2__after(name, "h."), *p = digits;
+    const char *digits = samba_model__after(name, "h."), *p = digits;
     int32_t value = 0;
     if (!p || *p < '0' || *p > '9') return NULL;
     for (; *p >= '0' && *p <= '9'; p++) {
@@ -739,7 +615,7 @@ SAMBA_GPT2_API int32_t gpt2_param_find(const gpt2_config *c, const char *name)
     int32_t layer = 0;
     if (!c || !name) return -1;
     if (!strcmp(name, "lm_head.weight")) return c->tie_word_embeddings ? -1 : gpt2_n_params(c) - 1;
-    const char *rest = samba_gpt2__after(name, "transformer.");
+    const char *rest = samba_model__after(name, "transformer.");
     if (!rest) rest = name;
     const char *in_block = samba_gpt2__in_block(c, rest, &layer);
     const int32_t outside[4]
@@ -1023,7 +899,7 @@ SAMBA_GPT2_API samba_tensor *gpt2_loss(const gpt2_config *c, samba_tensor *ids,
 /* Parameter number i in the session; NULL with a reason if it is not there, or not as it should
    be. */
 static inline samba_tensor *samba_gpt2__tensor(samba_session *s, const gpt2_config *c, int32_t i,
-                                               const samba_gpt2__why *why)
+                                               const samba_model__why *why)
 {
     gpt2_param p;
     gpt2_param_at(c, i, &p);
@@ -1031,7 +907,7 @@ static inline samba_tensor *samba_gpt2__tensor(samba_session *s, const gpt2_conf
     bool quiet = samba_set_quiet(s, true); /* the caller gets the reason by why */
     samba_tensor *t = samba_tensor_by_name(s, p.samba_name);
     if (!t) {
-        samba_gpt2__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
+        samba_model__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
         samba_clear_error(s); /* the session is as good as before */
     }
     samba_set_quiet(s, quiet);
@@ -1041,39 +917,29 @@ static inline samba_tensor *samba_gpt2__tensor(samba_session *s, const gpt2_conf
     for (int32_t d = 0; same && d < shape.ndim; d++)
         same = t->shape.dim[d] == shape.dim[d];
     if (same) return t;
-    samba_gpt2__fail(why,
-                     "the session's %s is not the one of this configuration: its first dimension "
-                     "is %d of %d, not %d of %d",
-                     p.samba_name, t->shape.ndim ? (int)t->shape.dim[0] : 0, (int)t->shape.ndim,
-                     (int)shape.dim[0], (int)shape.ndim);
+    samba_model__fail(why,
+                      "the session's %s is not the one of this configuration: its first dimension "
+                      "is %d of %d, not %d of %d",
+                      p.samba_name, t->shape.ndim ? (int)t->shape.dim[0] : 0, (int)t->shape.ndim,
+                      (int)shape.dim[0], (int)shape.ndim);
     return NULL;
 }
 
 /* A session with an error standing does nothing: its error is the reason. */
 static inline bool samba_gpt2__ready(samba_session *s, const gpt2_config *c,
-                                     const samba_gpt2__why *why)
+                                     const samba_model__why *why)
 {
     if (!gpt2_config_check(c, why->text, why->size)) return false;
-    if (!s) return samba_gpt2__fail(why, "the session is NULL");
-    if (!samba_ok(s)) return samba_gpt2__fail(why, "%s", samba_error(s));
+    if (!s) return samba_model__fail(why, "the session is NULL");
+    if (!samba_ok(s)) return samba_model__fail(why, "%s", samba_error(s));
     for (int32_t i = 0; i < gpt2_n_params(c); i++) {
         if (!samba_gpt2__tensor(s, c, i, why)) return false;
     }
     return true;
 }
 
-static inline bool samba_gpt2__is_float(const samba_safetensors_tensor *t,
-                                        const samba_gpt2__why *why)
-{
-    if (t->dtype == SAMBA_SAFETENSORS_F32 || t->dtype == SAMBA_SAFETENSORS_F16
-        || t->dtype == SAMBA_SAFETENSORS_BF16)
-        return true;
-    return samba_gpt2__fail(why, "tensor \"%s\" is %s; weights must be F32, F16 or BF16", t->name,
-                            samba_safetensors_dtype_name(t->dtype));
-}
-
 static inline bool samba_gpt2__fits(const gpt2_param *p, const samba_safetensors_tensor *t,
-                                    const samba_gpt2__why *why)
+                                    const samba_model__why *why)
 {
     char got[200], want[64];
     const int64_t dim[2] = { p->dim[0], p->dim[1] };
@@ -1082,22 +948,22 @@ static inline bool samba_gpt2__fits(const gpt2_param *p, const samba_safetensors
         same = t->dim[d] == dim[d];
     if (!same) {
         bool turned = p->transposed && t->ndim == 2 && t->dim[0] == dim[1] && t->dim[1] == dim[0];
-        return samba_gpt2__fail(why, "tensor \"%s\" is %s, but this configuration wants %s%s",
-                                t->name,
-                                samba_safetensors_shape_text(t->ndim, t->dim, got, sizeof got),
-                                samba_safetensors_shape_text(p->ndim, dim, want, sizeof want),
-                                turned ? ". Is it a checkpoint whose matrices are (out, in)? "
-                                         "Transpose them"
-                                       : "");
+        return samba_model__fail(why, "tensor \"%s\" is %s, but this configuration wants %s%s",
+                                 t->name,
+                                 samba_safetensors_shape_text(t->ndim, t->dim, got, sizeof got),
+                                 samba_safetensors_shape_text(p->ndim, dim, want, sizeof want),
+                                 turned ? ". Is it a checkpoint whose matrices are (out, in)? "
+                                          "Transpose them"
+                                        : "");
     }
-    return samba_gpt2__is_float(t, why);
+    return samba_model__is_float(t, why);
 }
 
 /* The causal masks that old checkpoints carry. */
 static inline bool samba_gpt2__is_buffer(const gpt2_config *c, const char *name)
 {
     int32_t layer;
-    const char *rest = samba_gpt2__after(name, "transformer.");
+    const char *rest = samba_model__after(name, "transformer.");
     rest = samba_gpt2__in_block(c, rest ? rest : name, &layer);
     return rest && (!strcmp(rest, "attn.bias") || !strcmp(rest, "attn.masked_bias"));
 }
@@ -1105,7 +971,7 @@ static inline bool samba_gpt2__is_buffer(const gpt2_config *c, const char *name)
 /* Finds the tensor of every parameter. of has room for all of them. */
 static inline bool samba_gpt2__match(const gpt2_config *c, const samba_safetensors *f,
                                      const samba_safetensors_tensor **of,
-                                     const samba_gpt2__why *why)
+                                     const samba_model__why *why)
 {
     const int32_t n = gpt2_n_params(c);
     gpt2_param p;
@@ -1117,19 +983,19 @@ static inline bool samba_gpt2__match(const gpt2_config *c, const samba_safetenso
         bool tied = c->tie_word_embeddings && !strcmp(t->name, "lm_head.weight");
         if (i < 0 && (tied || samba_gpt2__is_buffer(c, t->name))) continue;
         if (i < 0)
-            return samba_gpt2__fail(why,
-                                    "tensor \"%.100s\" is not in this configuration (n_layer "
-                                    "%d, %s)",
-                                    t->name, (int)c->n_layer,
-                                    c->tie_word_embeddings ? "tied" : "not tied");
+            return samba_model__fail(why,
+                                     "tensor \"%.100s\" is not in this configuration (n_layer "
+                                     "%d, %s)",
+                                     t->name, (int)c->n_layer,
+                                     c->tie_word_embeddings ? "tied" : "not tied");
         if (of[i])
-            return samba_gpt2__fail(why, "tensors \"%s\" and \"%s\" are the same parameter",
-                                    of[i]->name, t->name);
+            return samba_model__fail(why, "tensors \"%s\" and \"%s\" are the same parameter",
+                                     of[i]->name, t->name);
         of[i] = t;
     }
     for (int32_t i = 0; i < n; i++) {
         gpt2_param_at(c, i, &p);
-        if (!of[i]) return samba_gpt2__fail(why, "tensor \"%s\" is missing", p.name);
+        if (!of[i]) return samba_model__fail(why, "tensor \"%s\" is missing", p.name);
         if (!samba_gpt2__fits(&p, of[i], why)) return false;
     }
     return true;
@@ -1138,7 +1004,7 @@ static inline bool samba_gpt2__match(const gpt2_config *c, const samba_safetenso
 /* A file of a tied model may repeat wte as lm_head; it must then be the same. */
 static inline bool samba_gpt2__check_head(const gpt2_config *c, const samba_safetensors *f,
                                           const samba_safetensors_tensor *wte, float *buffer,
-                                          const samba_gpt2__why *why)
+                                          const samba_model__why *why)
 {
     const samba_safetensors_tensor *t = samba_safetensors_find(f, "lm_head.weight");
     const uint64_t columns = (uint64_t)c->n_embd;
@@ -1153,10 +1019,10 @@ static inline bool samba_gpt2__check_head(const gpt2_config *c, const samba_safe
                                            why->text, why->size))
             return false;
         if (!memcmp(buffer, buffer + columns, columns * sizeof *buffer)) continue;
-        return samba_gpt2__fail(why,
-                                "lm_head.weight differs from wte in row %llu: this model is not "
-                                "tied. Set tie_word_embeddings to false in its configuration",
-                                (unsigned long long)row);
+        return samba_model__fail(why,
+                                 "lm_head.weight differs from wte in row %llu: this model is not "
+                                 "tied. Set tie_word_embeddings to false in its configuration",
+                                 (unsigned long long)row);
     }
     return true;
 }
@@ -1164,7 +1030,7 @@ static inline bool samba_gpt2__check_head(const gpt2_config *c, const samba_safe
 /* Reads t into w as samba has it; rows has room for SAMBA_GPT2__ROWS rows of a matrix. */
 static inline bool samba_gpt2__read(const samba_safetensors *f, const samba_safetensors_tensor *t,
                                     const gpt2_param *p, float *w, float *rows,
-                                    const samba_gpt2__why *why)
+                                    const samba_model__why *why)
 {
     if (!p->transposed)
         return samba_safetensors_read_f32(f, t, 0, t->count, w, why->text, why->size);
@@ -1180,41 +1046,6 @@ static inline bool samba_gpt2__read(const samba_safetensors *f, const samba_safe
         }
     }
     return true;
-}
-
-/* What was read of files that hold NaN or infinities: which tensor first, and in how many more. */
-typedef struct samba_gpt2__nonfinite {
-    char name[GPT2_MAX_NAME + 32];
-    int64_t values;
-    int32_t others;
-} samba_gpt2__nonfinite;
-
-static inline void samba_gpt2__count_nonfinite(samba_gpt2__nonfinite *bad, const char *name,
-                                               const float *x, int64_t n)
-{
-    int64_t found = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        found += (bits & 0x7F800000u) == 0x7F800000u;
-    }
-    if (!found) return;
-    if (bad->values) {
-        bad->others++;
-        return;
-    }
-    snprintf(bad->name, sizeof bad->name, "%s", name);
-    bad->values = found;
-}
-
-/* Such weights are loaded, and told: a run that uses them makes nothing but NaN. */
-static inline void samba_gpt2__tell_nonfinite(samba_session *s, const samba_gpt2__nonfinite *bad)
-{
-    if (!bad->values) return;
-    samba_warn(s,
-               "the file's tensor %s holds NaN or infinities in %l of its values; so do %d other "
-               "tensors. Did the training that saved them diverge?",
-               bad->name, bad->values, bad->others);
 }
 
 static inline size_t samba_gpt2__largest(const gpt2_config *c)
@@ -1239,11 +1070,11 @@ static inline float *samba_gpt2__rows(const gpt2_config *c)
 SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
                               char *why, size_t why_size)
 {
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    samba_model__why w = samba_model__why_of(why, why_size);
     gpt2_param p;
-    if (!f) return samba_gpt2__fail(&w, "the safetensors are NULL");
+    if (!f) return samba_model__fail(&w, "the safetensors are NULL");
     if (!samba_gpt2__ready(s, c, &w)) return false;
-    samba_gpt2__nonfinite bad;
+    samba_model__nonfinite bad;
     memset(&bad, 0, sizeof bad);
     const samba_safetensors_tensor **of = (const samba_safetensors_tensor **)SAMBA_GPT2_MALLOC(
         (size_t)gpt2_n_params(c) * sizeof *of);
@@ -1251,19 +1082,19 @@ SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samb
           *rows = samba_gpt2__rows(c);
     bool fine = of && buffer && rows;
     if (!fine)
-        samba_gpt2__fail(&w, "there is no memory for %llu elements",
-                         (unsigned long long)samba_gpt2__largest(c));
+        samba_model__fail(&w, "there is no memory for %llu elements",
+                          (unsigned long long)samba_gpt2__largest(c));
     fine = fine && samba_gpt2__match(c, f, of, &w)
         && samba_gpt2__check_head(c, f, of[SAMBA_GPT2__WTE], rows, &w);
     for (int32_t i = 0; fine && gpt2_param_at(c, i, &p); i++) {
         fine = samba_gpt2__read(f, of[i], &p, buffer, rows, &w);
         samba_tensor *t = samba_gpt2__tensor(s, c, i, &w);
-        if (fine) samba_gpt2__count_nonfinite(&bad, of[i]->name, buffer, samba_count(&t->shape));
+        if (fine) samba_model__count_nonfinite(&bad, of[i]->name, buffer, samba_count(&t->shape));
         if (fine && !samba_write_f32(t, buffer, samba_count(&t->shape))) {
-            fine = samba_gpt2__fail(&w, "%s", samba_error(s));
+            fine = samba_model__fail(&w, "%s", samba_error(s));
         }
     }
-    if (fine) samba_gpt2__tell_nonfinite(s, &bad);
+    if (fine) samba_model__tell_nonfinite(s, &bad);
     SAMBA_GPT2_FREE(of);
     SAMBA_GPT2_FREE(buffer);
     SAMBA_GPT2_FREE(rows);
@@ -1289,7 +1120,7 @@ static inline bool samba_gpt2__put(samba_safetensors_writer *writer, const gpt2_
 
 static inline bool samba_gpt2__save_weights(samba_session *s, const gpt2_config *c,
                                             const char *path, samba_safetensors_dtype dtype,
-                                            const samba_gpt2__why *why)
+                                            const samba_model__why *why)
 {
     const char *const metadata[2] = { "format", "pt" }; /* transformers asks for it */
     const int32_t n = gpt2_n_params(c);
@@ -1300,7 +1131,7 @@ static inline bool samba_gpt2__save_weights(samba_session *s, const gpt2_config 
     float *rows = samba_gpt2__rows(c),
           *values = (float *)SAMBA_GPT2_MALLOC(samba_gpt2__largest(c) * sizeof *values);
     bool fine = params && entries && rows && values;
-    if (!fine) samba_gpt2__fail(why, "there is no memory for a list of %d parameters", (int)n);
+    if (!fine) samba_model__fail(why, "there is no memory for a list of %d parameters", (int)n);
     if (fine) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; fine && i < n; i++) {
         gpt2_param_at(c, i, &params[i]);
@@ -1322,7 +1153,7 @@ static inline bool samba_gpt2__save_weights(samba_session *s, const gpt2_config 
         fine = samba_safetensors_finish(w, why->text, why->size);
     else if (w) {
         samba_safetensors_abandon(w);
-        samba_gpt2__fail(why, "%s", samba_error(s));
+        samba_model__fail(why, "%s", samba_error(s));
     }
     SAMBA_GPT2_FREE(params);
     SAMBA_GPT2_FREE(entries);
@@ -1335,12 +1166,12 @@ SAMBA_GPT2_API bool gpt2_save(samba_session *s, const gpt2_config *c, const char
                               samba_safetensors_dtype dtype, char *why, size_t why_size)
 {
     static const char config[] = "/config.json", weights[] = "/model.safetensors";
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
-    if (!folder) return samba_gpt2__fail(&w, "the folder is NULL");
+    samba_model__why w = samba_model__why_of(why, why_size);
+    if (!folder) return samba_model__fail(&w, "the folder is NULL");
     if (!samba_gpt2__ready(s, c, &w)) return false;
     size_t n = strlen(folder);
     char *path = (char *)SAMBA_GPT2_MALLOC(n + sizeof weights);
-    if (!path) return samba_gpt2__fail(&w, "there is no memory for a path");
+    if (!path) return samba_model__fail(&w, "there is no memory for a path");
     memcpy(path, folder, n);
     memcpy(path + n, config, sizeof config);
     bool fine = gpt2_config_write(path, c, why, why_size);
@@ -1354,10 +1185,10 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
                                 samba_tensor **params, samba_optim optims[3], char *why,
                                 size_t why_size)
 {
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    samba_model__why w = samba_model__why_of(why, why_size);
     gpt2_param p;
     int32_t used = 0;
-    if (!base || !params || !optims) return samba_gpt2__fail(&w, "an argument is NULL");
+    if (!base || !params || !optims) return samba_model__fail(&w, "an argument is NULL");
     if (!samba_gpt2__ready(s, c, &w)) return false;
     for (int group = GPT2_EMBEDDING; group <= GPT2_NO_DECAY; group++) {
         samba_optim *o = &optims[group];
@@ -1376,210 +1207,24 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
 
 /* ---- Folders and adapters ---- */
 
-#if defined(__unix__) || defined(__APPLE__)
-#include <dirent.h>
-#endif
-
-enum { SAMBA_GPT2__MAX_SHARDS = 64 };
-
-/* folder/name, and where it begins in a list of paths; NULL if there is no memory. */
-static inline char *samba_gpt2__join_path(const char *folder, const char *name)
-{
-    size_t n = strlen(folder), m = strlen(name) + 1;
-    char *path = (char *)SAMBA_GPT2_MALLOC(n + 1 + m);
-    if (!path) return NULL;
-    memcpy(path, folder, n);
-    path[n] = '/';
-    memcpy(path + n + 1, name, m);
-    return path;
-}
-
-/* The files of weights in a folder, in no order; the caller frees the paths. */
-static inline size_t samba_gpt2__find_weights(const char *folder,
-                                              char *paths[SAMBA_GPT2__MAX_SHARDS])
-{
-    size_t n = 0;
-    char *single = samba_gpt2__join_path(folder, "model.safetensors");
-    FILE *f = single ? fopen(single, "rb") : NULL;
-    if (f) {
-        fclose(f);
-        paths[0] = single;
-        return 1;
-    }
-    SAMBA_GPT2_FREE(single);
-#if defined(__unix__) || defined(__APPLE__)
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d)) && n < SAMBA_GPT2__MAX_SHARDS;) {
-        size_t length = strlen(e->d_name), end = sizeof ".safetensors" - 1;
-        if (strncmp(e->d_name, "model-", 6) || length < end
-            || strcmp(e->d_name + length - end, ".safetensors"))
-            continue;
-        paths[n] = samba_gpt2__join_path(folder, e->d_name);
-        if (paths[n]) n++;
-    }
-    if (d) closedir(d);
-#endif
-    return n;
-}
-
 SAMBA_GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
                                      char *why, size_t why_size)
 {
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
-    char *paths[SAMBA_GPT2__MAX_SHARDS];
-    if (!folder) return samba_gpt2__fail(&w, "the folder is NULL");
-    size_t n = samba_gpt2__find_weights(folder, paths);
-    if (!n)
-        return samba_gpt2__fail(&w, "there is no model.safetensors, nor model-*.safetensors, in %s",
-                                folder);
-    samba_safetensors *f = samba_safetensors_open((const char *const *)paths, n, why, why_size);
+    samba_safetensors *f = samba_safetensors_open_folder(folder, why, why_size);
     bool fine = f && gpt2_load(s, c, f, why, why_size);
     samba_safetensors_close(f);
-    for (size_t i = 0; i < n; i++)
-        SAMBA_GPT2_FREE(paths[i]);
     return fine;
-}
-
-static const char samba_gpt2__peft[] = "base_model.model.";
-
-/* The adapter tensors of the loaded program, with their names in a file. */
-typedef struct samba_gpt2__adapter {
-    samba_tensor *tensor;
-    char name[sizeof samba_gpt2__peft + GPT2_MAX_NAME];
-} samba_gpt2__adapter;
-
-/* Their number; *list is to be freed. -1: no memory, or there are none. */
-static inline int32_t samba_gpt2__adapters(samba_session *s, samba_gpt2__adapter **list,
-                                           const samba_gpt2__why *why)
-{
-    int32_t all = samba_weight_names(s, NULL, 0), n = 0;
-    const char **names = (const char **)SAMBA_GPT2_MALLOC((size_t)(all + 1) * sizeof *names);
-    *list = (samba_gpt2__adapter *)SAMBA_GPT2_MALLOC((size_t)(all + 1) * sizeof **list);
-    if (names && *list) samba_weight_names(s, names, all);
-    for (int32_t i = 0; names && *list && i < all; i++) {
-        samba_gpt2__adapter *a = &(*list)[n];
-        if (!strstr(names[i], "__lora_")) continue;
-        memcpy(a->name, samba_gpt2__peft, sizeof samba_gpt2__peft);
-        if (!gpt2_file_name(names[i], a->name + sizeof samba_gpt2__peft - 1, GPT2_MAX_NAME))
-            continue;
-        a->tensor = samba_tensor_by_name(s, names[i]);
-        n += a->tensor != NULL;
-    }
-    if (!names || !*list)
-        samba_gpt2__fail(why, "there is no memory for a list of adapters");
-    else if (!n)
-        samba_gpt2__fail(why,
-                         "the program has no adapters: call samba_add_lora before tracing, "
-                         "and compile or load");
-    SAMBA_GPT2_FREE(names);
-    if (n) return n;
-    SAMBA_GPT2_FREE(*list);
-    *list = NULL;
-    return -1;
 }
 
 SAMBA_GPT2_API bool gpt2_save_lora(samba_session *s, const char *path,
                                    samba_safetensors_dtype dtype, char *why, size_t why_size)
 {
-    const char *const metadata[2] = { "format", "pt" };
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
-    samba_gpt2__adapter *list;
-    int32_t n = samba_gpt2__adapters(s, &list, &w);
-    if (n < 0) return false;
-    samba_safetensors_entry *entries
-        = (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
-    samba_safetensors_writer *writer = NULL;
-    int64_t most = 0;
-    for (int32_t i = 0; i < n; i++)
-        if (samba_count(&list[i].tensor->shape) > most) most = samba_count(&list[i].tensor->shape);
-    float *values = (float *)SAMBA_GPT2_MALLOC((size_t)(most + 1) * sizeof *values);
-    if (entries) memset(entries, 0, (size_t)n * sizeof *entries);
-    for (int32_t i = 0; entries && i < n; i++) {
-        entries[i].name = list[i].name;
-        entries[i].dtype = dtype;
-        entries[i].ndim = 2;
-        for (int d = 0; d < 2; d++)
-            entries[i].dim[d] = list[i].tensor->shape.dim[d];
-    }
-    if (!entries || !values)
-        samba_gpt2__fail(&w, "there is no memory for a list of %d adapters", (int)n);
-    else
-        writer = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why, why_size);
-    bool fine = writer != NULL;
-    for (int32_t i = 0; fine && i < n; i++) {
-        int64_t count = samba_count(&list[i].tensor->shape);
-        fine = samba_copy_out_f32(list[i].tensor, values, count);
-        if (fine)
-            samba_safetensors_put(writer, values, (uint64_t)count);
-        else
-            samba_gpt2__fail(&w, "%s", samba_error(s));
-    }
-    if (fine)
-        fine = samba_safetensors_finish(writer, why, why_size);
-    else if (writer)
-        samba_safetensors_abandon(writer);
-    SAMBA_GPT2_FREE(entries);
-    SAMBA_GPT2_FREE(values);
-    SAMBA_GPT2_FREE(list);
-    return fine;
-}
-
-/* Finds and measures every adapter of the list before one is changed. */
-static inline bool samba_gpt2__read_adapters(const samba_gpt2__adapter *list, int32_t n,
-                                             const samba_safetensors *f, bool write, float *buffer,
-                                             const samba_gpt2__why *why)
-{
-    samba_gpt2__nonfinite bad;
-    memset(&bad, 0, sizeof bad);
-    for (int32_t i = 0; i < n; i++) {
-        const samba_safetensors_tensor *t = samba_safetensors_find(f, list[i].name);
-        const int32_t *dim = list[i].tensor->shape.dim;
-        if (!t) return samba_gpt2__fail(why, "tensor \"%s\" is missing", list[i].name);
-        if (t->ndim != 2 || t->dim[0] != dim[0] || t->dim[1] != dim[1]) {
-            return samba_gpt2__fail(why,
-                                    "tensor \"%s\" must be (%d,%d): the program has adapters of "
-                                    "another rank, or another model",
-                                    list[i].name, dim[0], dim[1]);
-        }
-        if (!samba_gpt2__is_float(t, why)) return false;
-        if (!write) continue;
-        if (!samba_safetensors_read_f32(f, t, 0, t->count, buffer, why->text, why->size)) {
-            return false;
-        }
-        samba_gpt2__count_nonfinite(&bad, list[i].name, buffer,
-                                    samba_count(&list[i].tensor->shape));
-        if (!samba_write_f32(list[i].tensor, buffer, samba_count(&list[i].tensor->shape))) {
-            return samba_gpt2__fail(why, "%s", samba_error(list[i].tensor->session));
-        }
-    }
-    samba_gpt2__tell_nonfinite(list[0].tensor->session, &bad);
-    return true;
+    return samba_model__save_lora(s, path, dtype, why, why_size);
 }
 
 SAMBA_GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size_t why_size)
 {
-    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
-    samba_gpt2__adapter *list;
-    int64_t most = 0;
-    int32_t n = samba_gpt2__adapters(s, &list, &w);
-    if (n < 0) return false;
-    for (int32_t i = 0; i < n; i++) {
-        int64_t count = samba_count(&list[i].tensor->shape);
-        if (count > most) most = count;
-    }
-    samba_safetensors *f = samba_safetensors_open(&path, 1, why, why_size);
-    float *buffer = (float *)SAMBA_GPT2_MALLOC((size_t)most * sizeof *buffer);
-    bool fine = f && (buffer || samba_gpt2__fail(&w, "there is no memory for an adapter"));
-    if (fine && samba_safetensors_count(f) != (size_t)n) {
-        fine = samba_gpt2__fail(&w, "%s has %d tensors, the program %d of adapters", path,
-                                (int)samba_safetensors_count(f), (int)n);
-    }
-    fine = fine && samba_gpt2__read_adapters(list, n, f, false, buffer, &w)
-        && samba_gpt2__read_adapters(list, n, f, true, buffer, &w);
-    samba_safetensors_close(f);
-    SAMBA_GPT2_FREE(buffer);
-    SAMBA_GPT2_FREE(list);
-    return fine;
+    return samba_model__load_lora(s, path, why, why_size);
 }
 #endif /* SAMBA_GPT2_IMPLEMENTATION */
 /* MIT license, as samba.h. */

@@ -15,7 +15,7 @@
    Memory is linear in the length of the header, at most some 25 bytes for each of its bytes; time
    is n log n in the number of tensors. The data is read when it is asked for, and read, not mapped:
    a file that shrinks meanwhile is an error, not a signal. A name inside a file is never opened: a
-   set of shards is what the caller lists.
+   set of shards is what the caller lists, or what lies in a folder.
 
    Options: SAMBA_SAFETENSORS_STATIC makes all functions private to the file. Define both
    SAMBA_SAFETENSORS_MALLOC(size) and SAMBA_SAFETENSORS_FREE(p) to allocate elsewhere; cJSON has
@@ -92,6 +92,11 @@ typedef struct samba_safetensors_tensor {
 SAMBA_SAFETENSORS_API samba_safetensors *samba_safetensors_open(const char *const *paths,
                                                                 size_t n_paths, char *why,
                                                                 size_t why_size);
+/* The weights of a model in a folder, as transformers' save_pretrained writes them: of
+   model.safetensors, or else of all model-*.safetensors, which must be what a
+   model.safetensors.index.json beside them says. */
+SAMBA_SAFETENSORS_API samba_safetensors *samba_safetensors_open_folder(const char *folder,
+                                                                       char *why, size_t why_size);
 SAMBA_SAFETENSORS_API void samba_safetensors_close(samba_safetensors *f);
 /* Tensors in the order of files and data; at returns NULL beyond the last. */
 SAMBA_SAFETENSORS_API size_t samba_safetensors_count(const samba_safetensors *f);
@@ -185,6 +190,7 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
 #include <stdlib.h>
 #include <string.h>
 #if defined(__unix__) || defined(__APPLE__)
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -1274,6 +1280,136 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_check_index(const samba_safetensors
     if (fine && n != f->n_tensors) fine = samba_safetensors__fail_unlisted(f, map, n, &w);
     cJSON_Delete(json);
     return fine;
+}
+
+/* ---- Folders ---- */
+
+enum { SAMBA_SAFETENSORS__MAX_SHARDS = 4096 };
+
+/* Paths of shards, each a block of its own. */
+typedef struct samba_safetensors__shards {
+    char **path;
+    size_t n;
+} samba_safetensors__shards;
+
+static inline void samba_safetensors__free_shards(samba_safetensors__shards *shards)
+{
+    for (size_t i = 0; i < shards->n; i++)
+        SAMBA_SAFETENSORS_FREE(shards->path[i]);
+    SAMBA_SAFETENSORS_FREE(shards->path);
+}
+
+/* folder/name; NULL if there is no memory. */
+static inline char *samba_safetensors__join(const char *folder, const char *name,
+                                            const samba_safetensors__why *why)
+{
+    size_t n = strlen(folder), m = strlen(name);
+    char *path = (char *)samba_safetensors__alloc(n + m + 1, 1, why);
+    if (!path) return NULL;
+    memcpy(path, folder, n);
+    path[n] = '/';
+    memcpy(path + n + 1, name, m + 1);
+    return path;
+}
+
+static inline bool samba_safetensors__exists(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (f) fclose(f);
+    return f != NULL;
+}
+
+/* Is it model-....safetensors? */
+static inline bool samba_safetensors__is_shard(const char *name)
+{
+    static const char begin[] = "model-", end[] = ".safetensors";
+    const size_t n = strlen(name), n_begin = sizeof begin - 1, n_end = sizeof end - 1;
+    if (n < n_begin + n_end || memcmp(name, begin, n_begin) != 0) return false;
+    return memcmp(name + n - n_end, end, n_end) == 0;
+}
+
+#if SAMBA_SAFETENSORS__POSIX
+/* Adds the shards that a folder has, in the order of their names, whatever that of the folder. */
+static inline bool samba_safetensors__list_shards(const char *folder,
+                                                  samba_safetensors__shards *shards,
+                                                  const samba_safetensors__why *why)
+{
+    DIR *d = opendir(folder);
+    if (!d) return samba_safetensors__fail(why, "cannot be read: %s", strerror(errno));
+    bool fine = true;
+    for (struct dirent *e; fine && (e = readdir(d));) {
+        if (!samba_safetensors__is_shard(e->d_name)) continue;
+        if (shards->n == SAMBA_SAFETENSORS__MAX_SHARDS) {
+            fine = samba_safetensors__fail(why, "there are more than %d model-*.safetensors",
+                                           SAMBA_SAFETENSORS__MAX_SHARDS);
+            break;
+        }
+        shards->path[shards->n] = samba_safetensors__join(folder, e->d_name, why);
+        fine = shards->path[shards->n] != NULL;
+        if (fine) shards->n++;
+    }
+    closedir(d);
+    samba_safetensors__sort((const void **)(void *)shards->path, shards->n,
+                            samba_safetensors__text_order);
+    return fine;
+}
+#else
+/* Standard C cannot list a folder. */
+static inline bool samba_safetensors__list_shards(const char *folder,
+                                                  samba_safetensors__shards *shards,
+                                                  const samba_safetensors__why *why)
+{
+    (void)folder;
+    (void)shards;
+    return samba_safetensors__fail(why,
+                                   "shards are found on POSIX systems only: list them "
+                                   "for samba_safetensors_open");
+}
+#endif
+
+/* Finds one file, or its shards. */
+static inline bool samba_safetensors__find_shards(const char *folder,
+                                                  samba_safetensors__shards *shards,
+                                                  const samba_safetensors__why *why)
+{
+    char *single = samba_safetensors__join(folder, "model.safetensors", why);
+    if (!single) return false;
+    if (samba_safetensors__exists(single)) {
+        shards->path[shards->n++] = single;
+        return true;
+    }
+    SAMBA_SAFETENSORS_FREE(single);
+    if (!samba_safetensors__list_shards(folder, shards, why)) return false;
+    if (shards->n) return true;
+    return samba_safetensors__fail(why, "there is no model.safetensors, nor model-*.safetensors");
+}
+
+SAMBA_SAFETENSORS_API samba_safetensors *samba_safetensors_open_folder(const char *folder,
+                                                                       char *why, size_t why_size)
+{
+    samba_safetensors__why w = samba_safetensors__why_of(why, why_size, folder);
+    samba_safetensors__shards shards = { NULL, 0 };
+    if (!folder) {
+        samba_safetensors__fail(&w, "the folder is NULL");
+        return NULL;
+    }
+    shards.path
+        = (char **)samba_safetensors__alloc(SAMBA_SAFETENSORS__MAX_SHARDS, sizeof *shards.path, &w);
+    char *index = samba_safetensors__join(folder, "model.safetensors.index.json", &w);
+    samba_safetensors *f = NULL;
+    bool single = false;
+    if (shards.path && index && samba_safetensors__find_shards(folder, &shards, &w)) {
+        f = samba_safetensors_open((const char *const *)shards.path, shards.n, why, why_size);
+        single = !samba_safetensors__is_shard(samba_safetensors__base_name(shards.path[0]));
+    }
+    if (f && !single && samba_safetensors__exists(index)
+        && !samba_safetensors_check_index(f, index, why, why_size)) {
+        samba_safetensors_close(f);
+        f = NULL;
+    }
+    if (shards.path) samba_safetensors__free_shards(&shards);
+    SAMBA_SAFETENSORS_FREE(index);
+    return f;
 }
 
 /* ---- Files to write ---- */
