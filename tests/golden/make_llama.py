@@ -152,6 +152,13 @@ def new_adapter(model, folder, seed):
                 p.copy_(0.3 * torch.randn(p.shape, generator=g))
     adapted.float().save_pretrained(folder)
     os.remove(os.path.join(folder, "README.md"))
+    path = os.path.join(folder, "adapter_config.json")
+    with open(path) as f:
+        written = json.load(f)
+    written["base_model_name_or_path"] = "llama_gqa"  # not a path of this machine
+    with open(path, "w") as f:
+        json.dump(written, f, indent=2)
+        f.write("\n")
     os.chmod(os.path.join(folder, "adapter_model.safetensors"), 0o644)
 
 

@@ -343,6 +343,376 @@ static void test_saving(void)
     }
 }
 
+// ---- Adapters -----------------------------------------------------------------------------------
+
+static model open_adapted(const golden *g, const samba_lora *lora)
+{
+    const samba_safetensors_tensor *t = samba_safetensors_find(g->values, "ids");
+    model m;
+    memset(&m, 0, sizeof m);
+    m.s = samba_open(NULL);
+    CHECK(samba_add_lora(m.s, lora));
+    m.ids = samba_input(m.s, "ids", SAMBA_I32, SAMBA_SHAPE((int32_t)t->dim[0], (int32_t)t->dim[1]));
+    m.logits = llama_logits(&g->c, m.ids, NULL);
+    compile_inference(&m);
+    CHECK(is_fine(llama_load_folder(m.s, &g->c, g->dir, why, sizeof why)));
+    return m;
+}
+
+// PEFT's adapter beside the model, merged, and saved and read again.
+static void test_an_adapter_like_peft(void)
+{
+    golden g;
+    llama_lora lora, again;
+    if (!open_golden(&g, "llama_gqa")) return;
+    char adapter[300];
+    snprintf(adapter, sizeof adapter, "%s/adapter", g.dir);
+    CHECK(is_fine(llama_read_adapter(adapter, &lora, why, sizeof why)));
+    CHECK(lora.lora.rank == 3 && fabs((double)lora.lora.alpha - 5) <= 0);
+    model m = open_adapted(&g, &lora.lora);
+    CHECK(distance_to(&g, &m, "adapted") > 0.1);
+    CHECK(is_fine(llama_load_adapter(m.s, adapter, why, sizeof why)));
+    double far = distance_to(&g, &m, "adapted");
+    CHECK(far <= 1e-5);
+    CHECK(is_fine(
+        llama_save_adapter(m.s, &lora.lora, folder, SAMBA_SAFETENSORS_F32, why, sizeof why)));
+    CHECK(samba_merge_lora(m.s, &lora.lora));
+    double merged = distance_to(&g, &m, "adapted");
+    printf("llama_gqa: with its adapter %.1e, merged %.1e from PEFT in double\n", far, merged);
+    CHECK(merged <= 1e-5);
+    CHECK(is_fine(llama_save(m.s, &g.c, folder, SAMBA_SAFETENSORS_F32, why, sizeof why)));
+    close_clean(m.s);
+
+    CHECK(is_fine(llama_read_adapter(folder, &again, why, sizeof why)));
+    CHECK(again.lora.rank == 3 && fabs((double)again.lora.alpha - 5) < 1e-6);
+    for (int i = 0; i < SAMBA_MAX_LORA_TARGETS; i++)
+        CHECK(!strcmp(again.names[i], lora.names[i]));
+    m = open_adapted(&g, &again.lora);
+    CHECK(is_fine(llama_load_adapter(m.s, folder, why, sizeof why)));
+    CHECK(distance_to(&g, &m, "adapted") <= 1e-5);
+    close_clean(m.s);
+
+    golden whole = g; // the merged model stands alone
+    snprintf(whole.dir, sizeof whole.dir, "%s", folder);
+    m = open_model(&whole, true);
+    CHECK(distance_to(&g, &m, "adapted") <= 1e-5);
+    close_clean(m.s);
+    samba_safetensors_close(g.values);
+    remove_saved();
+}
+
+static void write_text(const char *name, const char *text)
+{
+    FILE *f = fopen(in_folder(folder, name), "w");
+    CHECK(f != NULL);
+    if (!f) return;
+    fputs(text, f);
+    fclose(f);
+}
+
+// Adapters that are not plain LoRA.
+static void test_adapters_that_are_refused(void)
+{
+    static const char *const wrong[][2] = {
+        { "", "target_modules is missing" },
+        { "\"target_modules\": \"all-linear\"", "target_modules must be a list" },
+        { "\"target_modules\": [\"q_proj\"], \"use_dora\": true", "use_dora asks" },
+        { "\"target_modules\": [\"q_proj\"], \"use_rslora\": true", "use_rslora asks" },
+        { "\"target_modules\": [\"q_proj\"], \"bias\": \"all\"", "bias asks" },
+        { "\"target_modules\": [\"q_proj\"], \"rank_pattern\": {\"v_proj\": 2}", "rank_pattern" },
+        { "\"target_modules\": [\"q_proj\"], \"modules_to_save\": [\"lm_head\"]",
+          "modules_to_save" },
+        { "\"target_modules\": [\"q_proj\"], \"init_lora_weights\": \"pissa\"",
+          "init_lora_weights must be" },
+        { "\"target_modules\": [\"q_proj\"], \"tomorrow\": 1", "tomorrow asks" },
+        { "\"target_modules\": [\"q_proj\"], \"r\": 0", "r is 0" },
+        { "\"target_modules\": [3]", "target_modules must be names" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[400];
+        llama_lora lora;
+        snprintf(text, sizeof text, "{\"peft_type\": \"LORA\"%s%s}", *wrong[i][0] ? ", " : "",
+                 wrong[i][0]);
+        write_text("adapter_config.json", text);
+        CHECK(!llama_read_adapter(folder, &lora, why, sizeof why) && strstr(why, wrong[i][1]));
+        if (!strstr(why, wrong[i][1])) printf("%s: %s\n", text, why);
+    }
+    llama_lora lora;
+    write_text("adapter_config.json", "{\"peft_type\": \"IA3\", \"target_modules\": [\"q\"]}");
+    CHECK(!llama_read_adapter(folder, &lora, why, sizeof why) && strstr(why, "IA3"));
+    remove_saved();
+}
+
+// ---- Configurations -----------------------------------------------------------------------------
+
+static const char sizes[]
+    = "\"hidden_size\": 16, \"intermediate_size\": 24, \"num_hidden_layers\": 2,"
+      "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"vocab_size\": 48,"
+      "\"max_position_embeddings\": 64";
+
+static bool parse(const char *type, const char *more, llama_config *c)
+{
+    char text[1200];
+    snprintf(text, sizeof text, "{\"model_type\": \"%s\", %s%s%s}", type, sizes, *more ? ", " : "",
+             more);
+    return llama_config_parse(text, strlen(text), c, why, sizeof why);
+}
+
+static void test_configs_that_are_refused(void)
+{
+    static const char *const wrong[][3] = {
+        { "gpt2", "", "model_type is \"gpt2\"; known are llama mistral qwen2 qwen3" },
+        { "llama", "\"wings\": 2", "\"wings\" is not known" },
+        { "llama", "\"sliding_window\": 4096", "sliding_window asks for what llama" },
+        { "mistral", "\"attention_bias\": true", "attention_bias asks for what mistral" },
+        { "qwen2", "\"mlp_bias\": true", "mlp_bias asks for what qwen2" },
+        { "llama", "\"quantization_config\": {\"bits\": 4}", "quantization_config asks" },
+        { "llama", "\"partial_rotary_factor\": 0.5", "it must be 1, or absent" },
+        { "llama", "\"rope_interleaved\": true", "rope_interleaved asks" },
+        { "llama", "\"hidden_act\": \"elu\"", "hidden_act \"elu\" is unknown" },
+        { "llama", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}",
+          "rope_type \"dynamic\" is not here" },
+        { "llama", "\"rope_scaling\": {\"rope_type\": \"linear\"}", "factor is missing" },
+        { "llama", "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8}",
+          "low_freq_factor is 0" },
+        { "llama", "\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 2, \"mscale\": 1}",
+          "the key \"mscale\" of the rope scaling" },
+        { "llama", "\"rope_scaling\": 8", "rope_scaling must be an object" },
+        { "llama", "\"rope_parameters\": {\"rope_theta\": -1}", "rope_theta is -1" },
+        { "llama", "\"rms_norm_eps\": \"small\"", "rms_norm_eps must be a number" },
+        { "llama", "\"eos_token_id\": [1, \"x\"]", "eos_token_id must be an id" },
+        { "llama", "\"eos_token_id\": [1, 2, 3, 4, 5, 6, 7, 8, 9]", "eos_token_id has 9 ids" },
+        { "qwen2", "\"layer_types\": [\"full_attention\"]", "layer_types must be a list" },
+        { "qwen2", "\"layer_types\": [\"full_attention\", \"chunked_attention\"]",
+          "\"chunked_attention\" is not known" },
+        { "qwen2", "\"layer_types\": [\"full_attention\", \"sliding_attention\"]",
+          "there is no sliding_window" },
+        { "qwen3", "", "head_dim is missing" },
+        { "qwen3", "\"head_dim\": 5", "head_dim is 5; rotary positions need an even one" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        llama_config c;
+        CHECK(!parse(wrong[i][0], wrong[i][1], &c) && strstr(why, wrong[i][2]));
+        if (!strstr(why, wrong[i][2])) printf("%s %s: %s\n", wrong[i][0], wrong[i][1], why);
+    }
+    static const char *const required[]
+        = { "hidden_size",         "intermediate_size", "num_hidden_layers",
+            "num_attention_heads", "vocab_size",        "max_position_embeddings" };
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        llama_config c;
+        char text[600], want[100];
+        snprintf(text, sizeof text, "{\"model_type\": \"llama\", %s}", sizes);
+        char *at = strstr(text, required[i]);
+        CHECK(at != NULL);
+        if (at) *at = '_'; // a key that is ignored
+        snprintf(want, sizeof want, "%s is missing", required[i]);
+        CHECK(!llama_config_parse(text, strlen(text), &c, why, sizeof why) && strstr(why, want));
+    }
+}
+
+// What hubs really hold: keys of both releases of transformers, nulls, lists.
+static void test_configs_that_are_taken(void)
+{
+    llama_config c;
+    CHECK(is_fine(parse("llama",
+                        "\"eos_token_id\": [128001, 128009], \"rope_theta\": 500000.0,"
+                        "\"rope_scaling\": null, \"pretraining_tp\": 1, \"torch_dtype\": "
+                        "\"bfloat16\", \"_name_or_path\": \"x\", \"transformers.js_config\": {},"
+                        "\"quantization_config\": null, \"rope_interleaved\": false",
+                        &c)));
+    CHECK(c.n_eos == 2 && c.eos_token_id[1] == 128009 && c.rope.rope_theta > 499999);
+    CHECK(c.head_dim == 4 && !c.sliding_window && c.rope.rope_type == LLAMA_ROPE_DEFAULT);
+    CHECK(is_fine(parse("mistral", "", &c)) && c.sliding_window == 4096 && c.slides[0]);
+    CHECK(is_fine(parse("mistral", "\"sliding_window\": null", &c)) && !c.sliding_window);
+    CHECK(is_fine(parse("qwen2", "\"sliding_window\": 7", &c)) && !c.sliding_window);
+    CHECK(is_fine(parse(
+        "qwen2", "\"sliding_window\": 7, \"use_sliding_window\": true, \"max_window_layers\": 1",
+        &c)));
+    CHECK(c.sliding_window == 7 && !c.slides[0] && c.slides[1]);
+    CHECK(is_fine(parse("llama", "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}", &c)));
+    CHECK(c.rope.rope_type == LLAMA_ROPE_LINEAR && c.rope.factor > 3.9);
+}
+
+static void test_names(void)
+{
+    for (int i = 0; i < N_MODELS; i++) {
+        golden g;
+        llama_param p;
+        if (!open_golden(&g, models[i])) continue;
+        const int32_t n = llama_n_params(&g.c);
+        for (int32_t k = 0; k < n; k++)
+            CHECK(llama_param_at(&g.c, k, &p) && llama_param_find(&g.c, p.name) == k);
+        CHECK(!llama_param_at(&g.c, n, &p) && !llama_param_at(&g.c, -1, &p));
+        CHECK(llama_param_find(&g.c, "model.layers.9.mlp.up_proj.weight") < 0);
+        CHECK(llama_param_find(&g.c, "model.layers.01.mlp.up_proj.weight") < 0);
+        CHECK(llama_param_find(&g.c, "model.layers.-1.mlp.up_proj.weight") < 0);
+        samba_safetensors_close(g.values);
+    }
+}
+
+// ---- Wrong files --------------------------------------------------------------------------------
+
+// Loads a golden's weights into another configuration, which is traced.
+static bool loads_into(const llama_config *c, const char *dir)
+{
+    model m = trace(c, 1, 4);
+    bool fine = llama_load_folder(m.s, c, dir, why, sizeof why);
+    samba_close(m.s);
+    return fine;
+}
+
+static void test_wrong_weights(void)
+{
+    golden g;
+    if (!open_golden(&g, "llama_mha")) return;
+    llama_config c = g.c;
+    c.tie_word_embeddings = true;
+    CHECK(!loads_into(&c, g.dir) && strstr(why, "lm_head.weight differs from embed_tokens"));
+    c = g.c;
+    c.num_hidden_layers = 1;
+    CHECK(!loads_into(&c, g.dir) && strstr(why, "is not in this configuration"));
+    c.num_hidden_layers = 3;
+    CHECK(!loads_into(&c, g.dir) && strstr(why, "\"model.layers.2.") && strstr(why, "missing"));
+    c = g.c;
+    c.num_key_value_heads = 2;
+    CHECK(!loads_into(&c, g.dir) && strstr(why, "is (16,16), but this configuration wants (8,16)"));
+    c = g.c;
+    c.attention_bias = true;
+    CHECK(!loads_into(&c, g.dir) && strstr(why, "q_proj.bias\" is missing"));
+    CHECK(!loads_into(&g.c, "build/nowhere") && strstr(why, "cannot be read"));
+    samba_session *s = samba_open(NULL);
+    CHECK(!llama_load_folder(s, &g.c, g.dir, why, sizeof why) && strstr(why, "Trace llama_logits"));
+    CHECK(samba_ok(s));
+    samba_close(s);
+    samba_safetensors_close(g.values);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char bytes[1 << 15];
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    CHECK(in && out);
+    size_t n = in ? fread(bytes, 1, sizeof bytes, in) : 0;
+    CHECK(n > 0 && n < sizeof bytes && out && fwrite(bytes, 1, n, out) == n);
+    if (in) fclose(in);
+    if (out) fclose(out);
+}
+
+// Shards without one of them, and with an index that says something else.
+static void test_wrong_shards(void)
+{
+    static const char *const files[]
+        = { "model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
+            "model.safetensors.index.json" };
+    golden g;
+    if (!open_golden(&g, "llama_shards")) return;
+    for (int i = 0; i < 3; i++)
+        copy_file(in_folder(g.dir, files[i]), in_folder(folder, files[i]));
+    CHECK(!loads_into(&g.c, folder) && strstr(why, "of file model-00003-of-00003"));
+    remove(in_folder(folder, files[2]));
+    CHECK(!loads_into(&g.c, folder) && strstr(why, "is missing")); // by the model itself
+    for (int i = 0; i < 3; i++)
+        remove(in_folder(folder, files[i]));
+    samba_safetensors_close(g.values);
+}
+
+// ---- Errors of tracing --------------------------------------------------------------------------
+
+static void test_errors_of_tracing(void)
+{
+    llama_config c = llama_config_default();
+    CHECK(llama_config_check(&c, why, sizeof why));
+    c.num_hidden_layers = 1;
+    c.vocab_size = 10;
+    c.initializer_range = 0;
+    c.max_position_embeddings = 8;
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    CHECK(!llama_logits(&c, samba_input(s, "long", SAMBA_I32, SAMBA_SHAPE(1, 9)), NULL));
+    CHECK(strstr(samba_error(s), "longer than the 8 positions"));
+    samba_clear_error(s);
+    CHECK(!llama_logits(&c, samba_input(s, "flat", SAMBA_I32, SAMBA_SHAPE(9)), NULL));
+    CHECK(strstr(samba_error(s), "must have 2 dimensions"));
+    samba_clear_error(s);
+    samba_generator g;
+    CHECK(!samba_generator_trace(&g, s, 1, 4, 9, llama_trace_step, &c));
+    CHECK(strstr(samba_error(s), "a length of 9 is more than the 8 positions"));
+    samba_clear_error(s);
+    c.head_dim = 3;
+    CHECK(!llama_logits(&c, samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(1, 8)), NULL));
+    CHECK(strstr(samba_error(s), "head_dim is 3"));
+    samba_clear_error(s);
+    samba_close(s);
+    CHECK(!llama_logits(NULL, NULL, NULL));
+}
+
+// Positions that are an input, and begin later: what is attended to is turned by as much, so the
+// logits stay, up to rounding. Those of the first half twice are another text.
+static void test_positions(void)
+{
+    golden g;
+    int32_t ids[MOST_IDS], at[MOST_IDS];
+    if (!open_golden(&g, "llama_qwen2")) return;
+    const int32_t n = take_ids(&g, "ids", ids);
+    const samba_safetensors_tensor *t;
+    float *want = take(&g, "logits", &t);
+    for (int rows = 1; rows <= 2; rows++) { // (T), then (B,T)
+        model m;
+        m.s = samba_open(NULL);
+        m.ids = samba_input(m.s, "ids", SAMBA_I32, SAMBA_SHAPE(2, n / 2));
+        samba_tensor *positions = samba_input(
+            m.s, "positions", SAMBA_I32, rows == 1 ? SAMBA_SHAPE(n / 2) : SAMBA_SHAPE(2, n / 2));
+        m.logits = llama_logits(&g.c, m.ids, positions);
+        compile_inference(&m);
+        CHECK(is_fine(llama_load_folder(m.s, &g.c, g.dir, why, sizeof why)));
+        samba_write(m.ids, ids);
+        for (int32_t shift = 0; shift < 3; shift++) {
+            for (int32_t i = 0; i < n; i++)
+                at[i] = shift < 2 ? i % (n / 2) + 17 * shift : i % (n / 2) / 2;
+            samba_write(positions, at);
+            samba_run(m.s, SAMBA_FWD);
+            double far = distance(samba_read(m.logits), want, (int64_t)t->count);
+            CHECK(shift < 2 ? far <= 1e-5 : far > 1e-3);
+        }
+        close_clean(m.s);
+    }
+    free(want);
+    samba_safetensors_close(g.values);
+}
+
+static bool load_and_save(samba_session *s, const golden *g)
+{
+    llama_config c;
+    return llama_load_folder(s, &g->c, g->dir, why, sizeof why)
+        && llama_save(s, &g->c, folder, SAMBA_SAFETENSORS_BF16, why, sizeof why)
+        && llama_config_read(in_folder(folder, "config.json"), &c, why, sizeof why);
+}
+
+static void test_every_failing_allocation(void)
+{
+    golden g;
+    if (!open_golden(&g, "llama_shards")) return;
+    model m = trace(&g.c, 1, 4);
+    cJSON_Hooks hooks = { counting_malloc, counting_free };
+    cJSON_InitHooks(&hooks);
+    long before = n_live, n = 0;
+    bool done = false;
+    for (; n < 5000 && !done; n++) {
+        n_calls = 0;
+        fail_at = n;
+        why[0] = 0;
+        done = load_and_save(m.s, &g);
+        fail_at = -1;
+        CHECK(done || strstr(why, "no memory"));
+        if (!done && !strstr(why, "no memory")) printf("%ld: %s\n", n, why);
+        CHECK(n_live == before && samba_ok(m.s));
+    }
+    cJSON_InitHooks(NULL);
+    CHECK(done && n > 100);
+    close_clean(m.s);
+    samba_safetensors_close(g.values);
+    remove_saved();
+}
+
 int main(void)
 {
     mkdir("build", 0777);
@@ -356,6 +726,16 @@ int main(void)
     RUN(test_losses_like_pytorch);
     RUN(test_texts_like_pytorch);
     RUN(test_saving);
+    RUN(test_an_adapter_like_peft);
+    RUN(test_adapters_that_are_refused);
+    RUN(test_configs_that_are_refused);
+    RUN(test_configs_that_are_taken);
+    RUN(test_names);
+    RUN(test_wrong_weights);
+    RUN(test_wrong_shards);
+    RUN(test_errors_of_tracing);
+    RUN(test_positions);
+    RUN(test_every_failing_allocation);
     rmdir(folder);
     return test_summary();
 }

@@ -213,7 +213,8 @@ typedef struct llama_lora {
 } llama_lora;
 
 /* Reads folder/adapter_config.json: rank, alpha, target_modules. What is not plain LoRA (DoRA,
-   biases, ranks by pattern, saved modules ...) is refused by its key. Keep *lora while the session
+   biases, ranks by pattern, saved modules ...) is refused by its key; lora_dropout, which changes
+   training alone, is not done. Keep *lora while the session
    traces: samba_add_lora(s, &lora.lora). */
 SAMBA_LLAMA_API bool llama_read_adapter(const char *folder, llama_lora *lora, char *why,
                                         size_t why_size);
@@ -392,7 +393,7 @@ static const samba_llama__known samba_llama__keys[] = {
     { "sliding_window",          SAMBA_LLAMA__EACH(FALSE, READ, READ, READ) },
     { "use_sliding_window",      SAMBA_LLAMA__EACH(FALSE, FALSE, READ, READ) },
     { "max_window_layers",       SAMBA_LLAMA__EACH(FALSE, FALSE, READ, READ) },
-    { "layer_types",             SAMBA_LLAMA__ALL(READ) },
+    { "layer_types",             SAMBA_LLAMA__EACH(READ, FALSE, READ, READ) },
     /* What would change numbers. */
     { "quantization_config",     SAMBA_LLAMA__ALL(FALSE) },
     { "rope_interleaved",        SAMBA_LLAMA__ALL(FALSE) },
@@ -1882,7 +1883,7 @@ SAMBA_LLAMA_API bool llama_optims(samba_session *s, const llama_config *c, const
 static inline bool samba_llama__adapter_key_is_ignored(const char *key)
 {
     static const char *const ignored[] = { "auto_mapping",   "base_model_name_or_path",
-                                           "inference_mode", "init_lora_weights",
+                                           "inference_mode", "qalora_group_size",
                                            "lora_dropout",   "megatron_config",
                                            "megatron_core",  "peft_version",
                                            "revision",       "runtime_config",
@@ -1904,7 +1905,8 @@ static inline bool samba_llama__is_off(const cJSON *item)
 
 static inline void samba_llama__check_adapter_keys(samba_model__reader *r)
 {
-    static const char *const read[] = { "peft_type", "r", "lora_alpha", "target_modules" };
+    static const char *const read[]
+        = { "peft_type", "r", "lora_alpha", "target_modules", "init_lora_weights" };
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, r->json)
     {
@@ -1917,6 +1919,15 @@ static inline void samba_llama__check_adapter_keys(samba_model__reader *r)
             "%.60s asks for what plain LoRA does not have; it must be false, null or absent",
             item->string);
     }
+}
+
+/* Ways to begin that also change the weights of the model, such as PiSSA's, are not plain LoRA. */
+static inline void samba_llama__check_adapter_init(samba_model__reader *r)
+{
+    const cJSON *item = samba_model__key(r, "init_lora_weights", false);
+    if (!item || cJSON_IsBool(item)) return;
+    if (cJSON_IsString(item) && !strcmp(item->valuestring, "gaussian")) return;
+    samba_model__wrong_type(r, "init_lora_weights", "true, false or \"gaussian\"");
 }
 
 static inline void samba_llama__read_targets(samba_model__reader *r, llama_lora *out)
@@ -1955,6 +1966,7 @@ static inline bool samba_llama__adapter_from(const cJSON *json, llama_lora *out,
     if (type && strcmp(type, "LORA"))
         r.failed = !samba_model__fail(why, "peft_type is \"%.40s\", not \"LORA\"", type);
     samba_llama__check_adapter_keys(&r);
+    samba_llama__check_adapter_init(&r);
     samba_model__read_int(&r, "r", false, &out->lora.rank);
     samba_model__read_real(&r, "lora_alpha", &alpha);
     samba_llama__read_targets(&r, out);
