@@ -1218,6 +1218,11 @@ typedef struct samba_program {
        all. It may be asked more than once, and gives one answer. */
     bool (*quantizes)(const samba_tensor *y, void *user);
     void *quantizes_user;
+    /* With weights: gives rows first ... first+n-1 of a parameter (N,K) that is packed, which then
+       takes no memory of its own: a file is packed while it is read. False, after samba_fail, ends
+       the compilation. NULL: the values that parameters have. */
+    bool (*weight_rows)(const samba_tensor *w, int32_t first, int32_t n, float *rows, void *user);
+    void *weight_rows_user;
     bool compile_only; /* write the PEF, do not load it */
     samba_opt_level level;
     samba_mapping mapping;
@@ -30798,40 +30803,98 @@ SAMBA__FN samba_tensor *samba__packed_leaf(samba_tensor *w, const char *kind, sa
     return t;
 }
 
-/* Integers have no NaN or infinity: a weight that is one would become a number. */
-SAMBA__FN bool samba__expect_finite_weights(const samba_tensor *w, const float *x, const char *kind)
+/* Integers have no NaN or infinity: a weight that is one would become a number. x: rows from first
+   on. */
+SAMBA__FN bool samba__expect_finite_weights(const samba_tensor *w, const float *x, int32_t first,
+                                            int32_t rows, const char *kind)
 {
     int64_t k = w->shape.dim[1];
-    for (int64_t i = 0; i < samba_count(&w->shape); i++) {
+    for (int64_t i = 0; i < rows * k; i++) {
         if (x[i] - x[i] == 0.0f) continue;
         return samba_fail(
             w->session, SAMBA_ERANGE,
             "%s cannot be packed as %s: it holds %g at [%l,%l], which no integer stands for; the weights are damaged, or training has diverged",
-            w->name, kind, (double)x[i], i / k, i % k);
+            w->name, kind, (double)x[i], first + i / k, i % k);
     }
     return true;
 }
 
-/* Makes, or fills anew, the packed form of w. */
-SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
+/* What a parameter (n,k) becomes. */
+typedef struct samba__packed_form {
+    samba_tensor *weights, *scale; /* scale: of integers */
+    const char *kind;
+} samba__packed_form;
+
+/* Packs rows of w from first on, which are all finite if they become integers. */
+SAMBA__FN bool samba__pack_rows(const samba_tensor *w, const samba__packed_form *to, const float *x,
+                                int32_t first, int32_t rows)
+{
+    int64_t k = w->shape.dim[1];
+    uint16_t *scale = to->scale ? (uint16_t *)to->scale->data : NULL;
+    if (scale && !samba__expect_finite_weights(w, x, first, rows, to->kind)) return false;
+
+    for (int32_t j = 0; j < rows; j++)
+        samba__pack_weight_row((uint8_t *)to->weights->data, scale, to->weights->dtype, x + j * k,
+                               k, first + j, w->session->modes.cuts_bf16);
+    return true;
+}
+
+/* Numbers that a caller's weight_rows is asked for at once, but a row at least: 256 KiB. */
+enum { SAMBA__WEIGHTS_AT_ONCE = 1 << 16 };
+
+SAMBA__FN int32_t samba__rows_at_once(int32_t k)
+{
+    return k < SAMBA__WEIGHTS_AT_ONCE ? SAMBA__WEIGHTS_AT_ONCE / k : 1;
+}
+
+/* Packs what the caller gives, some rows at a time in x, so that w is never whole in memory. */
+SAMBA__FN bool samba__pack_given_rows(const samba_program *p, const samba_tensor *w,
+                                      const samba__packed_form *to, float *x)
+{
+    samba_session *s = w->session;
+    int32_t n = w->shape.dim[0], most = samba__rows_at_once(w->shape.dim[1]);
+
+    for (int32_t first = 0; first < n; first += most) {
+        int32_t rows = n - first < most ? n - first : most;
+        if (!p->weight_rows(w, first, rows, x, p->weight_rows_user)) {
+            if (!samba_ok(s)) return false;
+            return samba_fail(s, SAMBA_EIO, "weight_rows gave no rows %d ... %d of %s", first,
+                              first + rows - 1, w->name);
+        }
+        if (!samba__pack_rows(w, to, x, first, rows)) return false;
+    }
+    return true;
+}
+
+/* Room for the rows that a caller gives, of the widest parameter. */
+SAMBA__FN float *samba__room_for_rows(const samba__compilation *c)
+{
+    samba_session *s = c->session;
+    int32_t most = SAMBA__WEIGHTS_AT_ONCE;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *w = s->trace.tensors[i];
+        if (samba__packs_as(w, c->program->weights) && w->shape.dim[1] > most)
+            most = w->shape.dim[1];
+    }
+    return (float *)samba__temp(s, most, sizeof(float));
+}
+
+/* Makes, or fills anew, the packed form of w; from rows that the caller gives in x, if there is x. */
+SAMBA__FN bool samba__pack_weight(const samba_program *p, samba_tensor *w, samba_weights as,
+                                  float *x)
 {
     int32_t n = w->shape.dim[0], k = w->shape.dim[1];
     const char *kind = samba__packing[as].scale;
-    samba_tensor *scale = NULL,
-                 *packed = samba__packed_leaf(w, samba__packing[as].name, samba__packing[as].type,
-                                              as == SAMBA_WEIGHTS_INT4 ? k / 2 : k);
-    if (packed && kind) scale = samba__packed_leaf(w, kind, SAMBA_BF16, k / SAMBA__GROUP);
+    samba__packed_form to = { NULL, NULL, samba__packing[as].name };
+    to.weights = samba__packed_leaf(w, to.kind, samba__packing[as].type,
+                                    as == SAMBA_WEIGHTS_INT4 ? k / 2 : k);
+    if (to.weights && kind) to.scale = samba__packed_leaf(w, kind, SAMBA_BF16, k / SAMBA__GROUP);
+    if (!to.weights || (kind && !to.scale)) return false;
 
-    const float *values = packed ? (const float *)samba__value_of(w) : NULL;
-    if (!values || (kind && !scale)) return false;
-    if (kind && !samba__expect_finite_weights(w, values, samba__packing[as].name)) return false;
-
-    memset(packed->data, 0, samba__host_bytes(packed));
-    for (int32_t j = 0; j < n; j++)
-        samba__pack_weight_row((uint8_t *)packed->data, scale ? (uint16_t *)scale->data : NULL,
-                               packed->dtype, values + (int64_t)j * k, k, j,
-                               w->session->modes.cuts_bf16);
-    return true;
+    memset(to.weights->data, 0, samba__host_bytes(to.weights));
+    if (x) return samba__pack_given_rows(p, w, &to, x);
+    const float *values = (const float *)samba__value_of(w);
+    return values && samba__pack_rows(w, &to, values, 0, n);
 }
 
 /* Packs what the ops of the program can read packed. */
@@ -30841,7 +30904,8 @@ SAMBA__FN bool samba__pack_weights(samba__compilation *c)
     if (!c->program->weights) return true;
 
     bool *done = (bool *)samba__temp(s, samba__n_tensors(s), sizeof *done);
-    if (!done) return false;
+    float *rows = c->program->weight_rows ? samba__room_for_rows(c) : NULL;
+    if (!done || (c->program->weight_rows && !rows)) return false;
 
     for (int32_t i = 0; i < samba__n_nodes(s); i++) {
         const samba__node *n = s->trace.nodes[i];
@@ -30851,7 +30915,7 @@ SAMBA__FN bool samba__pack_weights(samba__compilation *c)
         if (!as || done[w->id] || !samba__quantizes(c, n)) continue;
 
         done[w->id] = true;
-        if (!samba__pack_weight(w, as)) return false;
+        if (!samba__pack_weight(c->program, w, as, rows)) return false;
     }
     return true;
 }

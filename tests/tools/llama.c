@@ -309,6 +309,75 @@ static void test_texts_like_pytorch(void)
     }
 }
 
+// Weights packed while they are read are those packed from parameters: the same bits of logits. The
+// saved program has them packed, and needs no folder.
+static void test_weights_packed_from_a_folder(void)
+{
+    golden g;
+    if (!open_golden(&g, "llama_shards")) return;
+    const samba_safetensors_tensor *t = samba_safetensors_find(g.values, "ids");
+    const int32_t n = (int32_t)t->count;
+    for (int as = SAMBA_WEIGHTS_F32; as <= SAMBA_WEIGHTS_INT4; as++) {
+        int32_t ids[MOST_IDS];
+        float logits[3][2000];
+        take_ids(&g, "ids", ids);
+        for (int way = 0; way < 3; way++) {
+            model m = trace(&g.c, 1, n);
+            samba_program p
+                = { .outputs = { m.logits }, .inference = true, .weights = (samba_weights)as };
+            if (way == 0) {
+                CHECK(is_fine(llama_load_folder(m.s, &g.c, g.dir, why, sizeof why)));
+                samba_compile(m.s, &p);
+            } else if (way == 1) {
+                CHECK(is_fine(llama_compile_folder(m.s, &g.c, g.dir, &p, why, sizeof why)));
+                CHECK(samba_save(m.s, path));
+            } else {
+                samba_load(m.s, path, &p);
+            }
+            samba_write(m.ids, ids);
+            samba_run(m.s, SAMBA_FWD);
+            CHECK(samba_bytes(m.logits) <= sizeof logits[way]);
+            samba_copy_out(m.logits, logits[way], samba_bytes(m.logits));
+            if (way) CHECK(!memcmp(logits[way], logits[0], samba_bytes(m.logits)));
+            close_clean(m.s);
+        }
+    }
+    remove(path);
+    samba_safetensors_close(g.values);
+}
+
+// An error of weight_rows ends the compilation, and is told.
+static bool no_rows(const samba_tensor *w, int32_t first, int32_t n, float *rows, void *user)
+{
+    (void)first;
+    (void)n;
+    (void)rows;
+    return *(const bool *)user ? samba_fail(w->session, SAMBA_EIO, "the disk is gone") : false;
+}
+
+static void test_errors_of_packing(void)
+{
+    golden g;
+    if (!open_golden(&g, "llama_shards")) return;
+    for (int k = 0; k < 2; k++) {
+        bool tells = k == 1;
+        model m = trace(&g.c, 1, 4);
+        samba_set_quiet(m.s, true);
+        samba_program p = { .outputs = { m.logits },
+                            .inference = true,
+                            .weights = SAMBA_WEIGHTS_INT8,
+                            .weight_rows = no_rows,
+                            .weight_rows_user = &tells };
+        CHECK(!samba_compile(m.s, &p));
+        CHECK(strstr(samba_error(m.s), tells ? "the disk is gone" : "gave no rows 0 ... 47 of"));
+        samba_clear_error(m.s);
+        CHECK(!llama_compile_folder(m.s, &g.c, "build/nowhere", &p, why, sizeof why));
+        CHECK(strstr(why, "build/nowhere: cannot be read"));
+        samba_close(m.s);
+    }
+    samba_safetensors_close(g.values);
+}
+
 static void remove_saved(void)
 {
     static const char *const files[] = { "config.json", "model.safetensors", "adapter_config.json",
@@ -725,6 +794,8 @@ int main(void)
     RUN(test_logits_like_pytorch);
     RUN(test_losses_like_pytorch);
     RUN(test_texts_like_pytorch);
+    RUN(test_weights_packed_from_a_folder);
+    RUN(test_errors_of_packing);
     RUN(test_saving);
     RUN(test_an_adapter_like_peft);
     RUN(test_adapters_that_are_refused);

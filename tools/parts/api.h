@@ -778,6 +778,11 @@ typedef struct samba_program {
        all. It may be asked more than once, and gives one answer. */
     bool (*quantizes)(const samba_tensor *y, void *user);
     void *quantizes_user;
+    /* With weights: gives rows first ... first+n-1 of a parameter (N,K) that is packed, which then
+       takes no memory of its own: a file is packed while it is read. False, after samba_fail, ends
+       the compilation. NULL: the values that parameters have. */
+    bool (*weight_rows)(const samba_tensor *w, int32_t first, int32_t n, float *rows, void *user);
+    void *weight_rows_user;
     bool compile_only; /* write the PEF, do not load it */
     samba_opt_level level;
     samba_mapping mapping;

@@ -194,6 +194,13 @@ SAMBA_LLAMA_API bool llama_load(samba_session *s, const llama_config *c, const s
 /* The same from folder/model.safetensors, or from all of folder/model-*.safetensors. */
 SAMBA_LLAMA_API bool llama_load_folder(samba_session *s, const llama_config *c, const char *folder,
                                        char *why, size_t why_size);
+/* samba_compile of a program that infers, with the weights of the folder. Those that
+   program->weights packs (bf16, int8, int4) are packed while they are read, some rows at a time,
+   and have no copy in f32. What samba_save writes then holds them packed, and samba_load of another
+   session maps it: nothing is read or packed again. */
+SAMBA_LLAMA_API bool llama_compile_folder(samba_session *s, const llama_config *c,
+                                          const char *folder, const samba_program *program,
+                                          char *why, size_t why_size);
 /* Writes folder/config.json and folder/model.safetensors for transformers' from_pretrained, each
    replaced only when it is complete. dtype: SAMBA_SAFETENSORS_F32 (which is 0), BF16 or F16. */
 SAMBA_LLAMA_API bool llama_save(samba_session *s, const llama_config *c, const char *folder,
@@ -1735,35 +1742,88 @@ static inline size_t samba_llama__largest(const llama_config *c)
     return most;
 }
 
+/* A file whose tensors are those of a configuration, proved by samba_llama__open_source. */
+typedef struct samba_llama__source {
+    const llama_config *c;
+    const samba_safetensors *f;
+    const samba_safetensors_tensor **of; /* of each parameter */
+    bool *packed;                        /* the program has packed it: it was read */
+    float *buffer;                       /* two rows of the first matrix, or what load needs */
+    const samba_model__why *why;
+} samba_llama__source;
+
+static inline void samba_llama__close_source(samba_llama__source *from)
+{
+    SAMBA_MODEL_FREE(from->of);
+    SAMBA_MODEL_FREE(from->packed);
+    SAMBA_MODEL_FREE(from->buffer);
+}
+
+/* Proves all of the file before anything of the session changes. To be closed either way. */
+static inline bool samba_llama__open_source(samba_llama__source *from, samba_session *s,
+                                            const llama_config *c, const samba_safetensors *f,
+                                            const samba_model__why *why)
+{
+    memset(from, 0, sizeof *from);
+    from->c = c;
+    from->f = f;
+    from->why = why;
+    if (!f) return samba_model__fail(why, "the safetensors are NULL");
+    if (!samba_llama__ready(s, c, why)) return false;
+    const size_t n = (size_t)llama_n_params(c), row = (size_t)c->hidden_size;
+    from->of = (const samba_safetensors_tensor **)SAMBA_MODEL_MALLOC(n * sizeof *from->of);
+    from->packed = (bool *)SAMBA_MODEL_MALLOC(n * sizeof *from->packed);
+    from->buffer = (float *)SAMBA_MODEL_MALLOC(2 * row * sizeof *from->buffer);
+    if (!from->of || !from->packed || !from->buffer)
+        return samba_model__fail(why, "there is no memory for a list of %d parameters", (int)n);
+    memset(from->packed, 0, n * sizeof *from->packed);
+    return samba_llama__match(c, f, from->of, why)
+        && samba_llama__check_head(c, f, from->of[0], from->buffer, why);
+}
+
+/* Makes the buffer as large as the largest parameter that is not packed. */
+static inline bool samba_llama__widen_buffer(samba_llama__source *from)
+{
+    uint64_t most = 1;
+    for (int32_t i = 0; i < llama_n_params(from->c); i++)
+        if (!from->packed[i] && from->of[i]->count > most) most = from->of[i]->count;
+    SAMBA_MODEL_FREE(from->buffer);
+    from->buffer = (float *)SAMBA_MODEL_MALLOC((size_t)most * sizeof *from->buffer);
+    if (from->buffer) return true;
+    return samba_model__fail(from->why, "there is no memory for %llu elements",
+                             (unsigned long long)most);
+}
+
+/* Writes all parameters to the session, but those that are packed. */
+static inline bool samba_llama__fill(samba_llama__source *from, samba_session *s)
+{
+    const samba_model__why *why = from->why;
+    samba_model__nonfinite bad;
+    memset(&bad, 0, sizeof bad);
+    if (!samba_llama__widen_buffer(from)) return false;
+    for (int32_t i = 0; i < llama_n_params(from->c); i++) {
+        const samba_safetensors_tensor *file = from->of[i];
+        if (from->packed[i]) continue;
+        samba_tensor *t = samba_llama__tensor(s, from->c, i, why);
+        if (!t
+            || !samba_safetensors_read_f32(from->f, file, 0, file->count, from->buffer, why->text,
+                                           why->size))
+            return false;
+        samba_model__count_nonfinite(&bad, file->name, from->buffer, samba_count(&t->shape));
+        if (!samba_write_f32(t, from->buffer, samba_count(&t->shape)))
+            return samba_model__fail(why, "%s", samba_error(s));
+    }
+    samba_model__tell_nonfinite(s, &bad);
+    return true;
+}
+
 SAMBA_LLAMA_API bool llama_load(samba_session *s, const llama_config *c, const samba_safetensors *f,
                                 char *why, size_t why_size)
 {
     samba_model__why w = samba_model__why_of(why, why_size);
-    samba_model__nonfinite bad;
-    if (!f) return samba_model__fail(&w, "the safetensors are NULL");
-    if (!samba_llama__ready(s, c, &w)) return false;
-    memset(&bad, 0, sizeof bad);
-    const int32_t n = llama_n_params(c);
-    const size_t largest = samba_llama__largest(c);
-    const samba_safetensors_tensor **of
-        = (const samba_safetensors_tensor **)SAMBA_MODEL_MALLOC((size_t)n * sizeof *of);
-    float *buffer = (float *)SAMBA_MODEL_MALLOC(largest * sizeof *buffer);
-    bool fine = of && buffer;
-    if (!fine)
-        samba_model__fail(&w, "there is no memory for %llu elements", (unsigned long long)largest);
-    fine = fine && samba_llama__match(c, f, of, &w)
-        && samba_llama__check_head(c, f, of[0], buffer, &w);
-    for (int32_t i = 0; fine && i < n; i++) {
-        samba_tensor *t = samba_llama__tensor(s, c, i, &w);
-        fine = samba_safetensors_read_f32(f, of[i], 0, of[i]->count, buffer, why, why_size);
-        if (!fine) break;
-        samba_model__count_nonfinite(&bad, of[i]->name, buffer, samba_count(&t->shape));
-        if (!samba_write_f32(t, buffer, samba_count(&t->shape)))
-            fine = samba_model__fail(&w, "%s", samba_error(s));
-    }
-    if (fine) samba_model__tell_nonfinite(s, &bad);
-    SAMBA_MODEL_FREE(of);
-    SAMBA_MODEL_FREE(buffer);
+    samba_llama__source from;
+    bool fine = samba_llama__open_source(&from, s, c, f, &w) && samba_llama__fill(&from, s);
+    samba_llama__close_source(&from);
     return fine;
 }
 
@@ -1772,6 +1832,51 @@ SAMBA_LLAMA_API bool llama_load_folder(samba_session *s, const llama_config *c, 
 {
     samba_safetensors *f = samba_safetensors_open_folder(folder, why, why_size);
     bool fine = f && llama_load(s, c, f, why, why_size);
+    samba_safetensors_close(f);
+    return fine;
+}
+
+/* For samba_program.weight_rows. */
+static inline bool samba_llama__give_rows(const samba_tensor *w, int32_t first, int32_t n,
+                                          float *rows, void *user)
+{
+    samba_llama__source *from = (samba_llama__source *)user;
+    const samba_model__why *why = from->why;
+    char name[LLAMA_MAX_NAME];
+    int32_t i = -1;
+    if (samba_model__translate(w->name, "__", ".", name, sizeof name))
+        i = llama_param_find(from->c, name);
+    if (i < 0) {
+        return samba_fail(w->session, SAMBA_ENAME,
+                          "%s is no parameter of the model: it cannot be packed from its folder",
+                          w->name);
+    }
+    const uint64_t columns = (uint64_t)w->shape.dim[1];
+    from->packed[i] = true;
+    if (samba_safetensors_read_f32(from->f, from->of[i], (uint64_t)first * columns,
+                                   (uint64_t)n * columns, rows, why->text, why->size))
+        return true;
+    return samba_fail(w->session, SAMBA_EIO, "%s", why->size ? why->text : "a file is damaged");
+}
+
+SAMBA_LLAMA_API bool llama_compile_folder(samba_session *s, const llama_config *c,
+                                          const char *folder, const samba_program *program,
+                                          char *why, size_t why_size)
+{
+    samba_model__why w = samba_model__why_of(why, why_size);
+    samba_llama__source from;
+    if (!program) return samba_model__fail(&w, "the program is NULL");
+    samba_safetensors *f = samba_safetensors_open_folder(folder, why, why_size);
+    if (!f) return false;
+    bool fine = samba_llama__open_source(&from, s, c, f, &w);
+    if (fine) {
+        samba_program p = *program;
+        p.weight_rows = samba_llama__give_rows;
+        p.weight_rows_user = &from;
+        fine = samba_compile(s, &p) || samba_model__fail(&w, "%s", samba_error(s));
+    }
+    fine = fine && samba_llama__fill(&from, s);
+    samba_llama__close_source(&from);
     samba_safetensors_close(f);
     return fine;
 }
