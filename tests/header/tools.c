@@ -9,6 +9,7 @@
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_GPT2_IMPLEMENTATION
+#define SAMBA_LLAMA_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
 #define SAMBA_LOSS_IMPLEMENTATION
 #define SAMBA_MULTIGRAPH_IMPLEMENTATION
@@ -28,6 +29,7 @@
 #include "../../tools/include/samba/dot_graph.h"
 #include "../../tools/include/samba/tokenizer.h"
 #include "../../tools/include/samba/gpt2.h"
+#include "../../tools/include/samba/llama.h"
 #include "../../tools/include/samba/lora.h"
 #include "../../tools/include/samba/multigraph.h"
 #include "../../tools/include/samba/schedule.h"
@@ -44,13 +46,15 @@
 int main(void)
 {
     static const float logits[3] = { 0, 2, 1 };
-    static const samba_sampling greedy = { 0, 0, 0, 0 };
+    static const samba_sampling greedy = { 0, 0, 0, 0, 0, 0 };
     static const char *const nowhere = "no/such/place";
     static const samba_lora lora = { 4, 8.0f, { "c_attn" } };
     int32_t work[3];
     char why[300] = "";
     gpt2_config c = gpt2_config_default();
+    llama_config l = llama_config_default();
     if (!gpt2_config_check(&c, why, sizeof why)) return 1;
+    if (!llama_config_check(&l, why, sizeof why)) return 1;
     if (samba_sample(logits, 3, &greedy, 0.5, work) != 1) return 2;
     if (samba_tokenizer_open(nowhere, why, sizeof why) || !why[0]) return 3;
     if (samba_safetensors_open(&nowhere, 1, why, sizeof why) || !why[0]) return 4;

@@ -10,7 +10,7 @@
 
 enum { N = 40 };
 
-// The probability of each id after temperature, top_k and top_p.
+// The probability of each id after temperature, top_k, top_p and min_p.
 static void plain(const float *logits, int n, const samba_sampling *how, double *p)
 {
     int order[N];
@@ -33,6 +33,7 @@ static void plain(const float *logits, int n, const samba_sampling *how, double 
     for (int i = 0; i < n; i++) {
         double mass = p[order[i]];
         if (how->top_p > 0 && before >= (double)how->top_p * all) p[order[i]] = 0;
+        if (p[order[i]] < (double)how->min_p * p[order[0]]) p[order[i]] = 0;
         before += mass;
         kept += p[order[i]];
     }
@@ -51,6 +52,10 @@ static void test_distribution(void)
         { .temperature = 1, .top_k = 1 },
         { .temperature = 1, .top_p = 1e-6f },
         { .temperature = 3, .top_k = 1000, .top_p = 0.999f },
+        { .temperature = 1, .min_p = 0.3f },
+        { .temperature = 2, .top_k = 30, .min_p = 0.2f },
+        { .temperature = 1, .top_k = 20, .top_p = 0.8f, .min_p = 0.5f },
+        { .temperature = 1, .min_p = 1 },
     };
     float logits[N];
     double p[N];
@@ -88,6 +93,20 @@ static void test_special(void)
     }
     CHECK(mean > 0.49 && mean < 0.51);
     CHECK(samba_sampling_number(1, 0, 0) != samba_sampling_number(2, 0, 0));
+}
+
+// transformers' RepetitionPenaltyLogitsProcessor: once for each id, whatever its sign.
+static void test_repetition_penalty(void)
+{
+    const float logits[6] = { 3, -3, 0, INFINITY, -INFINITY, 1 };
+    const int32_t text[8] = { 0, 0, 1, 1, 3, 4, -1, 6 };
+    const float want[6] = { 1.5f, -6, 0, INFINITY, -INFINITY, 1 };
+    float got[6];
+    samba_penalize(logits, 6, text, 8, 2, got);
+    for (int i = 0; i < 6; i++)
+        CHECK(memcmp(&got[i], &want[i], sizeof *got) == 0);
+    samba_penalize(logits, 6, text, 0, 2, got);
+    CHECK(memcmp(got, logits, sizeof got) == 0);
 }
 
 // ---- Texts: a small net with one layer of attention ----
@@ -311,6 +330,7 @@ int main(void)
 {
     RUN(test_distribution);
     RUN(test_special);
+    RUN(test_repetition_penalty);
     RUN(test_not_finite);
     RUN(test_greedy);
     RUN(test_ends);

@@ -271,6 +271,42 @@ static void check_generated(const golden *g, int32_t chunk)
     close_clean(s);
 }
 
+// What was said is not said again, if that costs enough: all of a text are different tokens.
+static void test_repetition_penalty(void)
+{
+    golden g;
+    if (!open_golden(&g, "llama_qwen2")) return;
+    for (int penalized = 0; penalized < 2; penalized++) {
+        int32_t prompt[MOST_IDS], text[LENGTH], size, *to = text, different = 0;
+        bool seen[48] = { false };
+        const int32_t n = take_ids(&g, "prompt", prompt), *from = prompt;
+        samba_generator generator;
+        samba_session *s = open_generator(&g, 1, 8, &generator);
+        samba_generate_desc d = { .prompt = &from,
+                                  .prompt_size = &n,
+                                  .n_prompts = 1,
+                                  .max_new_tokens = 20,
+                                  .text = &to,
+                                  .text_size = &size };
+        d.sampling.repetition_penalty = penalized ? 1e6f : 0;
+        CHECK(samba_generate(&generator, &d) && size == n + 20);
+        for (int32_t i = n; i < size; i++) {
+            different += !seen[text[i]];
+            seen[text[i]] = true;
+        }
+        CHECK(penalized ? different >= 19 : different < 19);
+        d.sampling.repetition_penalty = -1;
+        samba_set_quiet(s, true);
+        CHECK(!samba_generate(&generator, &d) && strstr(samba_error(s), "repetition_penalty -1"));
+        samba_clear_error(s);
+        d.sampling = (samba_sampling){ .temperature = 1, .min_p = 2 };
+        CHECK(!samba_generate(&generator, &d) && strstr(samba_error(s), "min_p 2 is 0 ... 1"));
+        samba_clear_error(s);
+        close_clean(s);
+    }
+    samba_safetensors_close(g.values);
+}
+
 // Without a cache: the whole text again for each token.
 static void check_without_cache(const golden *g)
 {
@@ -794,6 +830,7 @@ int main(void)
     RUN(test_logits_like_pytorch);
     RUN(test_losses_like_pytorch);
     RUN(test_texts_like_pytorch);
+    RUN(test_repetition_penalty);
     RUN(test_weights_packed_from_a_folder);
     RUN(test_errors_of_packing);
     RUN(test_saving);

@@ -30,14 +30,23 @@ typedef struct samba_sampling {
     float top_p;       /* then only the fewest that have this mass, up to 1, which
                           is all, as is 0; for the likeliest alone: top_k = 1 */
     uint64_t seed;
+    float min_p;              /* then only those at least so likely as this part of the likeliest */
+    float repetition_penalty; /* above 1: tokens of the text so far are less likely, by
+                                 samba_penalize; 0 and 1: none */
 } samba_sampling;
 
 /* The token drawn from logits (n); u in [0,1) decides. work holds n indices. Of equal logits the
    first one counts as larger; beside one of +inf no other has a chance, and -inf has none. -1: a
    logit is NaN, or all are -inf. Order of the filters as in Hugging Face's transformers:
-   temperature, top_k, top_p. */
+   temperature, top_k, top_p, min_p. repetition_penalty is not applied here: see samba_penalize. */
 SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how,
                                         double u, int32_t *work);
+/* Copies logits (n) to out; that of each id in text is divided by the penalty if it is positive,
+   else multiplied, once however often it stands there. Keskar et al., "CTRL", 2019, as in
+   transformers; before all filters, and in greedy texts, too. Ids outside 0 ... n-1 are passed
+   over. */
+SAMBA_GENERATE_API void samba_penalize(const float *logits, int32_t n, const int32_t *text,
+                                       int32_t text_size, float penalty, float *out);
 /* A number in [0,1) that depends on its arguments only. */
 SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step);
 
@@ -105,6 +114,17 @@ SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uin
     return (double)(x >> 11) * (1.0 / 9007199254740992.0);
 }
 
+SAMBA_GENERATE_API void samba_penalize(const float *logits, int32_t n, const int32_t *text,
+                                       int32_t text_size, float penalty, float *out)
+{
+    memcpy(out, logits, (size_t)n * sizeof *out);
+    for (int32_t i = 0; i < text_size; i++) {
+        const int32_t id = text[i];
+        if (id < 0 || id >= n) continue;
+        out[id] = logits[id] > 0.0f ? logits[id] / penalty : logits[id] * penalty;
+    }
+}
+
 /* Is a the larger logit? */
 static inline bool samba_generate__before(const float *logits, int32_t a, int32_t b)
 {
@@ -168,6 +188,32 @@ static inline bool samba_generate__rank(samba_generate__ranking *r, const float 
     return true;
 }
 
+/* The same, 0 if it is less than min_p: the likeliest one has 1. */
+static inline double samba_generate__likely(const samba_generate__ranking *r, int32_t index,
+                                            double min_p)
+{
+    double weight = samba_generate__weight(r, index);
+    return weight < min_p ? 0 : weight;
+}
+
+/* Draws one of m candidates, each as often as its weight says. */
+static inline int32_t samba_generate__pick(const samba_generate__ranking *r,
+                                           const int32_t *candidate, int32_t m, double min_p,
+                                           double u)
+{
+    double kept = 0;
+    int32_t last = 0;
+    for (int32_t i = 0; i < m; i++)
+        kept += samba_generate__likely(r, candidate[i], min_p);
+    for (int32_t i = 0; i < m; i++) {
+        double weight = samba_generate__likely(r, candidate[i], min_p);
+        u -= weight / kept;
+        if (weight > 0) last = i;
+        if (u < 0) return candidate[i];
+    }
+    return candidate[last]; /* rounding: u was almost 1 */
+}
+
 SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how,
                                         double u, int32_t *work)
 {
@@ -175,25 +221,18 @@ SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const sa
     if (!samba_generate__rank(&r, logits, n, work)) return -1;
     r.temperature = (double)how->temperature;
     if (!(r.temperature > 0)) return work[0];
+
     int32_t k = how->top_k > 0 && how->top_k < r.n ? how->top_k : r.n, m = 0;
     double p = how->top_p > 0 && how->top_p < 1 ? (double)how->top_p : 1, all = 0, kept = 0;
     if (k < r.n) samba_generate__ranked(&r, k - 1);
     int32_t *candidate = r.index + (k < r.n ? r.n - k : 0);
+    if (!(p < 1)) return samba_generate__pick(&r, candidate, k, (double)how->min_p, u);
+
     for (int32_t i = 0; i < k; i++)
         all += samba_generate__weight(&r, candidate[i]);
-    if (p < 1) {
-        while (m < k && kept < p * all)
-            kept += samba_generate__weight(&r, samba_generate__ranked(&r, m++));
-        candidate = r.index + r.n - m;
-    } else {
-        m = k;
-        kept = all;
-    }
-    for (int32_t i = 0; i < m; i++) {
-        u -= samba_generate__weight(&r, candidate[i]) / kept;
-        if (u < 0) return candidate[i];
-    }
-    return candidate[m - 1]; /* rounding: u was almost 1 */
+    while (m < k && kept < p * all)
+        kept += samba_generate__weight(&r, samba_generate__ranked(&r, m++));
+    return samba_generate__pick(&r, r.index + r.n - m, m, (double)how->min_p, u);
 }
 
 /* ---- The two graphs ---- */
@@ -269,6 +308,7 @@ typedef struct samba_generate__generation {
     const samba_generate_desc *d;
     int32_t *input; /* ids, position, row: (B,T) each; last (B) */
     int32_t *work;  /* (V) */
+    float *logits;  /* (V) of a row, penalized */
     int32_t *n_new; /* (B) tokens that were generated */
     bool *ended;    /* (B) */
 } samba_generate__generation;
@@ -302,6 +342,11 @@ static inline bool samba_generate__draw(samba_generate__generation *e, int32_t b
 {
     const samba_generate_desc *d = e->d;
     double u = samba_sampling_number(d->sampling.seed, (uint64_t)b, (uint64_t)e->n_new[b]);
+    if (d->sampling.repetition_penalty > 0) {
+        samba_penalize(logits, e->g->V, d->text[b], d->text_size[b], d->sampling.repetition_penalty,
+                       e->logits);
+        logits = e->logits;
+    }
     int32_t token = samba_sample(logits, e->g->V, &d->sampling, u, e->work);
     if (token < 0) {
         return samba_fail(e->g->session, SAMBA_ERANGE,
@@ -375,6 +420,13 @@ static inline bool samba_generate__check_prompts(const samba_generator *g,
                           (double)d->sampling.temperature, d->sampling.top_k,
                           (double)d->sampling.top_p);
     }
+    if (!(d->sampling.min_p >= 0 && d->sampling.min_p <= 1)
+        || !(d->sampling.repetition_penalty >= 0 && d->sampling.repetition_penalty < HUGE_VALF)) {
+        return samba_fail(s, SAMBA_ERANGE,
+                          "in samba_generate: min_p %g is 0 ... 1, repetition_penalty %g must not "
+                          "be negative",
+                          (double)d->sampling.min_p, (double)d->sampling.repetition_penalty);
+    }
     for (int32_t b = 0; b < d->n_prompts; b++) {
         if (d->prompt_size[b] >= 1 && d->prompt_size[b] < g->length) continue;
         return samba_fail(s, SAMBA_ERANGE,
@@ -387,12 +439,13 @@ static inline bool samba_generate__check_prompts(const samba_generator *g,
 
 SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_desc *d)
 {
-    samba_generate__generation e = { g, d, NULL, NULL, NULL, NULL };
+    samba_generate__generation e = { g, d, NULL, NULL, NULL, NULL, NULL };
     size_t B = (size_t)g->B, T = (size_t)g->prefill.T;
     if (!samba_ok(g->session) || !samba_generate__check_prompts(g, d)) return false;
     int32_t *numbers = (int32_t *)calloc(3 * B * T + 3 * B + (size_t)g->V, sizeof *numbers);
     e.ended = (bool *)calloc(B, sizeof *e.ended);
-    bool fine = numbers && e.ended;
+    e.logits = (float *)malloc((size_t)g->V * sizeof *e.logits);
+    bool fine = numbers && e.ended && e.logits;
     if (fine) {
         int32_t *at = numbers;
         e.n_new = at + B;
@@ -408,6 +461,7 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
     }
     free(numbers);
     free(e.ended);
+    free(e.logits);
     return fine;
 }
 #endif
