@@ -158,7 +158,7 @@ $B/%: examples/%.c samba.h $(COMPANIONS) $(wildcard examples/devices/*.h) | read
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread -lz
 
-GPT = $B/05_gpt_text $B/06_gpt2_train $B/07_gpt2_generate
+GPT = $B/05_gpt_text $B/06_gpt2_train $B/07_gpt2_generate $B/10_llama
 $(GPT): $B/%: examples/%.c samba.h $(COMPANIONS) | ready-gpt
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) $(if $(findstring 06,$@),$(HDF5)) -lcjson -lutf8proc -lm -pthread

@@ -246,6 +246,20 @@ gpt2() {            # gpt2 PROGRAM: that of 06 trains, that of 07 infers
     esac
 }
 
+llama() {           # llama PROGRAM: merges PEFT's adapter of a golden; others say what is missing
+    model='--model tests/golden/llama_gqa --length 16'
+    mkdir -p $1.d
+    check 'refuses nonsense' fails_with 2 usage $1 nonsense
+    check 'asks for a model' fails_with 1 'say --model' $1 run
+    check 'asks for a tokenizer' fails_with 1 'without tokenizer.json' $1 run $model --prompt a
+    check 'refuses to pack adapters' fails_with 1 'merge this one first' $1 run $model \
+        --adapter tests/golden/llama_gqa/adapter --weights int8 --prompt a
+    check 'merges an adapter' $1 run $model --adapter tests/golden/llama_gqa/adapter --save $1.d
+    check 'into a folder' test -s $1.d/model.safetensors
+    check 'that can be read' fails_with 1 'without tokenizer.json' $1 run --model $1.d \
+        --length 16 --prompt a
+}
+
 device_example() {  # device_example NAME PROGRAM quick|heavy: a device's program on the host
     program=$PWD/$2 here=$2.d
     mkdir -p $here
@@ -305,6 +319,7 @@ example() {         # example NAME COMPILER quick|heavy
         08_*) data_parallel $program ;;
         09_*) tutorials $program ;;
         06_* | 07_*) gpt2 $program ;;
+        10_*) llama $program ;;
         devices/*) device_example "${1#devices/}" $program "$3" ;;
         02_*) res_ffn $program "$3" ;;
         03_*-heavy)

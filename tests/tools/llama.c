@@ -422,6 +422,21 @@ static void remove_saved(void)
         remove(in_folder(folder, files[i]));
 }
 
+// transformers 5 refuses a config.json in which 10000.0 is 10000.
+static void check_reals(const char *file)
+{
+    static const char *const keys[] = { "rope_theta", "rms_norm_eps", "attention_dropout" };
+    char text[4000] = "";
+    FILE *f = fopen(file, "r");
+    CHECK(f && fread(text, 1, sizeof text - 1, f) > 100);
+    if (f) fclose(f);
+    for (int i = 0; i < 3; i++) {
+        const char *at = strstr(text, keys[i]);
+        at = at ? strchr(at, ':') : NULL;
+        CHECK(at && strcspn(at, ".") < strcspn(at, ",\n"));
+    }
+}
+
 // What is saved is the same model: every parameter, and every word of the configuration.
 static void test_saving(void)
 {
@@ -440,6 +455,7 @@ static void test_saving(void)
         for (int32_t k = g.c.num_hidden_layers; k < LLAMA_MAX_LAYERS; k++)
             again.c.slides[k] = g.c.slides[k]; // there are no such layers
         CHECK(!memcmp(&again.c, &g.c, sizeof g.c));
+        check_reals(in_folder(folder, "config.json"));
         m = open_model(&again, false);
         CHECK(distance_to(&g, &m, "logits") <= 1e-5);
         close_clean(m.s);

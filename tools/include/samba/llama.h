@@ -245,6 +245,7 @@ SAMBA_LLAMA_API bool llama_save_adapter(samba_session *s, const samba_lora *lora
 #include <stdlib.h>
 #include <string.h>
 
+#include "base.h"
 #include "model_files.h"
 
 /* ---- Configuration ---- */
@@ -768,6 +769,15 @@ static inline void samba_llama__put_number(samba_llama__writer *w, const char *k
     w->fine = w->fine && cJSON_AddNumberToObject(w->json, key, value);
 }
 
+/* A number that transformers 5 wants to be no integer: with a point, or an exponent. */
+static inline void samba_llama__put_real(samba_llama__writer *w, const char *key, double value)
+{
+    char text[40];
+    samba_base_format(text, sizeof text, "%.17g", value);
+    if (!strpbrk(text, ".e")) samba_base_format(text, sizeof text, "%.17g.0", value);
+    w->fine = w->fine && cJSON_AddRawToObject(w->json, key, text);
+}
+
 static inline void samba_llama__put_bool(samba_llama__writer *w, const char *key, bool value)
 {
     w->fine = w->fine && cJSON_AddBoolToObject(w->json, key, value);
@@ -793,7 +803,7 @@ static inline void samba_llama__put_item(samba_llama__writer *w, const char *key
 static inline void samba_llama__put_rope(samba_llama__writer *w, const llama_config *c)
 {
     const llama_rope *r = &c->rope;
-    samba_llama__put_number(w, "rope_theta", r->rope_theta);
+    samba_llama__put_real(w, "rope_theta", r->rope_theta);
     if (r->rope_type == LLAMA_ROPE_DEFAULT) {
         samba_llama__put_null(w, "rope_scaling");
         return;
@@ -804,20 +814,20 @@ static inline void samba_llama__put_rope(samba_llama__writer *w, const llama_con
     if (r->rope_type == LLAMA_ROPE_##value) samba_llama__put_text(&inner, "rope_type", name);
     SAMBA_LLAMA__ROPES(X)
 #undef X
-    samba_llama__put_number(&inner, "factor", r->factor);
+    samba_llama__put_real(&inner, "factor", r->factor);
     if (r->original_max_position_embeddings)
         samba_llama__put_number(&inner, "original_max_position_embeddings",
                                 r->original_max_position_embeddings);
     if (r->rope_type == LLAMA_ROPE_LLAMA3) {
-        samba_llama__put_number(&inner, "low_freq_factor", r->low_freq_factor);
-        samba_llama__put_number(&inner, "high_freq_factor", r->high_freq_factor);
+        samba_llama__put_real(&inner, "low_freq_factor", r->low_freq_factor);
+        samba_llama__put_real(&inner, "high_freq_factor", r->high_freq_factor);
     }
     if (r->rope_type == LLAMA_ROPE_YARN) {
-        samba_llama__put_number(&inner, "beta_fast", r->beta_fast);
-        samba_llama__put_number(&inner, "beta_slow", r->beta_slow);
+        samba_llama__put_real(&inner, "beta_fast", r->beta_fast);
+        samba_llama__put_real(&inner, "beta_slow", r->beta_slow);
         samba_llama__put_bool(&inner, "truncate", r->truncate);
         if (r->attention_factor > 0)
-            samba_llama__put_number(&inner, "attention_factor", r->attention_factor);
+            samba_llama__put_real(&inner, "attention_factor", r->attention_factor);
     }
     w->fine = inner.fine;
     if (inner.fine)
@@ -871,9 +881,9 @@ static inline cJSON *samba_llama__config_json(const llama_config *c)
     samba_llama__put_number(&w, "vocab_size", c->vocab_size);
     samba_llama__put_number(&w, "max_position_embeddings", c->max_position_embeddings);
     samba_llama__put_rope(&w, c);
-    samba_llama__put_number(&w, "rms_norm_eps", c->rms_norm_eps);
-    samba_llama__put_number(&w, "initializer_range", c->initializer_range);
-    samba_llama__put_number(&w, "attention_dropout", c->attention_dropout);
+    samba_llama__put_real(&w, "rms_norm_eps", c->rms_norm_eps);
+    samba_llama__put_real(&w, "initializer_range", c->initializer_range);
+    samba_llama__put_real(&w, "attention_dropout", c->attention_dropout);
     if (c->family == LLAMA_LLAMA || c->family == LLAMA_QWEN3)
         samba_llama__put_bool(&w, "attention_bias", c->attention_bias);
     if (c->family == LLAMA_LLAMA) samba_llama__put_bool(&w, "mlp_bias", c->mlp_bias);
