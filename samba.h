@@ -30879,7 +30879,8 @@ SAMBA__FN float *samba__room_for_rows(const samba__compilation *c)
     return (float *)samba__temp(s, most, sizeof(float));
 }
 
-/* Makes, or fills anew, the packed form of w; from rows that the caller gives in x, if there is x. */
+/* Makes, or fills anew, the packed form of w: of rows that the caller gives, with room x, or of its
+   values if x is NULL. */
 SAMBA__FN bool samba__pack_weight(const samba_program *p, samba_tensor *w, samba_weights as,
                                   float *x)
 {

@@ -210,7 +210,7 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
 #define SAMBA_MODEL_MALLOC(size) SAMBA_GPT2_MALLOC(size)
 #define SAMBA_MODEL_FREE(p) SAMBA_GPT2_FREE(p)
 #endif
-#include "model_files.h"
+#include "model.h"
 
 enum { SAMBA_GPT2__ROWS = 16 }; /* 16 floats: a cache line at a time */
 

@@ -246,7 +246,7 @@ SAMBA_LLAMA_API bool llama_save_adapter(samba_session *s, const samba_lora *lora
 #include <string.h>
 
 #include "base.h"
-#include "model_files.h"
+#include "model.h"
 
 /* ---- Configuration ---- */
 
@@ -1519,8 +1519,8 @@ static inline bool samba_llama__share_masks(samba_llama__pass *p)
 
     /* Twice the distance from the middle of the window: whole numbers, exact in f32. */
     const float most = (float)(c->sliding_window - 1);
-    samba_tensor *distance
-        = samba_sub(samba_cast(at, SAMBA_F32), samba_cast(graph->key, SAMBA_F32));
+    samba_tensor *query = samba_cast(at, SAMBA_F32), *key = samba_cast(graph->key, SAMBA_F32);
+    samba_tensor *distance = samba_sub(query, key);
     samba_tensor *off = samba_abs(samba_shift(samba_scale(distance, 2.0f), -most));
     p->window_mask = samba_le(off, samba_number(graph->ids->session, most));
     return p->window_mask != NULL;

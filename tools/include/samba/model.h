@@ -1,4 +1,4 @@
-/* model_files.h - what gpt2.h and llama.h share: config.json by key, names, adapters in files.
+/* model.h - what gpt2.h and llama.h share: config.json by key, names, adapters in files.
 
    Part of the headers that include it: all functions are private to the file, and nothing is to be
    enabled. Needs samba.h, safetensors.h, cJSON; C99 or C++11. SAMBA_MODEL_MALLOC(size) and
@@ -6,8 +6,8 @@
 
    A folder of a model is what transformers' save_pretrained writes: config.json, and the weights in
    model.safetensors or in shards, which samba_safetensors_open_folder finds. */
-#ifndef SAMBA_MODEL_FILES_H
-#define SAMBA_MODEL_FILES_H
+#ifndef SAMBA_MODEL_H
+#define SAMBA_MODEL_H
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -354,5 +354,5 @@ static inline bool samba_model__load_lora(samba_session *s, const char *path, ch
     return fine;
 }
 
-#endif /* SAMBA_MODEL_FILES_H */
+#endif /* SAMBA_MODEL_H */
 /* MIT license, as samba.h. */
