@@ -19,6 +19,7 @@
      [manual]      this text
      [config]      version, options, limits
      [api]         every public type and function, but
+     [functions-api] functions and layers made of ops,
      [pef-api]     what tools read a PEF with, and
      [device-api]  what runs one on a small device
      [base]        checked sizes, bits, little-endian access, hash        -+
@@ -69,7 +70,11 @@
      [leaves]      inputs, parameters, constants                           |
      [autodiff]    gradients as more graph                                 |
      [layers]      ops with parameters                                     | the host half: not in
-     [optim]       SGD, AdamW, Adam, clipping                              | SAMBA_RUNTIME_ONLY
+     [functions]   what is made of ops: clamp, var, cumsum, sort, noise    | SAMBA_RUNTIME_ONLY
+     [recurrent]   LSTM, GRU and RNN, unrolled                             |
+     [blocks]      group norm, conv_transpose, interpolate, rotary, heads  |
+     [losses]      l1, huber, kl_div, triplet, weights of classes, CTC     |
+     [optim]       SGD, AdamW, Adam, clipping                              |
      [passes]      rewrites, common subexpressions, dead code, schedule    |
      [plan]        live ranges, which tensors share memory, sections       |
      [recompute]   what the backward pass computes again, to save memory   |
@@ -745,6 +750,9 @@ typedef enum samba_role {
 /* ---- Ops. x (2,3) means shape; broadcasting is NumPy's; NULL in, NULL out. ------------------- */
 /* A constant: every element is value. */
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value);
+/* (count) numbers: start, start + step, start + 2 step ... Integers are exact to 2^24; samba_cast
+   makes them i32. */
+SAMBA__OP_API samba_tensor *samba_arange(samba_session *s, int32_t count, float start, float step);
 
 /* Elementwise, f32 out (or the type of the operands if it is bf16/f16). The gradient of pow in b
    needs a > 0. In minimum and maximum NaN wins, and ties share the gradient. Comparisons give bool;
@@ -774,10 +782,20 @@ SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);                    /* m
 SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope); /* x < 0: slope x */
 SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);                 /* 1 / (1 + e^-x) */
 SAMBA__OP_API samba_tensor *samba_tanh(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);                /* x Phi(x): erf */
-SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);           /* "gelu_new" */
-SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                /* x sigmoid(x) */
-SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);            /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);      /* x Phi(x): erf */
+SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x); /* "gelu_new" */
+SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);      /* x sigmoid(x) */
+SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);  /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_sin(samba_tensor *x);       /* of radians, any size */
+SAMBA__OP_API samba_tensor *samba_cos(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_erf(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_log1p(samba_tensor *x);               /* log(1 + x) */
+SAMBA__OP_API samba_tensor *samba_expm1(samba_tensor *x);               /* e^x - 1 */
+SAMBA__OP_API samba_tensor *samba_floor(samba_tensor *x);               /* no gradient flows */
+SAMBA__OP_API samba_tensor *samba_ceil(samba_tensor *x);                /* ... nor here */
+SAMBA__OP_API samba_tensor *samba_round(samba_tensor *x);               /* halves to even */
+SAMBA__OP_API samba_tensor *samba_sign(samba_tensor *x);                /* -1, 0, 1 */
+SAMBA__OP_API samba_tensor *samba_detach(samba_tensor *x);              /* x; no gradient flows */
 SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor); /* x * factor */
 SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);   /* x + term */
 /* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. Between two
@@ -791,6 +809,10 @@ SAMBA__OP_API samba_tensor *samba_sum(samba_tensor *x, samba_shape axes, bool ke
 SAMBA__OP_API samba_tensor *samba_mean(samba_tensor *x, samba_shape axes, bool keepdim);
 SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool keepdim);
 SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool keepdim);
+/* i32: where the first `count` (0: all) of the sorted elements along axis are. Equal ones keep
+   their order; NaN is the largest. */
+SAMBA__OP_API samba_tensor *samba_argsort(samba_tensor *x, int32_t axis, int32_t count,
+                                          bool descending);
 
 /* Products. matmul: (*,m,k) (*,k,n) -> (*,m,n), 1-D as torch. affine: x w^T + b, x (*,k), w (n,k),
    b (n) or NULL -> (*,n). A first operand of bf16 makes it a product in bf16, whose result is f32:
@@ -1517,6 +1539,177 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 typedef void (*samba_node_fn)(int32_t node, const char *name, const samba_op *op,
                               const samba_args *args, bool begins, void *user);
 SAMBA_API void samba_on_node(samba_session *s, samba_node_fn fn, void *user);
+
+/* ==== [functions-api] ========================================================================= */
+/* Functions and layers that are made of ops: gradients, and what they take on a device, are those
+   of the ops. Names and meanings are PyTorch's. NULL in, NULL out. */
+/* ---- Functions of elements ------------------------------------------------------------------- */
+/* x within least ... most. The gradient is 0 beyond, and shared at a limit itself. */
+SAMBA_API samba_tensor *samba_clamp(samba_tensor *x, float least, float most);
+SAMBA_API samba_tensor *samba_reciprocal(samba_tensor *x); /* 1 / x */
+/* Truths, bool: of a number, whether it is not 0; a NaN is true. */
+SAMBA_API samba_tensor *samba_logical_and(samba_tensor *a, samba_tensor *b);
+SAMBA_API samba_tensor *samba_logical_or(samba_tensor *a, samba_tensor *b);
+SAMBA_API samba_tensor *samba_logical_not(samba_tensor *x);
+SAMBA_API samba_tensor *samba_isnan(samba_tensor *x);
+SAMBA_API samba_tensor *samba_isinf(samba_tensor *x);
+SAMBA_API samba_tensor *samba_isfinite(samba_tensor *x);
+/* value where mask (bool) is true, else x. */
+SAMBA_API samba_tensor *samba_masked_fill(samba_tensor *x, samba_tensor *mask, float value);
+
+/* ---- Reductions, sums along an axis, sorting ------------------------------------------------- */
+/* As samba_max, samba_argmax. */
+SAMBA_API samba_tensor *samba_min(samba_tensor *x, samba_shape axes, bool keepdim);
+SAMBA_API samba_tensor *samba_argmin(samba_tensor *x, int32_t axis, bool keepdim);
+/* The product along one axis, by pairs: the gradient is right where factors are 0. */
+SAMBA_API samba_tensor *samba_prod(samba_tensor *x, int32_t axis, bool keepdim);
+/* sum of (x - mean)^2 / (n - correction), and its root. torch's default correction is 1. */
+SAMBA_API samba_tensor *samba_var(samba_tensor *x, samba_shape axes, int32_t correction,
+                                  bool keepdim);
+SAMBA_API samba_tensor *samba_std(samba_tensor *x, samba_shape axes, int32_t correction,
+                                  bool keepdim);
+/* log of the sum of e^x, without overflow. */
+SAMBA_API samba_tensor *samba_logsumexp(samba_tensor *x, samba_shape axes, bool keepdim);
+/* y[i] = x[0] + ... + x[i] along axis, in log2(n) passes. */
+SAMBA_API samba_tensor *samba_cumsum(samba_tensor *x, int32_t axis);
+/* Sorted values along axis; *index, unless NULL, gets where they were, i32. topk: the first k of
+   them. Equal ones keep their order; NaN is the largest. */
+SAMBA_API samba_tensor *samba_sort(samba_tensor *x, int32_t axis, bool descending,
+                                   samba_tensor **index);
+SAMBA_API samba_tensor *samba_topk(samba_tensor *x, int32_t k, int32_t axis, bool largest,
+                                   samba_tensor **index);
+
+/* ---- Selections, constants, noise ------------------------------------------------------------ */
+/* Parts of x along axis, by a list of numbers. */
+SAMBA_API samba_tensor *samba_index_select(samba_tensor *x, int32_t axis, samba_tensor *index);
+/* y = x; y[index[i][j]][j] += source[i][j] for axis 0, in order. index and source are of one shape,
+   which only along axis may be larger than that of x. */
+SAMBA_API samba_tensor *samba_scatter_add(samba_tensor *x, int32_t axis, samba_tensor *index,
+                                          samba_tensor *source);
+/* ids (*) -> f32 (*,classes): 1 at the id, else 0. Of an id outside, all are 0. */
+SAMBA_API samba_tensor *samba_one_hot(samba_tensor *ids, int32_t classes);
+SAMBA_API samba_tensor *samba_eye(samba_session *s, int32_t n); /* (n,n): 1 on the diagonal */
+/* Random numbers of the shape of x, N(0,1) or U[0,1): others at each run that trains, by the argin
+   name__seed, as samba_dropout draws its mask. The same name draws the same ones. A run that does
+   not train draws what the last one that did has drawn. */
+SAMBA_API samba_tensor *samba_randn_like(samba_tensor *x, const char *name);
+SAMBA_API samba_tensor *samba_rand_like(samba_tensor *x, const char *name);
+
+/* ---- Recurrent layers ------------------------------------------------------------------------ */
+/* States of all layers and directions, (layers * directions, N, hidden), as torch orders them. */
+typedef struct samba_recurrent_state {
+    samba_tensor *h, *c; /* c: of an LSTM */
+} samba_recurrent_state;
+
+/* All zero is one layer, forward. */
+typedef struct samba_recurrent_opts {
+    int32_t layers; /* default 1 */
+    bool bidirectional, no_bias;
+    bool relu;                   /* of samba_rnn: instead of tanh */
+    float dropout;               /* between layers; their names are name__dropout_l0 ... */
+    samba_tensor *lengths;       /* (N) i32: steps that count; later outputs are 0, states stay */
+    samba_recurrent_state first; /* NULL: zeros */
+} samba_recurrent_opts;
+
+/* x (N,T,k) -> (N,T,hidden), or 2 hidden if bidirectional: torch.nn.LSTM, GRU and RNN with
+   batch_first. Parameters are named as there, name__weight_ih_l0, name__weight_hh_l0,
+   name__bias_ih_l0, name__bias_hh_l0, name__weight_ih_l0_reverse ..., U(+-1/sqrt(hidden)). Steps
+   are unrolled: one product for the inputs of all, one for each step. last, unless NULL, gets the
+   last states; it may be the `first` of the next call. */
+SAMBA_API samba_tensor *samba_lstm(samba_tensor *x, const char *name, int32_t hidden,
+                                   const samba_recurrent_opts *opts, samba_recurrent_state *last);
+SAMBA_API samba_tensor *samba_gru(samba_tensor *x, const char *name, int32_t hidden,
+                                  const samba_recurrent_opts *opts, samba_recurrent_state *last);
+SAMBA_API samba_tensor *samba_rnn(samba_tensor *x, const char *name, int32_t hidden,
+                                  const samba_recurrent_opts *opts, samba_recurrent_state *last);
+
+/* ---- Normalization by groups; images --------------------------------------------------------- */
+/* x (N,C,*), each image by itself: C channels in so many groups, or each channel alone. w, b (C) or
+   NULL. */
+SAMBA_API samba_tensor *samba_group_normalize(samba_tensor *x, int32_t groups, samba_tensor *w,
+                                              samba_tensor *b, float eps);
+SAMBA_API samba_tensor *samba_instance_normalize(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                                 float eps);
+/* The layer: name__weight (C) ones, name__bias (C) zeros, eps 1e-5. */
+SAMBA_API samba_tensor *samba_groupnorm(samba_tensor *x, const char *name, int32_t groups);
+
+/* As samba_conv_opts; output_padding: rows and columns more. */
+typedef struct samba_conv_transpose_opts {
+    int32_t stride[2], padding[2], output_padding[2], dilation[2], groups;
+} samba_conv_transpose_opts;
+
+/* Transposed convolution: x (N,C,H,W), w (C,O/groups,KH,KW), b (O) or NULL; or x (N,C,L),
+   w (C,O/groups,K). Layers: name__weight, name__bias, U(+-1/sqrt(O/groups k k)) as torch. */
+SAMBA_API samba_tensor *samba_conv_transpose(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                             const samba_conv_transpose_opts *opts);
+SAMBA_API samba_tensor *samba_conv_transpose2d(samba_tensor *x, const char *name, int32_t o,
+                                               int32_t kernel,
+                                               const samba_conv_transpose_opts *opts);
+SAMBA_API samba_tensor *samba_conv_transpose1d(samba_tensor *x, const char *name, int32_t o,
+                                               int32_t kernel,
+                                               const samba_conv_transpose_opts *opts);
+
+typedef enum samba_interpolation { SAMBA_NEAREST = 0, SAMBA_BILINEAR } samba_interpolation;
+
+/* x (N,C,H,W) -> (N,C,out_h,out_w), or x (N,C,L) -> (N,C,out_h), where bilinear is torch's linear.
+   align_corners: of bilinear. */
+SAMBA_API samba_tensor *samba_interpolate(samba_tensor *x, int32_t out_h, int32_t out_w,
+                                          samba_interpolation mode, bool align_corners);
+
+/* ---- Attention ------------------------------------------------------------------------------- */
+/* Rotary embedding of x (*,T,D), D even: pairs of numbers turn by position base^(-2i/D). The pairs
+   are the halves of a row (GPT-NeoX, LLaMA of Hugging Face), or neighbors if interleaved (GPT-J).
+   positions: numbers (T), or NULL: 0, 1, 2 ... */
+SAMBA_API samba_tensor *samba_rotary(samba_tensor *x, samba_tensor *positions, float base,
+                                     bool interleaved);
+
+typedef struct samba_heads_opts {
+    bool causal;           /* a query attends to keys up to its own place, and the last of T
+                              queries is at the place of the last of S keys */
+    int32_t window;        /* > 0: only to so many keys, itself the last; needs causal */
+    samba_tensor *lengths; /* (N) i32: keys that count */
+    float scale;           /* as in samba_attention_opts */
+} samba_heads_opts;
+
+/* Attention of q (N,H,T,D) to k (N,G,S,D), v (N,G,S,E) -> (N,H,T,E), H a multiple of G: H/G
+   neighboring heads share a head of keys (grouped-query attention). */
+SAMBA_API samba_tensor *samba_attention_heads(samba_tensor *q, samba_tensor *k, samba_tensor *v,
+                                              const samba_heads_opts *opts);
+
+/* ---- Losses ---------------------------------------------------------------------------------- */
+/* Element by element, then mean, sum or none. bce: x are logits, y 0 ... 1; weight, unless NULL, is
+   broadcast and multiplies what y = 1 adds (torch's pos_weight). huber is smooth_l1 times delta.
+   kl_div: y (log(y) - x), x log-probabilities; log_y: y are logs, too. torch's batchmean is the
+   sum, scaled by 1 / N. */
+SAMBA_API samba_tensor *samba_bce_with_logits(samba_tensor *x, samba_tensor *y,
+                                              samba_tensor *weight, samba_reduction reduction);
+SAMBA_API samba_tensor *samba_l1(samba_tensor *x, samba_tensor *y, samba_reduction reduction);
+SAMBA_API samba_tensor *samba_smooth_l1(samba_tensor *x, samba_tensor *y, float beta,
+                                        samba_reduction reduction);
+SAMBA_API samba_tensor *samba_huber(samba_tensor *x, samba_tensor *y, float delta,
+                                    samba_reduction reduction);
+SAMBA_API samba_tensor *samba_kl_div(samba_tensor *x, samba_tensor *y, bool log_y,
+                                     samba_reduction reduction);
+/* Of rows (N,D). cosine: y (N), 1: 1 - cos, -1: max(0, cos - margin). triplet: max(0, margin +
+   |a - p| - |a - n|), where 1e-6 is added to each difference as torch does. */
+SAMBA_API samba_tensor *samba_cosine_embedding(samba_tensor *a, samba_tensor *b, samba_tensor *y,
+                                               float margin, samba_reduction reduction);
+SAMBA_API samba_tensor *samba_triplet_margin(samba_tensor *anchor, samba_tensor *positive,
+                                             samba_tensor *negative, float margin,
+                                             samba_reduction reduction);
+/* cross_entropy with a weight (C) for each class: the mean divides by the weights of the targets.
+   Without targets that count torch's mean is NaN; zero_if_none makes it 0. */
+SAMBA_API samba_tensor *samba_cross_entropy_weighted(samba_tensor *logits, samba_tensor *target,
+                                                     samba_tensor *class_weights,
+                                                     const samba_loss_opts *opts,
+                                                     bool zero_if_none);
+/* Connectionist temporal classification: logp (T,N,C) log-probabilities, target (N,S) classes
+   without the blank, input_lengths and target_lengths (N), i32 -> (N), each the negative logarithm
+   of all ways to write its target. What cannot be written is infinite, or 0 with zero_infinity.
+   torch's mean divides each by its target's length, and then takes the mean. */
+SAMBA_API samba_tensor *samba_ctc(samba_tensor *logp, samba_tensor *target,
+                                  samba_tensor *input_lengths, samba_tensor *target_lengths,
+                                  int32_t blank, bool zero_infinity);
 
 /* ==== [pef-api] =============================================================================== */
 /* The records of a PEF, for tools that read it without running it. */
@@ -3648,6 +3841,7 @@ SAMBA__INLINE bool samba__match(const char *signature, samba_call *call, samba__
 
       exp 0.90   log 0.84  log1p 1.43   sqrt 0.50   rsqrt 1.5   tanh 1.41   sigmoid 1.48
       softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 3.2   sin_2pi 1.5
+      erf 1.4   expm1 1.5   sin, cos 1.5, from 2^17 on 2.9
       pow 1.1 + |y log x| / 14, a relative error below 5 10^-7
 
    The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero. */
@@ -4041,6 +4235,119 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
     float f = samba__fma(samba__round_product(u, 4.0f, &n), -0.25f, u);
     float r = samba__fma(f, 6.283185482f, f * -1.748455531e-7f);
     return samba__abs(u) < 1048576.0f ? samba__sin_quadrant(r, n + turn) : SAMBA__NAN;
+}
+
+/* x (2/pi) mod 4 for x from 2^17 on, its nearest integer as n, and what is left times pi/2: Payne,
+   Hanek, "Radian reduction for trigonometric functions", 1983. With x = m 2^s, bits of 2/pi before
+   the window make multiples of 4, and those behind its 96 bits are too small to matter. */
+SAMBA__INLINE float samba__reduce_large(float x, uint32_t *n)
+{
+    static const uint32_t two_over_pi[8] = { 0u,          0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u,
+                                             0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu };
+    uint32_t u = samba__float_bits(x), first = (u >> 23) - 120u; /* s - 2, and 32 bits of zeros */
+    first = u < 0x48000000u ? 24u : first;
+    first = u < 0x7f800000u ? first : 24u;
+    uint32_t word = first >> 5, shift = first & 31u, back = 31u - shift;
+    uint32_t m = (u & 0x007fffffu) | 0x00800000u;
+    uint32_t w0 = two_over_pi[word], w1 = two_over_pi[word + 1u];
+    uint32_t w2 = two_over_pi[word + 2u], w3 = two_over_pi[word + 3u];
+    w0 = (w0 << shift) | (w1 >> 1 >> back);
+    w1 = (w1 << shift) | (w2 >> 1 >> back);
+    w2 = (w2 << shift) | (w3 >> 1 >> back);
+
+    /* The upper 64 of 96 bits of m times the window: 2 bits of n, and 62 of a fraction. */
+    uint64_t turns = ((uint64_t)(m * w0) << 32) + (uint64_t)m * w1 + ((uint64_t)m * w2 >> 32);
+    uint32_t high = (uint32_t)(turns >> 32), low = (uint32_t)turns;
+    uint32_t nearest = (high + 0x20000000u) >> 30;
+    *n = nearest;
+    float rest = (float)(int32_t)(high - (nearest << 30));
+    rest = samba__fma(rest, 16777216.0f, (float)(int32_t)(low >> 8)); /* in units of 2^-54 */
+    return samba__mul(rest, 8.71967124e-17f);                         /* pi/2 2^-54 */
+}
+
+/* sin(|x| + turn pi/2). Below 2^17 by Cody and Waite: pi/2 has three parts, and the first
+   multiply-add is exact, as what it leaves has no more bits than a float. */
+SAMBA__INLINE float samba__sin_from(float x, uint32_t turn)
+{
+    uint32_t n, n_large;
+    float a = samba__abs(x), r_large = samba__reduce_large(a, &n_large);
+    float t = samba__round_product(samba__abs_upto(x, 131072.0f), 0.636619747f, &n);
+    float r = samba__fma(t, -1.57079637f, samba__abs_upto(x, 131072.0f));
+    r = samba__fma(t, 4.37113883e-8f, r);
+    r = samba__fma(t, 1.71512489e-15f, r);
+
+    n = a < 131072.0f ? n : n_large;
+    r = a < 131072.0f ? r : r_large;
+    float y = samba__sin_quadrant(r, n + turn);
+    return a < SAMBA__INF ? y : SAMBA__NAN;
+}
+
+SAMBA__INLINE float samba__sin(float x)
+{
+    float y = samba__sin_from(x, 0u);
+    y = samba__bits_float(samba__float_bits(y) ^ (samba__float_bits(x) & 0x80000000u));
+    return samba__abs(x) < SAMBA__INF ? y : SAMBA__NAN;
+}
+
+SAMBA__INLINE float samba__cos(float x)
+{
+    return samba__sin_from(x, 1u);
+}
+
+/* erf x: x + x P(x^2) up to 0.9, else 1 - 2 Q(sqrt(2) |x|) with the sign put back. */
+SAMBA__INLINE float samba__erf(float x)
+{
+    float a = samba__abs_upto(x, 10.0f), s = a * a, b = samba__mul(a, 1.41421354f);
+    float p = samba__poly(
+        s, 0.1283791661f, -0.3761263192f, 0.1128368154f,
+        samba__poly(s, -0.02685902268f, 0.005200721789f, -0.0008144158055f, 8.392268501e-05f));
+    float inner = samba__fma(a, p, a);
+    float outer = samba__fma(-2.0f, samba__gauss(samba__normal_tail(b), b), 1.0f);
+    return samba__unless_nan(x, samba__with_sign(a < 0.9f ? inner : outer, x));
+}
+
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), with n and r of samba__exp_scaled. */
+SAMBA__INLINE float samba__expm1(float x)
+{
+    uint32_t n;
+    float limited = samba__with_sign(samba__abs_upto(x, 80.0f), x);
+    float t = samba__round_product(limited, 1.442695022f, &n);
+    float r = samba__fma(t, 1.904654212e-9f, samba__fma(t, -0.6931471825f, limited));
+    float p = samba__poly(r, 0.4999999404f, 0.1666651517f, 0.04166808724f,
+                          samba__fma(r, 0.001383823925f, 0.008369296789f));
+    float scale = samba__bits_float((n + 127u) << 23);
+    float y = samba__fma(scale, samba__fma(r * r, p, r), scale - 1.0f);
+    y = x < -80.0f ? -1.0f : y;
+    y = x > 80.0f ? samba__exp(x) : y;
+    y = x == 0.0f ? x : y;
+    return samba__unless_nan(x, y);
+}
+
+/* The nearest integer, halves to even. From 2^23 on every float is one. */
+SAMBA__INLINE float samba__round(float x)
+{
+    float a = samba__abs_upto(x, 8388608.0f), y = (a + 8388608.0f) - 8388608.0f;
+    y = samba__abs(x) < 8388608.0f ? samba__with_sign(y, x) : x;
+    return samba__unless_nan(x, y);
+}
+
+SAMBA__INLINE float samba__floor(float x)
+{
+    float y = samba__round(x);
+    return samba__unless_nan(x, y > x ? y - 1.0f : y);
+}
+
+SAMBA__INLINE float samba__ceil(float x)
+{
+    float y = samba__round(x), above = samba__with_sign(samba__abs(y + 1.0f), x);
+    return samba__unless_nan(x, y < x ? above : y);
+}
+
+/* -1, 0 or 1. */
+SAMBA__INLINE float samba__sign(float x)
+{
+    float y = x > 0.0f ? 1.0f : 0.0f;
+    return samba__unless_nan(x, x < 0.0f ? -1.0f : y);
 }
 
 /* ---- Does this machine compute as this chapter assumes? ---- */
@@ -7969,10 +8276,17 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 #define SAMBA__ATTRIBUTES_FULL(A) \
     A(FULL_VALUE,            1, "value:f") \
     A(FULL_SHAPE,            0, " shape:i*")
+#define SAMBA__ATTRIBUTES_ARANGE(A) \
+    A(ARANGE_START,          1, "start:f") \
+    A(ARANGE_STEP,           1, " step:f") \
+    A(ARANGE_COUNT,          1, " count:i")
 #define SAMBA__ATTRIBUTES_CAST(A) \
     A(CAST_TYPE,             1, "type:t")
 #define SAMBA__ATTRIBUTES_DROPOUT(A) \
     A(DROPOUT_KEY,           2, "key:x2")
+#define SAMBA__ATTRIBUTES_NOISE(A) \
+    A(NOISE_KEY,             2, "key:x2") \
+    A(NOISE_NORMAL,          1, " normal:b")
 #define SAMBA__ATTRIBUTES_COUNT(A) \
     A(COUNT_TRAINING_ONLY,   1, "training_only:b")
 #define SAMBA__ATTRIBUTES_ACCUMULATE(A) \
@@ -7983,6 +8297,9 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 #define SAMBA__ATTRIBUTES_ARGMAX(A) \
     A(ARGMAX_AXIS,           1, "axis:i") \
     A(ARGMAX_KEEPDIM,        1, " keepdim:b")
+#define SAMBA__ATTRIBUTES_ARGSORT(A) \
+    A(ARGSORT_COUNT,         1, "count:i") \
+    A(ARGSORT_DESCENDING,    1, " descending:b")
 #define SAMBA__ATTRIBUTES_MATMUL(A) \
     A(MATMUL_TRANSPOSE_A,    1, "transpose_a:b") \
     A(MATMUL_TRANSPOSE_B,    1, " transpose_b:b")
@@ -8106,12 +8423,15 @@ SAMBA__ATTRIBUTES_AT(SLOPE)
 SAMBA__ATTRIBUTES_AT(SCALE)
 SAMBA__ATTRIBUTES_AT(SHIFT)
 SAMBA__ATTRIBUTES_AT(FULL)
+SAMBA__ATTRIBUTES_AT(ARANGE)
 SAMBA__ATTRIBUTES_AT(CAST)
 SAMBA__ATTRIBUTES_AT(DROPOUT)
+SAMBA__ATTRIBUTES_AT(NOISE)
 SAMBA__ATTRIBUTES_AT(COUNT)
 SAMBA__ATTRIBUTES_AT(ACCUMULATE)
 SAMBA__ATTRIBUTES_AT(REDUCE)
 SAMBA__ATTRIBUTES_AT(ARGMAX)
+SAMBA__ATTRIBUTES_AT(ARGSORT)
 SAMBA__ATTRIBUTES_AT(MATMUL)
 SAMBA__ATTRIBUTES_AT(PACKED)
 SAMBA__ATTRIBUTES_AT(SHAPE)
@@ -8195,6 +8515,12 @@ enum {
     SAMBA__DROPOUT_SEED,
     SAMBA__DROPOUT_COUNTER,
     SAMBA__DROPOUT_INPUTS
+};
+
+enum {
+    SAMBA__NOISE_LIKE, /* read for its shape alone */
+    SAMBA__NOISE_SEED, /* then the counter */
+    SAMBA__NOISE_INPUTS = 3
 };
 
 enum {
@@ -8334,6 +8660,16 @@ typedef enum samba__spread_rule {
     CURVE(0x012D, RULE, FUNCTION,   softplus,   1, samba__softplus(a),        30, NONE, F32) \
     MAP(0x012E, RULE, MULTIPLIES, scale,      1, a * p[0],                  1, SCALE, F32) \
     MAP(0x012F, RULE, SHIFTS,     shift,      1, a + p[0],                  1, SHIFT, F32) \
+    CURVE(0x0130, RULE, FUNCTION,   sin,        1, samba__sin(a),             70, NONE, F32) \
+    CURVE(0x0131, RULE, FUNCTION,   cos,        1, samba__cos(a),             70, NONE, F32) \
+    CURVE(0x0132, RULE, FUNCTION,   erf,        1, samba__erf(a),             40, NONE, F32) \
+    CURVE(0x0133, RULE, FUNCTION,   log1p,      1, samba__log1p(a),           20, NONE, F32) \
+    CURVE(0x0134, RULE, FUNCTION,   expm1,      1, samba__expm1(a),           20, NONE, F32) \
+    MAP(0x0135, ZERO, FUNCTION,   floor,      1, samba__floor(a),           4, NONE, F32) \
+    MAP(0x0136, ZERO, FUNCTION,   ceil,       1, samba__ceil(a),            4, NONE, F32) \
+    MAP(0x0137, ZERO, FUNCTION,   round,      1, samba__round(a),           3, NONE, F32) \
+    MAP(0x0138, ZERO, FUNCTION,   sign,       1, samba__sign(a),            2, NONE, F32) \
+    MAP(0x0139, ZERO, MULTIPLIES, detach,     1, a,                         0, NONE, F32) \
     MAP(0x0140, RULE, FUNCTION,   tanh_backward, 2, a * samba__fma(-b, b, 1.0f), 3, NONE, F32) \
     MAP(0x0141, RULE, FUNCTION,   sigmoid_backward, 2, a * (b * (1.0f - b)), 3, NONE, F32) \
     MAP(0x0142, RULE, FUNCTION,   relu_backward, 2, b <= 0.0f ? 0.0f : a, 1, NONE, F32) \
@@ -8364,6 +8700,10 @@ typedef enum samba__spread_rule {
          samba__accumulate_shape, samba__flat_work, samba__accumulate_kernel) \
     OP(0x0186,      ZERO, UNKNOWN,   write_rows, UPDATE, NONE, 1, UPDATES(0x1u), \
        samba__write_rows_shape, samba__write_rows_work, samba__write_rows_kernel) \
+    FAST(0x0187,    ZERO, SAME,      arange, MOVES, ARANGE, 2, NONE, \
+         samba__arange_shape, samba__flat_work, samba__arange_kernel) \
+    FAST(0x0188,    ZERO, DROPS,     noise, OTHER, NOISE, 40, NONE, \
+         samba__noise_shape, samba__noise_work, samba__noise_kernel) \
     FAMILY(0x0201,  RULE, SUM,       sum, REDUCTION, REDUCE, 1, NONE, \
            samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_SUM) \
     FAMILY(0x0202,  RULE, MEAN,      mean, REDUCTION, REDUCE, 1, NONE, \
@@ -8374,6 +8714,8 @@ typedef enum samba__spread_rule {
          samba__argmax_shape, samba__argmax_work, samba__argmax_kernel) \
     FAMILY(0x0205,  RULE, SQUARES,   square_sum, REDUCTION, REDUCE, 2, NONE, \
            samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_SQUARES) \
+    OP(0x0206,      ZERO, VECTORS,   argsort, OTHER, ARGSORT, 0, NONE, \
+       samba__argsort_shape, samba__argsort_work, samba__argsort_kernel) \
     OP(0x0301,      RULE, MATMUL,    matmul, PRODUCT, MATMUL, 0, NONE, \
        samba__matmul_shape, samba__matmul_work, samba__matmul_kernel) \
     OP(0x0302,      RULE, AFFINE,    affine, PRODUCT, NONE, 0, NONE, \
@@ -9020,6 +9362,17 @@ SAMBA__UNARY(log, samba_div(dy, x))
 SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
 SAMBA__UNARY(rsqrt, samba_scale(samba_mul(dy, samba_mul(y, samba_mul(y, y))), -0.5f))
 SAMBA__UNARY(softplus, samba_mul(dy, samba_sigmoid(x)))
+SAMBA__UNARY(sin, samba_mul(dy, samba_cos(x)))
+SAMBA__UNARY(cos, samba_neg(samba_mul(dy, samba_sin(x))))
+/* dy 2/sqrt(pi) e^(-x^2) */
+SAMBA__UNARY(erf, samba_mul(dy, samba_scale(samba_exp(samba_neg(samba_mul(x, x))), 1.12837917f)))
+SAMBA__UNARY(log1p, samba_div(dy, samba_shift(x, 1.0f)))
+SAMBA__UNARY(expm1, samba_mul(dy, samba_exp(x)))
+SAMBA__BUILD1(floor)
+SAMBA__BUILD1(ceil)
+SAMBA__BUILD1(round)
+SAMBA__BUILD1(sign)
+SAMBA__BUILD1(detach)
 SAMBA__BUILD1F(scale, factor)
 SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[SAMBA__SCALE_FACTOR])))
 SAMBA__BUILD1F(shift, term)
@@ -9073,6 +9426,24 @@ SAMBA__FN bool samba__full_shape(samba_call *c)
     c->out[0].dtype = SAMBA_F32;
     c->out[0].shape = samba__shape_of(c->attr + SAMBA__FULL_SHAPE, c->n_attr - SAMBA__FULL_SHAPE);
     return true;
+}
+
+/* ---- arange: y[i] = start + i step, for i below count ---- */
+SAMBA__OP_API samba_tensor *samba_arange(samba_session *s, int32_t count, float start, float step)
+{
+    int32_t attr[SAMBA__ARANGE_END];
+    attr[SAMBA__ARANGE_START] = samba_float_attr(start);
+    attr[SAMBA__ARANGE_STEP] = samba_float_attr(step);
+    attr[SAMBA__ARANGE_COUNT] = count;
+    return samba__emit(s, SAMBA__OP_arange, NULL, 0, attr, SAMBA__ARANGE_END, NULL);
+}
+
+SAMBA__FN bool samba__arange_shape(samba_call *c)
+{
+    if (!samba__expect(c, 0, 0, SAMBA__ARANGE_END)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = samba_scalar_shape();
+    return samba__append_dim(c, c->attr[SAMBA__ARANGE_COUNT]);
 }
 
 /* ---- cast: dx = cast dy back; through an integer or bool nothing flows ---- */
@@ -9176,6 +9547,13 @@ typedef struct samba__dropping {
     float rate, scale;
 } samba__dropping;
 
+/* The key of a layer that draws, by its two words and by input `in`, its seed. */
+SAMBA__INLINE uint64_t samba__drawing_key(const samba_args *a, int32_t in, const int32_t *key)
+{
+    uint64_t words = (uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1];
+    return words + (uint32_t)samba__in_i32(a, in)[0] * SAMBA__P1;
+}
+
 /* in: the number of the input with the rate; seed and counter follow. count: elements of the mask,
    which continues from microbatch to microbatch, as if they were one batch. */
 SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in,
@@ -9189,8 +9567,7 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
     d.counter = 0;
     if (d.rate == 0.0f) return d;
 
-    d.key = ((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1])
-        + (uint32_t)samba__in_i32(a, in + 1)[0] * SAMBA__P1;
+    d.key = samba__drawing_key(a, in + 1, key);
     d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
     return d;
 }
@@ -9213,6 +9590,31 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
 {
     samba_tensor *in[4] = { g->dout[0], g->in[1], g->in[2], g->in[3] };
     g->din[0] = samba__emit(g->session, SAMBA__OP_dropout, in, 4, g->attr, g->n_attr, NULL);
+}
+
+/* ---- noise: as many random numbers as x has elements, U[0,1) or N(0,1), from (seed, name,
+   counter, element) as the mask of dropout. Inputs x, of which only the shape matters, seed,
+   counter ---- */
+/* Elements of a unit: 16 calls of the generator. */
+enum { SAMBA__NOISE_UNIT = 64 };
+
+SAMBA__FN bool samba__noise_shape(samba_call *c)
+{
+    if (!samba__expect(c, SAMBA__NOISE_INPUTS, SAMBA__NOISE_INPUTS, SAMBA__NOISE_END)) return false;
+    for (int32_t i = SAMBA__NOISE_SEED; i < SAMBA__NOISE_INPUTS; i++) {
+        if (c->in[i].dtype != SAMBA_I32 || c->in[i].shape.ndim != 0)
+            return samba_refuse(
+                c, SAMBA_ESHAPE,
+                "noise has a seed and a counter: input %d must be a scalar of type i32", i);
+    }
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = c->in[SAMBA__NOISE_LIKE].shape;
+    return true;
+}
+
+SAMBA__FN void samba__noise_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), SAMBA__NOISE_UNIT);
 }
 
 #endif /* SAMBA__TEMPLATE == 0 */
@@ -9242,11 +9644,14 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
 #define samba__map_range SAMBA__OF_NARROW(samba__map_range)
 #define samba__map_run SAMBA__OF_NARROW(samba__map_run)
 #define samba__full_kernel SAMBA__OF_NARROW(samba__full_kernel)
+#define samba__arange_kernel SAMBA__OF_NARROW(samba__arange_kernel)
 #define samba__cast_kernel SAMBA__OF_NARROW(samba__cast_kernel)
 #define samba__zero_kernel SAMBA__OF_NARROW(samba__zero_kernel)
 #define samba__accumulate_kernel SAMBA__OF_NARROW(samba__accumulate_kernel)
 #define samba__dropout_shifted SAMBA__OF_NARROW(samba__dropout_shifted)
 #define samba__dropout_kernel SAMBA__OF_NARROW(samba__dropout_kernel)
+#define samba__draw_noise SAMBA__OF_NARROW(samba__draw_noise)
+#define samba__noise_kernel SAMBA__OF_NARROW(samba__noise_kernel)
 #if SAMBA__VEC_LANES < 16
 
 #if SAMBA__VEC_LANES > 1
@@ -9333,6 +9738,15 @@ SAMBA__FN void samba__full_kernel(const samba_args *a)
         a->out[0][i] = value;
 }
 
+SAMBA__FN void samba__arange_kernel(const samba_args *a)
+{
+    float start = samba_attr_float(a->attr[SAMBA__ARANGE_START]);
+    float step = samba_attr_float(a->attr[SAMBA__ARANGE_STEP]);
+    const int32_t end = (int32_t)a->end;
+    for (int32_t i = (int32_t)a->begin; i < end; i++)
+        a->out[0][i] = samba__fma((float)i, step, start);
+}
+
 SAMBA__FN void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
@@ -9410,6 +9824,52 @@ SAMBA__FN void samba__dropout_kernel(const samba_args *a)
             for (int i = 0; i < end - e; i++)
                 y[i] = samba__dropped(samba__unit(words[i]), x[i], &d);
         }
+    }
+}
+
+/* n numbers made of n random words, n even. Normal ones in pairs: Box, Muller, "A note on the
+   generation of random normal deviates", 1958. */
+SAMBA__FN void samba__draw_noise(float *y, const uint32_t *word, int n, bool normal)
+{
+    if (!normal) {
+        for (int i = 0; i < n; i++)
+            y[i] = samba__unit(word[i]);
+        return;
+    }
+
+    for (int i = 0; i < n; i += 2) {
+        float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(word[i])));
+        float u = samba__unit(word[i + 1]);
+        y[i] = r * samba__sin_2pi(u, 1); /* cos */
+        y[i + 1] = r * samba__sin_2pi(u, 0);
+    }
+}
+
+/* A unit may begin amid a call of the generator, as microbatches go on where others ended: so one
+   call more is made than a unit needs. */
+SAMBA__FN void samba__noise_kernel(const samba_args *a)
+{
+    enum { DRAWN = SAMBA__NOISE_UNIT + 4 };
+
+    bool normal = a->attr[SAMBA__NOISE_NORMAL];
+    int64_t count = samba_count(&a->out_spec[0].shape);
+    uint64_t first = (uint64_t)a->microbatch * (uint64_t)count;
+    uint64_t key = samba__drawing_key(a, SAMBA__NOISE_SEED, a->attr + SAMBA__NOISE_KEY);
+    uint32_t counter = (uint32_t)samba__in_i32(a, SAMBA__NOISE_SEED + 1)[0];
+
+    for (int64_t unit = a->begin; unit < a->end; unit++) {
+        int64_t at = unit * SAMBA__NOISE_UNIT;
+        uint64_t block = (first + (uint64_t)at) / 4;
+        int skipped = (int)((first + (uint64_t)at) % 4);
+        uint32_t word[DRAWN];
+        float drawn[DRAWN];
+
+        for (int i = 0; i < DRAWN; i += 4)
+            samba__philox_words(key, block + (uint64_t)(i / 4), counter, word + i);
+        samba__draw_noise(drawn, word, DRAWN, normal);
+
+        int64_t n = samba__min64(SAMBA__NOISE_UNIT, count - at);
+        memcpy(a->out[0] + at, drawn + skipped, (size_t)n * sizeof *drawn);
     }
 }
 #endif
@@ -10069,6 +10529,94 @@ SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->out[0].shape);
     w->flops = samba_count(&c->in[0].shape);
+}
+
+/* ---- argsort: the indices of the first `count` elements of each row in sorted order, by merging.
+   Equal ones keep their order, and NaN is the largest, as in PyTorch. Along the last axis: the
+   builder transposes others to there. ---- */
+SAMBA__OP_API samba_tensor *samba_argsort(samba_tensor *x, int32_t axis, int32_t count,
+                                          bool descending)
+{
+    if (!samba__find_axis(x, "argsort", &axis, 0)) return NULL;
+    int32_t last = x->shape.ndim - 1, attr[SAMBA__ARGSORT_END];
+    attr[SAMBA__ARGSORT_COUNT] = count ? count : x->shape.dim[axis];
+    attr[SAMBA__ARGSORT_DESCENDING] = descending;
+
+    samba_tensor *rows = samba_transpose(x, axis, last);
+    samba_tensor *index = samba__emit1(SAMBA__OP_argsort, rows, attr, SAMBA__ARGSORT_END);
+    return samba_transpose(index, axis, last);
+}
+
+SAMBA__FN bool samba__argsort_shape(samba_call *c)
+{
+    if (!samba__expect_all_f32(c, 1, 1, SAMBA__ARGSORT_END)) return false;
+    const samba_shape *x = &c->in[0].shape;
+    int32_t count = c->attr[SAMBA__ARGSORT_COUNT];
+    if (x->ndim == 0) return samba_refuse(c, SAMBA_ESHAPE, "a scalar has no axis to sort along");
+    if (count < 1 || count > x->dim[x->ndim - 1])
+        return samba_refuse(c, SAMBA_ERANGE, "%d of %d elements are asked for", count,
+                            x->dim[x->ndim - 1]);
+
+    c->out[0].dtype = SAMBA_I32;
+    c->out[0].shape = *x;
+    c->out[0].shape.dim[x->ndim - 1] = count;
+    return true;
+}
+
+/* Two lists of indices for each row. */
+SAMBA__FN void samba__argsort_work(samba_work *w, const samba_call *c)
+{
+    int64_t count = samba_count(&c->in[0].shape), n = samba__last_dim(&c->in[0]), steps = 1;
+    while (n >> steps)
+        steps++;
+    w->units[0] = count / n;
+    w->scratch = count * 2 * (int64_t)sizeof(int32_t);
+    w->flops = count * steps;
+}
+
+/* Does x stand before y where they differ? */
+SAMBA__INLINE bool samba__sorts_before(float x, float y, bool descending)
+{
+    bool below = x < y || (y != y && x == x), above = y < x || (x != x && y == y);
+    return descending ? above : below;
+}
+
+/* Merges the sorted lists from[begin,middle) and from[middle,end). */
+SAMBA__FN void samba__merge_indices(const float *x, const int32_t *from, int32_t *to, int64_t begin,
+                                    int64_t middle, int64_t end, bool descending)
+{
+    int64_t i = begin, j = middle;
+    for (int64_t k = begin; k < end; k++) {
+        bool second = i == middle;
+        if (i < middle && j < end) second = samba__sorts_before(x[from[j]], x[from[i]], descending);
+        to[k] = second ? from[j++] : from[i++];
+    }
+}
+
+SAMBA__KERNEL void samba__argsort_kernel(const samba_args *a)
+{
+    int64_t n = samba__last_dim(a->in_spec), count = a->attr[SAMBA__ARGSORT_COUNT];
+    bool descending = a->attr[SAMBA__ARGSORT_DESCENDING];
+
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *x = a->in[0] + u * n;
+        int32_t *from = (int32_t *)a->scratch + u * 2 * n, *to = from + n;
+        for (int64_t i = 0; i < n; i++)
+            from[i] = (int32_t)i;
+
+        for (int64_t width = 1; width < n; width *= 2) {
+            for (int64_t begin = 0; begin < n; begin += 2 * width) {
+                int64_t middle = samba__min64(begin + width, n);
+                int64_t end = samba__min64(middle + width, n);
+                samba__merge_indices(x, from, to, begin, middle, end, descending);
+            }
+
+            int32_t *sorted = to;
+            to = from;
+            from = sorted;
+        }
+        memcpy(a->out[0] + u * count, from, (size_t)count * sizeof *from);
+    }
 }
 
 /* ==== [matmul] ================================================================================ */
@@ -24926,6 +25474,1117 @@ SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen)
     return true;
 }
 
+/* ==== [functions] ============================================================================= */
+/* What is made of ops: no kernels, no gradients, no wire numbers of its own. Of two arguments that
+   call ops the first one is made first, in a statement of its own, as C gives them no order. */
+/* ---- Functions of elements ---- */
+SAMBA__FN samba_tensor *samba__number_for(samba_tensor *x, float value)
+{
+    return x ? samba_number(x->session, value) : NULL;
+}
+
+SAMBA_API samba_tensor *samba_clamp(samba_tensor *x, float least, float most)
+{
+    samba_tensor *above = samba_maximum(x, samba__number_for(x, least));
+    return samba_minimum(above, samba__number_for(x, most));
+}
+
+SAMBA_API samba_tensor *samba_reciprocal(samba_tensor *x)
+{
+    return samba_div(samba__number_for(x, 1.0f), x);
+}
+
+SAMBA_API samba_tensor *samba_logical_not(samba_tensor *x)
+{
+    return samba_eq(x, samba__number_for(x, 0.0f));
+}
+
+/* Truths are 0 or 1: their product and their maximum are, too. */
+SAMBA_API samba_tensor *samba_logical_and(samba_tensor *a, samba_tensor *b)
+{
+    samba_tensor *first = samba_cast(a, SAMBA_BOOL), *second = samba_cast(b, SAMBA_BOOL);
+    return samba_cast(samba_mul(first, second), SAMBA_BOOL);
+}
+
+SAMBA_API samba_tensor *samba_logical_or(samba_tensor *a, samba_tensor *b)
+{
+    samba_tensor *first = samba_cast(a, SAMBA_BOOL), *second = samba_cast(b, SAMBA_BOOL);
+    return samba_cast(samba_maximum(first, second), SAMBA_BOOL);
+}
+
+SAMBA_API samba_tensor *samba_isnan(samba_tensor *x)
+{
+    return samba_ne(x, x);
+}
+
+SAMBA_API samba_tensor *samba_isinf(samba_tensor *x)
+{
+    samba_tensor *size = samba_abs(x);
+    return samba_eq(size, samba__number_for(x, SAMBA__INF));
+}
+
+SAMBA_API samba_tensor *samba_isfinite(samba_tensor *x)
+{
+    samba_tensor *size = samba_abs(x);
+    return samba_lt(size, samba__number_for(x, SAMBA__INF));
+}
+
+SAMBA_API samba_tensor *samba_masked_fill(samba_tensor *x, samba_tensor *mask, float value)
+{
+    return samba_where(mask, samba__number_for(x, value), x);
+}
+
+/* ---- Reductions ---- */
+SAMBA_API samba_tensor *samba_min(samba_tensor *x, samba_shape axes, bool keepdim)
+{
+    return samba_neg(samba_max(samba_neg(x), axes, keepdim));
+}
+
+SAMBA_API samba_tensor *samba_argmin(samba_tensor *x, int32_t axis, bool keepdim)
+{
+    return samba_argmax(samba_neg(x), axis, keepdim);
+}
+
+/* The upper half is multiplied by the lower one, until one factor is left. */
+SAMBA_API samba_tensor *samba_prod(samba_tensor *x, int32_t axis, bool keepdim)
+{
+    if (!samba__find_axis(x, "prod", &axis, 0)) return NULL;
+    while (x && x->shape.dim[axis] > 1) {
+        int32_t n = x->shape.dim[axis], half = n / 2;
+        samba_tensor *lower = samba_slice(x, axis, 0, half, 1);
+        samba_tensor *upper = samba_slice(x, axis, half, 2 * half, 1);
+        samba_tensor *part[2] = { samba_mul(lower, upper), NULL };
+        if (n % 2) part[1] = samba_slice(x, axis, n - 1, n, 1);
+        x = n % 2 ? samba_cat(part, 2, axis) : part[0];
+    }
+    return keepdim ? x : samba_squeeze(x, axis);
+}
+
+SAMBA_API samba_tensor *samba_var(samba_tensor *x, samba_shape axes, int32_t correction,
+                                  bool keepdim)
+{
+    samba_tensor *mean = samba_mean(x, axes, true), *off = samba_sub(x, mean);
+    samba_tensor *sum = samba_sum(samba_mul(off, off), axes, keepdim);
+    if (!sum) return NULL;
+    int64_t left = samba_count(&x->shape) / samba_count(&sum->shape) - correction;
+    volatile float count = left > 0 ? (float)left : 0.0f; /* see samba__attention_scale */
+    return samba_div(sum, samba__number_for(x, count));
+}
+
+SAMBA_API samba_tensor *samba_std(samba_tensor *x, samba_shape axes, int32_t correction,
+                                  bool keepdim)
+{
+    return samba_sqrt(samba_var(x, axes, correction, keepdim));
+}
+
+/* log sum e^(x - m) + m with the maximum m, through which no gradient flows: that of the sum is the
+   whole one. An infinite m is no difference to take: 0 stands for it. */
+SAMBA_API samba_tensor *samba_logsumexp(samba_tensor *x, samba_shape axes, bool keepdim)
+{
+    samba_tensor *top = samba_detach(samba_max(x, axes, true));
+    samba_tensor *endless = samba_isinf(top);
+    top = samba_masked_fill(top, endless, 0.0f);
+
+    samba_tensor *sum = samba_sum(samba_exp(samba_sub(x, top)), axes, keepdim);
+    samba_tensor *log = samba_log(sum);
+    return log ? samba_add(log, samba_reshape(top, log->shape)) : NULL;
+}
+
+/* Hillis, Steele, "Data parallel algorithms", 1986: to each element the one `step` before is added,
+   and steps double. */
+SAMBA_API samba_tensor *samba_cumsum(samba_tensor *x, int32_t axis)
+{
+    if (!samba__find_axis(x, "cumsum", &axis, 0)) return NULL;
+    int32_t n = x->shape.dim[axis];
+    samba_shape before = x->shape, none;
+    for (int32_t i = 0; i < before.ndim; i++)
+        before.dim[i] = 0;
+    none = before;
+
+    for (int64_t step = 1; step < n; step *= 2) {
+        before.dim[axis] = (int32_t)step;
+        samba_tensor *shifted = samba_slice(x, axis, 0, n - (int32_t)step, 1);
+        x = samba_add(x, samba_pad(shifted, before, none, 0.0f));
+    }
+    return x;
+}
+
+/* ---- Sorting ---- */
+SAMBA__FN samba_tensor *samba__sorted(samba_tensor *x, int32_t axis, int32_t count, bool descending,
+                                      samba_tensor **index)
+{
+    samba_tensor *where = samba_argsort(x, axis, count, descending);
+    if (index) *index = where;
+    return where ? samba_gather(x, axis, where) : NULL;
+}
+
+SAMBA_API samba_tensor *samba_sort(samba_tensor *x, int32_t axis, bool descending,
+                                   samba_tensor **index)
+{
+    return samba__sorted(x, axis, 0, descending, index);
+}
+
+SAMBA_API samba_tensor *samba_topk(samba_tensor *x, int32_t k, int32_t axis, bool largest,
+                                   samba_tensor **index)
+{
+    if (index) *index = NULL;
+    if (x && k < 1) {
+        samba_fail(x->session, SAMBA_ERANGE, "in samba_topk(%s %S): k is %d", x->name, &x->shape,
+                   k);
+        return NULL;
+    }
+    return samba__sorted(x, axis, k, largest, index);
+}
+
+/* ---- Selections and constants ---- */
+/* The list is made as large as what it picks. */
+SAMBA_API samba_tensor *samba_index_select(samba_tensor *x, int32_t axis, samba_tensor *index)
+{
+    if (!index || !samba__find_axis(x, "index_select", &axis, 0)) return NULL;
+    if (index->shape.ndim != 1) {
+        samba_fail(x->session, SAMBA_ESHAPE, "in samba_index_select(%s, %s %S): a list is needed",
+                   x->name, index->name, &index->shape);
+        return NULL;
+    }
+
+    samba_shape thin = x->shape, whole = x->shape;
+    for (int32_t i = 0; i < thin.ndim; i++)
+        thin.dim[i] = 1;
+    thin.dim[axis] = whole.dim[axis] = index->shape.dim[0];
+    index = samba_reshape(samba__ids_as_i32(index), thin);
+    return samba_gather(x, axis, samba_expand(index, whole));
+}
+
+SAMBA_API samba_tensor *samba_scatter_add(samba_tensor *x, int32_t axis, samba_tensor *index,
+                                          samba_tensor *source)
+{
+    int32_t attr[1 + SAMBA_MAX_DIMS];
+    if (!index || !source || !samba__find_axis(x, "scatter_add", &axis, 0)) return NULL;
+    attr[SAMBA__GATHER_AXIS] = axis;
+    for (int32_t i = 0; i < x->shape.ndim; i++)
+        attr[SAMBA__GATHER_SHAPE + i] = x->shape.dim[i];
+
+    index = samba__ids_as_i32(index);
+    samba_tensor *sum
+        = samba__emit2(SAMBA__OP_gather_backward, source, index, attr, 1 + x->shape.ndim);
+    return samba_add(x, sum);
+}
+
+SAMBA_API samba_tensor *samba_one_hot(samba_tensor *ids, int32_t classes)
+{
+    ids = samba_unsqueeze(samba__ids_as_i32(ids), -1);
+    if (!ids) return NULL;
+    samba_tensor *number = samba_arange(ids->session, classes, 0.0f, 1.0f);
+    return samba_cast(samba_eq(ids, number), SAMBA_F32);
+}
+
+SAMBA_API samba_tensor *samba_eye(samba_session *s, int32_t n)
+{
+    samba_tensor *column = samba_arange(s, n, 0.0f, 1.0f), *row = samba_unsqueeze(column, 1);
+    return samba_cast(samba_eq(row, column), SAMBA_F32);
+}
+
+/* ---- Noise ---- */
+SAMBA__FN samba_tensor *samba__noise_layer(samba_tensor *x, const char *what, const char *name,
+                                           bool normal)
+{
+    char full[256];
+    int32_t attr[SAMBA__NOISE_END];
+    if (!x || !samba_ok(x->session)) return NULL;
+    samba_session *s = x->session;
+    if (!name || !*name) {
+        samba_fail(s, SAMBA_EARG, "in %s of %s: the noise needs a name", what, x->name);
+        return NULL;
+    }
+
+    const char *part = samba__print_name(s, full, sizeof full, "%s__seed", name);
+    samba_tensor *seed = part ? samba__argin(s, part, SAMBA__ARGIN_SEED, 0.0f) : NULL;
+    samba_tensor *in[SAMBA__NOISE_INPUTS] = { x, seed, samba__forward_counter(s) };
+    if (!in[1] || !in[2]) return NULL;
+
+    samba__put_key(attr + SAMBA__NOISE_KEY, samba__stream_key(s->seed, name));
+    attr[SAMBA__NOISE_NORMAL] = normal;
+    s->trace.next_name = name;
+    samba_tensor *y
+        = samba__emit(s, SAMBA__OP_noise, in, SAMBA__NOISE_INPUTS, attr, SAMBA__NOISE_END, NULL);
+    return samba__layer_called(y, name, SAMBA__OP_noise, seed);
+}
+
+SAMBA_API samba_tensor *samba_randn_like(samba_tensor *x, const char *name)
+{
+    return samba__noise_layer(x, "samba_randn_like", name, true);
+}
+
+SAMBA_API samba_tensor *samba_rand_like(samba_tensor *x, const char *name)
+{
+    return samba__noise_layer(x, "samba_rand_like", name, false);
+}
+
+/* ==== [recurrent] ============================================================================= */
+/* LSTM, GRU and RNN, unrolled. As PyTorch defines them, of gates in its order:
+     RNN    h' = tanh(W x + a + U h + b)
+     LSTM   i, f, g, o = W x + a + U h + b; c' = s(f) c + s(i) tanh(g); h' = s(o) tanh(c')
+     GRU    r, z = s(W x + a + U h + b); n = tanh(Wn x + an + r (Un h + bn)); h' = n + z (h - n)
+   Elman, "Finding structure in time", 1990; Hochreiter, Schmidhuber, "Long short-term memory",
+   1997; Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014. */
+/* What one layer and direction needs. */
+typedef struct samba__recurrence {
+    const char *name; /* of the whole layer */
+    int32_t gates;    /* 1 RNN, 3 GRU, 4 LSTM */
+    int32_t hidden, n, t;
+    bool relu;
+    samba_tensor *u, *b;  /* of the state */
+    samba_tensor *h, *c;  /* the state now */
+    samba_tensor *counts; /* (T,N,1) bool: a step within the length; NULL: all are */
+    samba_tensor **y;     /* T outputs (N,hidden) */
+} samba__recurrence;
+
+/* Part `at` of x along axis, in `size` pieces. */
+SAMBA__FN samba_tensor *samba__piece(samba_tensor *x, int32_t axis, int32_t at, int32_t size)
+{
+    return samba_slice(x, axis, at * size, (at + 1) * size, 1);
+}
+
+/* Entry `at` of the first axis, without it. */
+SAMBA__FN samba_tensor *samba__nth(samba_tensor *x, int32_t at)
+{
+    return samba_squeeze(samba__piece(x, 0, at, 1), 0);
+}
+
+SAMBA__FN samba_tensor *samba__rnn_step(const samba__recurrence *r, samba_tensor *wx)
+{
+    samba_tensor *sum = samba_add(wx, samba_affine(r->h, r->u, r->b));
+    return r->relu ? samba_relu(sum) : samba_tanh(sum);
+}
+
+SAMBA__FN samba_tensor *samba__gru_step(const samba__recurrence *r, samba_tensor *wx)
+{
+    int32_t size = r->hidden;
+    samba_tensor *uh = samba_affine(r->h, r->u, r->b);
+    samba_tensor *gates = samba_slice(wx, 1, 0, 2 * size, 1);
+    gates = samba_sigmoid(samba_add(gates, samba_slice(uh, 1, 0, 2 * size, 1)));
+
+    samba_tensor *reset = samba_mul(samba__piece(gates, 1, 0, size), samba__piece(uh, 1, 2, size));
+    samba_tensor *fresh = samba_tanh(samba_add(samba__piece(wx, 1, 2, size), reset));
+    samba_tensor *kept = samba_mul(samba__piece(gates, 1, 1, size), samba_sub(r->h, fresh));
+    return samba_add(fresh, kept);
+}
+
+/* *c becomes the next cell. */
+SAMBA__FN samba_tensor *samba__lstm_step(const samba__recurrence *r, samba_tensor *wx,
+                                         samba_tensor **c)
+{
+    int32_t size = r->hidden;
+    samba_tensor *sum = samba_add(wx, samba_affine(r->h, r->u, r->b));
+    samba_tensor *in = samba_sigmoid(samba__piece(sum, 1, 0, size));
+    samba_tensor *forget = samba_sigmoid(samba__piece(sum, 1, 1, size));
+    samba_tensor *fresh = samba_tanh(samba__piece(sum, 1, 2, size));
+    samba_tensor *out = samba_sigmoid(samba__piece(sum, 1, 3, size));
+
+    samba_tensor *kept = samba_mul(forget, *c);
+    *c = samba_add(kept, samba_mul(in, fresh));
+    return samba_mul(out, samba_tanh(*c));
+}
+
+/* All steps of wx (T,N,gates hidden), the last one first if backward. */
+SAMBA__FN void samba__unroll(samba__recurrence *r, samba_tensor *wx, bool backward)
+{
+    for (int32_t i = 0; i < r->t && r->h; i++) {
+        int32_t t = backward ? r->t - 1 - i : i;
+        samba_tensor *now = samba__nth(wx, t), *h = NULL, *c = r->c;
+        if (r->gates == 1) h = samba__rnn_step(r, now);
+        if (r->gates == 3) h = samba__gru_step(r, now);
+        if (r->gates == 4) h = samba__lstm_step(r, now, &c);
+
+        samba_tensor *counts = r->counts ? samba__nth(r->counts, t) : NULL;
+        if (counts) h = samba_where(counts, h, r->h);
+        if (counts && c) c = samba_where(counts, c, r->c);
+        r->y[t] = r->h = h;
+        r->c = c;
+    }
+}
+
+/* Joins xs, which are lost, along a new first axis: as many at a time as cat takes, so that each is
+   moved a few times only. */
+SAMBA__FN samba_tensor *samba__stack_many(samba_tensor **xs, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        xs[i] = samba_unsqueeze(xs[i], 0);
+    while (n > 1) {
+        int32_t m = 0;
+        for (int32_t i = 0; i < n; i += SAMBA_MAX_IN)
+            xs[m++] = samba_cat(xs + i, n - i < SAMBA_MAX_IN ? n - i : SAMBA_MAX_IN, 0);
+        n = m;
+    }
+    return xs[0];
+}
+
+/* Parameter name__part_l0, or name__part_l0_reverse. */
+SAMBA__FN samba_tensor *samba__recurrent_param(const samba__recurrence *r, samba_session *s,
+                                               const char *part, int32_t layer, bool backward,
+                                               samba_shape shape)
+{
+    char full[64];
+    samba__print(full, sizeof full, "%s_l%d%s", part, layer, backward ? "_reverse" : "");
+    samba_init init = samba__init_of_layer((double)r->hidden);
+    return samba__layer_param(s, r->name, full, &shape, SAMBA__WEIGHT, init);
+}
+
+/* What of a state belongs to layer and direction number i: (N,hidden). */
+SAMBA__FN samba_tensor *samba__first_state(const samba__recurrence *r, samba_session *s,
+                                           samba_tensor *state, int32_t i)
+{
+    if (!state) return samba_full(s, samba__shape2(r->n, r->hidden), 0.0f);
+    return samba__nth(state, i);
+}
+
+/* One layer in one direction, of x (T,N,k): (T,N,hidden), and r->h and r->c are its last states. */
+SAMBA__FN samba_tensor *samba__recurrent_pass(samba__recurrence *r, samba_tensor *x, int32_t layer,
+                                              bool backward, const samba_recurrent_opts *o)
+{
+    samba_session *s = x->session;
+    int32_t size = r->gates * r->hidden, number = layer * (o->bidirectional ? 2 : 1) + backward;
+    samba_shape row = samba__shape_of(&size, 1);
+    int32_t k = x->shape.dim[2];
+    samba_tensor *w
+        = samba__recurrent_param(r, s, "weight_ih", layer, backward, samba__shape2(size, k));
+    r->u = samba__recurrent_param(r, s, "weight_hh", layer, backward,
+                                  samba__shape2(size, r->hidden));
+    samba_tensor *a
+        = o->no_bias ? NULL : samba__recurrent_param(r, s, "bias_ih", layer, backward, row);
+    r->b = o->no_bias ? NULL : samba__recurrent_param(r, s, "bias_hh", layer, backward, row);
+
+    r->h = samba__first_state(r, s, o->first.h, number);
+    r->c = r->gates == 4 ? samba__first_state(r, s, o->first.c, number) : NULL;
+    samba_tensor *wx = samba_affine(x, w, a);
+    if (number == 0) samba__layer_called(wx, r->name, SAMBA__OP_affine, w);
+    samba__unroll(r, wx, backward);
+
+    samba_tensor *y = r->h ? samba__stack_many(r->y, r->t) : NULL;
+    return r->counts ? samba_where(r->counts, y, samba__number_for(y, 0.0f)) : y;
+}
+
+/* Refuses what the steps could only complain of in words of their own. */
+SAMBA__FN bool samba__check_recurrent(const samba__recurrence *r, const samba_tensor *x,
+                                      const samba_recurrent_opts *o)
+{
+    samba_session *s = x->session;
+    int32_t layers = o->layers * (o->bidirectional ? 2 : 1);
+    if (x->shape.ndim != 3 || r->hidden < 1 || o->layers < 1)
+        return samba_fail(
+            s, SAMBA_ESHAPE,
+            "in layer %s: %s %S must be (N,T,k), and hidden %d and layers %d at least 1", r->name,
+            x->name, &x->shape, r->hidden, o->layers);
+
+    const samba_tensor *lengths = o->lengths;
+    if (lengths && (lengths->shape.ndim != 1 || lengths->shape.dim[0] != r->n))
+        return samba_fail(s, SAMBA_ESHAPE, "in layer %s: lengths %s %S must be (%d), as %s is %S",
+                          r->name, lengths->name, &lengths->shape, r->n, x->name, &x->shape);
+
+    const samba_tensor *states[2] = { o->first.h, o->first.c };
+    for (int i = 0; i < 2; i++) {
+        const samba_tensor *state = states[i];
+        bool fits = !state
+            || (state->shape.ndim == 3 && state->shape.dim[0] == layers
+                && state->shape.dim[1] == r->n && state->shape.dim[2] == r->hidden);
+        if (!fits)
+            return samba_fail(s, SAMBA_ESHAPE,
+                              "in layer %s: the first state %s %S must be (%d,%d,%d)", r->name,
+                              state->name, &state->shape, layers, r->n, r->hidden);
+    }
+    return true;
+}
+
+/* (T,N,1): whether step t is one of those that count. */
+SAMBA__FN samba_tensor *samba__steps_that_count(samba_tensor *lengths, int32_t t)
+{
+    samba_tensor *step = samba_arange(lengths->session, t, 0.0f, 1.0f);
+    step = samba_unsqueeze(samba_unsqueeze(step, 1), 1);
+    return samba_lt(step, samba_unsqueeze(samba__ids_as_i32(lengths), 1));
+}
+
+/* Layer after layer: x (T,N,k) -> (T,N,directions hidden). h and c get the last states of each. */
+SAMBA__FN samba_tensor *samba__recurrent_layers(samba__recurrence *r, samba_tensor *x,
+                                                const samba_recurrent_opts *o, samba_tensor **h,
+                                                samba_tensor **c)
+{
+    char full[256];
+    int32_t directions = o->bidirectional ? 2 : 1;
+    for (int32_t layer = 0; layer < o->layers && x; layer++) {
+        samba_tensor *side[2] = { NULL, NULL };
+        for (int32_t d = 0; d < directions; d++) {
+            side[d] = samba__recurrent_pass(r, x, layer, d == 1, o);
+            h[layer * directions + d] = r->h;
+            c[layer * directions + d] = r->c;
+        }
+
+        x = directions == 2 ? samba_cat(side, 2, 2) : side[0];
+        if (o->dropout == 0.0f || layer == o->layers - 1 || !x) continue;
+        const char *drop
+            = samba__print_name(x->session, full, sizeof full, "%s__dropout_l%d", r->name, layer);
+        x = drop ? samba_dropout(x, drop, o->dropout) : NULL;
+    }
+    return x;
+}
+
+SAMBA__FN samba_tensor *samba__recurrent(samba_tensor *x, const char *name, int32_t gates,
+                                         int32_t hidden, const samba_recurrent_opts *opts,
+                                         samba_recurrent_state *last)
+{
+    samba_recurrent_opts o = SAMBA__ZEROED;
+    samba__recurrence r = SAMBA__ZEROED;
+    if (last) last->h = last->c = NULL;
+    if (!x || !samba_ok(x->session)) return NULL;
+    if (opts) o = *opts;
+    if (!o.layers) o.layers = 1;
+
+    samba_session *s = x->session;
+    r.name = name ? name : "";
+    r.gates = gates;
+    r.hidden = hidden;
+    r.relu = o.relu;
+    r.n = x->shape.dim[0];
+    r.t = x->shape.dim[1];
+    if (!samba__check_recurrent(&r, x, &o)) return NULL;
+
+    int32_t layers = o.layers * (o.bidirectional ? 2 : 1);
+    size_t size = ((size_t)r.t + 2 * (size_t)layers) * sizeof *r.y;
+    samba_tensor **list = (samba_tensor **)samba__alloc(s, size);
+    if (!list) return NULL;
+    samba_tensor **h = list, **c = h + layers;
+    r.y = c + layers;
+
+    x = samba_transpose(x, 0, 1);
+    if (o.lengths && x) r.counts = samba__steps_that_count(o.lengths, r.t);
+    x = samba__recurrent_layers(&r, x, &o, h, c);
+    if (x && last) last->h = samba__stack_many(h, layers);
+    if (x && last && gates == 4) last->c = samba__stack_many(c, layers);
+    samba__free(s, list, size);
+
+    if (!x) return NULL;
+    s->trace.next_name = name;
+    x = samba_transpose(x, 0, 1);
+    s->trace.next_name = NULL;
+    return x;
+}
+
+SAMBA_API samba_tensor *samba_lstm(samba_tensor *x, const char *name, int32_t hidden,
+                                   const samba_recurrent_opts *opts, samba_recurrent_state *last)
+{
+    return samba__recurrent(x, name, 4, hidden, opts, last);
+}
+
+SAMBA_API samba_tensor *samba_gru(samba_tensor *x, const char *name, int32_t hidden,
+                                  const samba_recurrent_opts *opts, samba_recurrent_state *last)
+{
+    return samba__recurrent(x, name, 3, hidden, opts, last);
+}
+
+SAMBA_API samba_tensor *samba_rnn(samba_tensor *x, const char *name, int32_t hidden,
+                                  const samba_recurrent_opts *opts, samba_recurrent_state *last)
+{
+    return samba__recurrent(x, name, 1, hidden, opts, last);
+}
+
+/* ==== [blocks] ================================================================================ */
+/* Made of ops, too: normalization by groups, transposed convolution, interpolation, rotary
+   embedding, attention of groups of heads. */
+/* v (C) as (C,1,1 ...), to go with x (N,C,*). */
+SAMBA__FN samba_tensor *samba__as_channels(samba_tensor *v, const samba_tensor *x)
+{
+    samba_shape shape = samba_scalar_shape();
+    if (!v || !x) return NULL;
+    samba__push_dim(&shape, -1);
+    for (int32_t i = 2; i < x->shape.ndim; i++)
+        samba__push_dim(&shape, 1);
+    return samba_reshape(v, shape);
+}
+
+/* ---- Normalization: a group is a row of layer_norm ---- */
+SAMBA_API samba_tensor *samba_group_normalize(samba_tensor *x, int32_t groups, samba_tensor *w,
+                                              samba_tensor *b, float eps)
+{
+    if (!x || !samba_ok(x->session)) return NULL;
+    if (x->shape.ndim < 2 || groups < 1 || x->shape.dim[1] % groups) {
+        samba_fail(x->session, SAMBA_ESHAPE,
+                   "in samba_group_normalize: %s %S must be (N,C,*), and C a multiple of groups %d",
+                   x->name, &x->shape, groups);
+        return NULL;
+    }
+
+    const int32_t dim[3] = { x->shape.dim[0], groups, -1 };
+    samba_tensor *rows = samba_reshape(x, samba__shape_of(dim, 3));
+    samba_tensor *y = samba_reshape(samba_layer_normalize(rows, NULL, NULL, eps), x->shape);
+    if (w) y = samba_mul(y, samba__as_channels(w, x));
+    if (b) y = samba_add(y, samba__as_channels(b, x));
+    return y;
+}
+
+SAMBA_API samba_tensor *samba_instance_normalize(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                                 float eps)
+{
+    int32_t channels = x && x->shape.ndim > 1 ? x->shape.dim[1] : 0;
+    return samba_group_normalize(x, channels, w, b, eps);
+}
+
+SAMBA_API samba_tensor *samba_groupnorm(samba_tensor *x, const char *name, int32_t groups)
+{
+    int32_t n = x ? samba__layer_size(x, name, 1) : 0;
+    if (!n) return NULL;
+    samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
+    samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
+    samba_tensor *y = samba_group_normalize(x, groups, w, b, 1e-5f);
+    return samba__layer_called(y, name, SAMBA__OP_layer_norm, w);
+}
+
+/* ---- Transposed convolution: what a convolution with these weights sends back to its input ----
+ */
+/* How long the result is along axis i of the spatial ones. */
+SAMBA__FN int64_t samba__transposed_size(const samba_tensor *x, const samba_tensor *w,
+                                         const samba_conv_transpose_opts *o, int32_t i)
+{
+    int64_t stride = o->stride[i] ? o->stride[i] : 1, n = x->shape.dim[2 + i];
+    int64_t dilation = o->dilation[i] ? o->dilation[i] : 1, kernel = w->shape.dim[2 + i];
+    return (n - 1) * stride - 2 * (int64_t)o->padding[i] + dilation * (kernel - 1)
+        + o->output_padding[i] + 1;
+}
+
+SAMBA_API samba_tensor *samba_conv_transpose(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                             const samba_conv_transpose_opts *opts)
+{
+    samba_conv_transpose_opts o = SAMBA__ZEROED;
+    samba_conv_opts forward = SAMBA__ZEROED;
+    if (!x || !w || !samba_ok(x->session)) return NULL;
+    if (opts) o = *opts;
+
+    int32_t n = x->shape.ndim, groups = o.groups ? o.groups : 1;
+    samba_shape y_shape = x->shape;
+    bool fits = n >= 3 && n <= 4 && w->shape.ndim == n && w->shape.dim[0] == x->shape.dim[1];
+    for (int32_t i = 0; fits && i < n - 2; i++) {
+        int64_t size = samba__transposed_size(x, w, &o, i);
+        int32_t stride = o.stride[i] ? o.stride[i] : 1;
+        fits = size > 0 && size <= INT32_MAX && o.output_padding[i] >= 0
+            && (o.output_padding[i] < stride || o.output_padding[i] < o.dilation[i]);
+        y_shape.dim[2 + i] = (int32_t)size;
+    }
+
+    if (!fits) {
+        samba_fail(
+            x->session, SAMBA_ESHAPE,
+            "in samba_conv_transpose(%s %S, %s %S): x (N,C,H,W) and weights (C,O/groups,KH,KW) are needed, and output_padding below stride or dilation",
+            x->name, &x->shape, w->name, &w->shape);
+        return NULL;
+    }
+
+    for (int i = 0; i < 2; i++) {
+        forward.stride[i] = o.stride[i];
+        forward.padding[i] = o.padding[i];
+        forward.dilation[i] = o.dilation[i];
+    }
+    forward.groups = groups;
+    y_shape.dim[1] = w->shape.dim[1] * groups;
+    samba_tensor *y = samba_convolution_backward_input(x, w, y_shape, &forward);
+    return b ? samba_add(y, samba__as_channels(b, y)) : y;
+}
+
+SAMBA__FN samba_tensor *samba__conv_transpose_layer(samba_tensor *x, const char *name, int32_t o,
+                                                    int32_t kernel, int32_t spatial,
+                                                    const samba_conv_transpose_opts *opts)
+{
+    int32_t c = x ? samba__layer_size(x, name, 1) : 0;
+    int32_t groups = opts && opts->groups > 0 ? opts->groups : 1;
+    if (!c) return NULL;
+    if (o < 1 || o % groups) {
+        samba_fail(x->session, SAMBA_ESHAPE,
+                   "in layer %s: its %d channels cannot be split into groups %d", name, o, groups);
+        return NULL;
+    }
+
+    const int32_t dim[4] = { c, o / groups, kernel, kernel };
+    samba_shape w_shape = samba__shape_of(dim, 2 + spatial), b_shape = samba__shape_of(&o, 1);
+    double taps = spatial == 2 ? (double)kernel * kernel : kernel, fan_in = o / groups * taps;
+    samba_init init = samba__init_of_layer(fan_in);
+    samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
+    samba_tensor *b = samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init);
+    samba_tensor *y = samba_conv_transpose(x, w, b, opts);
+    return samba__layer_called(y, name, SAMBA__OP_convolution_backward_input, w);
+}
+
+SAMBA_API samba_tensor *samba_conv_transpose2d(samba_tensor *x, const char *name, int32_t o,
+                                               int32_t kernel,
+                                               const samba_conv_transpose_opts *opts)
+{
+    return samba__conv_transpose_layer(x, name, o, kernel, 2, opts);
+}
+
+SAMBA_API samba_tensor *samba_conv_transpose1d(samba_tensor *x, const char *name, int32_t o,
+                                               int32_t kernel,
+                                               const samba_conv_transpose_opts *opts)
+{
+    return samba__conv_transpose_layer(x, name, o, kernel, 1, opts);
+}
+
+/* ---- Interpolation: rows, and columns, of x by their numbers ---- */
+SAMBA__FN samba_tensor *samba__select_at(samba_tensor *x, int32_t axis, samba_tensor *at)
+{
+    return samba_index_select(x, axis, samba_cast(at, SAMBA_I32));
+}
+
+/* Along one axis, whose element i lies at i n / out. */
+SAMBA__FN samba_tensor *samba__nearest_along(samba_tensor *x, int32_t axis, int32_t out)
+{
+    int32_t n = x->shape.dim[axis];
+    volatile float step = (float)n / (float)out; /* see samba__attention_scale */
+    if (n == out) return x;
+
+    samba_tensor *at = samba_floor(samba_arange(x->session, out, 0.0f, step));
+    return samba__select_at(x, axis, samba_minimum(at, samba__number_for(x, (float)(n - 1))));
+}
+
+/* Along one axis: (1 - t) x[i] + t x[i + 1], as x[i] + t (x[i + 1] - x[i]) of an infinity would be
+   NaN. */
+SAMBA__FN samba_tensor *samba__linear_along(samba_tensor *x, int32_t axis, int32_t out,
+                                            bool align_corners)
+{
+    int32_t n = x->shape.dim[axis];
+    volatile float step = (float)n / (float)out, start = 0.0f;
+    if (n == out) return x;
+    if (align_corners) step = out > 1 ? (float)(n - 1) / (float)(out - 1) : 0.0f;
+    if (!align_corners) start = 0.5f * step - 0.5f;
+
+    samba_tensor *place = samba_arange(x->session, out, start, step);
+    place = samba_maximum(place, samba__number_for(x, 0.0f));
+    samba_tensor *last = samba__number_for(x, (float)(n - 1));
+    samba_tensor *below = samba_minimum(samba_floor(place), last);
+    samba_tensor *above = samba_minimum(samba_shift(below, 1.0f), last);
+    samba_tensor *share = samba_sub(place, below);
+    share = samba_reshape(share, samba__shape_of(&out, 1));
+    for (int32_t i = axis + 1; i < x->shape.ndim; i++)
+        share = samba_unsqueeze(share, -1);
+
+    samba_tensor *first = samba__select_at(x, axis, below);
+    samba_tensor *second = samba__select_at(x, axis, above);
+    first = samba_mul(first, samba_shift(samba_neg(share), 1.0f));
+    return samba_add(first, samba_mul(second, share));
+}
+
+SAMBA_API samba_tensor *samba_interpolate(samba_tensor *x, int32_t out_h, int32_t out_w,
+                                          samba_interpolation mode, bool align_corners)
+{
+    const int32_t out[2] = { out_h, out_w };
+    if (!x || !samba_ok(x->session)) return NULL;
+    int32_t n = x->shape.ndim;
+    if (n < 3 || n > 4 || out_h < 1 || (n == 4 && out_w < 1) || (unsigned)mode > SAMBA_BILINEAR) {
+        samba_fail(x->session, SAMBA_ESHAPE,
+                   "in samba_interpolate(%s %S): (N,C,H,W) or (N,C,L) cannot be made (%d,%d)",
+                   x->name, &x->shape, out_h, out_w);
+        return NULL;
+    }
+
+    for (int32_t axis = 2; axis < n && x; axis++) {
+        int32_t size = out[axis - 2];
+        x = mode == SAMBA_NEAREST ? samba__nearest_along(x, axis, size)
+                                  : samba__linear_along(x, axis, size, align_corners);
+    }
+    return x;
+}
+
+/* ---- Rotary embedding: Su et al., "RoFormer", 2021 ---- */
+SAMBA_API samba_tensor *samba_rotary(samba_tensor *x, samba_tensor *positions, float base,
+                                     bool interleaved)
+{
+    if (!x || !samba_ok(x->session)) return NULL;
+    samba_session *s = x->session;
+    int32_t n = x->shape.ndim, d = n ? x->shape.dim[n - 1] : 0, t = n > 1 ? x->shape.dim[n - 2] : 0;
+    bool placed = !positions || (positions->shape.ndim == 1 && positions->shape.dim[0] == t);
+    if (n < 2 || n > SAMBA_MAX_DIMS - 1 || d % 2 || !placed || !(base > 0.0f)) {
+        samba_fail(
+            s, SAMBA_ESHAPE,
+            "in samba_rotary(%s %S): (*,T,D) with D even, positions (T) and a base above 0 are needed",
+            x->name, &x->shape);
+        return NULL;
+    }
+
+    volatile float step = -2.0f / (float)d; /* see samba__attention_scale */
+    samba_tensor *pair = samba_arange(s, d / 2, 0.0f, step);
+    samba_tensor *speed = samba_pow(samba_number(s, base), pair);
+    if (!positions) positions = samba_arange(s, t, 0.0f, 1.0f);
+    samba_tensor *angle = samba_mul(samba_unsqueeze(positions, 1), speed); /* (T,D/2) */
+    if (interleaved) angle = samba_unsqueeze(angle, -1);
+    samba_tensor *cosine = samba_cos(angle), *sine = samba_sin(angle);
+
+    samba_shape pairs = x->shape;
+    int32_t axis = n - 1;
+    if (interleaved) {
+        pairs.dim[n - 1] = d / 2;
+        pairs.dim[n] = 2;
+        pairs.ndim = axis = n + 1;
+        axis = n;
+    }
+
+    samba_tensor *both = samba_reshape(x, pairs);
+    int32_t half = interleaved ? 1 : d / 2;
+    samba_tensor *a = samba_slice(both, axis, 0, half, 1);
+    samba_tensor *b = samba_slice(both, axis, half, 2 * half, 1);
+    samba_tensor *turned[2] = { samba_mul(a, cosine), samba_mul(b, cosine) };
+    turned[0] = samba_sub(turned[0], samba_mul(b, sine));
+    turned[1] = samba_add(turned[1], samba_mul(a, sine));
+    return samba_reshape(samba_cat(turned, 2, axis), x->shape);
+}
+
+/* ---- Attention of groups of heads: Ainslie et al., "GQA", 2023 ---- */
+/* (T,S): which keys a query may attend to, by its place and theirs; the last query is at the last
+   key. */
+SAMBA__FN samba_tensor *samba__causal_mask(samba_session *s, int32_t T, int32_t S, int32_t window)
+{
+    samba_tensor *key = samba_arange(s, S, 0.0f, 1.0f);
+    samba_tensor *query = samba_unsqueeze(samba_arange(s, T, (float)(S - T), 1.0f), 1);
+    samba_tensor *mask = samba_ge(query, key);
+    if (window < 1) return mask;
+    samba_tensor *first = samba_shift(query, (float)(1 - window));
+    return samba_logical_and(mask, samba_ge(key, first));
+}
+
+SAMBA__FN bool samba__check_heads(const samba_tensor *q, const samba_tensor *k,
+                                  const samba_tensor *v, const samba_heads_opts *o)
+{
+    const samba_shape *x = &q->shape, *y = &k->shape;
+    bool fits = x->ndim == 4 && y->ndim == 4 && v->shape.ndim == 4 && x->dim[0] == y->dim[0]
+        && x->dim[1] % y->dim[1] == 0;
+    if (!fits)
+        return samba_fail(
+            q->session, SAMBA_ESHAPE,
+            "in samba_attention_heads(%s %S, %s %S): (N,H,T,D) and (N,G,S,D) are needed, H a multiple of G",
+            q->name, x, k->name, y);
+    if (o->window < 0 || (o->window && !o->causal))
+        return samba_fail(q->session, SAMBA_EARG,
+                          "in samba_attention_heads(%s %S): a window, %d, needs causal", q->name, x,
+                          o->window);
+    return true;
+}
+
+/* Queries that share a head of keys lie one after the other, as more queries of that head. */
+SAMBA_API samba_tensor *samba_attention_heads(samba_tensor *q, samba_tensor *k, samba_tensor *v,
+                                              const samba_heads_opts *opts)
+{
+    samba_heads_opts o = SAMBA__ZEROED;
+    samba_attention_opts plain = SAMBA__ZEROED;
+    if (opts) o = *opts;
+    if (!q || !k || !v || !samba_ok(q->session) || !samba__check_heads(q, k, v, &o)) return NULL;
+
+    int32_t N = q->shape.dim[0], H = q->shape.dim[1], T = q->shape.dim[2], D = q->shape.dim[3];
+    int32_t G = k->shape.dim[1], S = k->shape.dim[2], E = v->shape.dim[3], share = H / G;
+    bool masked = o.window || T != S || share > 1 || o.lengths;
+    samba_tensor *mask = NULL;
+    plain.scale = o.scale;
+    plain.causal = o.causal && !masked;
+
+    if (o.causal && masked) {
+        mask = samba__causal_mask(q->session, T, S, o.window);
+        const int32_t shared[3] = { share, T, S };
+        mask = samba_expand(mask, samba__shape_of(shared, 3));
+        mask = samba_reshape(mask, samba__shape2(share * T, S));
+    }
+    if (o.lengths) {
+        const int32_t lengths[4] = { N, 1, 1, 1 };
+        samba_tensor *length
+            = samba_reshape(samba__ids_as_i32(o.lengths), samba__shape_of(lengths, 4));
+        samba_tensor *there = samba_lt(samba_arange(q->session, S, 0.0f, 1.0f), length);
+        mask = mask ? samba_logical_and(mask, there) : there;
+    }
+
+    const int32_t grouped[4] = { N, G, share * T, D }, result[4] = { N, H, T, E };
+    samba_tensor *queries = samba_reshape(q, samba__shape_of(grouped, 4));
+    samba_tensor *y = samba_scaled_dot_product_attention(queries, k, v, mask, &plain);
+    return samba_reshape(y, samba__shape_of(result, 4));
+}
+
+/* ==== [losses] ================================================================================ */
+/* Losses that are made of ops. */
+SAMBA__FN samba_tensor *samba__reduce_loss(samba_tensor *loss, const char *what,
+                                           samba_reduction reduction)
+{
+    if (!loss) return NULL;
+    if ((unsigned)reduction > SAMBA_REDUCE_NONE) {
+        samba_fail(loss->session, SAMBA_ERANGE, "in %s: reduction %d is not mean 0, sum 1, none 2",
+                   what, (int32_t)reduction);
+        return NULL;
+    }
+
+    if (reduction == SAMBA_REDUCE_NONE) return loss;
+    return reduction == SAMBA_REDUCE_SUM ? samba_sum(loss, samba_scalar_shape(), false)
+                                         : samba_mean(loss, samba_scalar_shape(), false);
+}
+
+/* y log(1 + e^-x) + (1 - y) log(1 + e^x): neither overflows, and small losses keep their digits. */
+SAMBA_API samba_tensor *samba_bce_with_logits(samba_tensor *x, samba_tensor *y,
+                                              samba_tensor *weight, samba_reduction reduction)
+{
+    samba_tensor *truth = samba_mul(y, samba_softplus(samba_neg(x)));
+    if (weight) truth = samba_mul(truth, weight);
+    samba_tensor *rest = samba_shift(samba_neg(y), 1.0f);
+    rest = samba_mul(rest, samba_softplus(x));
+    return samba__reduce_loss(samba_add(truth, rest), "samba_bce_with_logits", reduction);
+}
+
+SAMBA_API samba_tensor *samba_l1(samba_tensor *x, samba_tensor *y, samba_reduction reduction)
+{
+    return samba__reduce_loss(samba_abs(samba_sub(x, y)), "samba_l1", reduction);
+}
+
+/* With d = |x - y| and c = min(d, beta): c^2 / (2 beta) + (d - c), of which the first part alone
+   grows below beta, and the second alone above. */
+SAMBA__FN samba_tensor *samba__smooth_distance(samba_tensor *x, samba_tensor *y, float beta)
+{
+    samba_tensor *d = samba_abs(samba_sub(x, y)), *c = samba_minimum(d, samba__number_for(d, beta));
+    volatile float half = 0.5f / beta; /* see samba__attention_scale */
+    samba_tensor *square = samba_scale(samba_mul(c, c), half);
+    return samba_add(square, samba_sub(d, c));
+}
+
+SAMBA_API samba_tensor *samba_smooth_l1(samba_tensor *x, samba_tensor *y, float beta,
+                                        samba_reduction reduction)
+{
+    if (beta == 0.0f) return samba_l1(x, y, reduction);
+    if (x && !(beta > 0.0f)) {
+        samba_fail(x->session, SAMBA_ERANGE, "in samba_smooth_l1 of %s: beta %g is below 0",
+                   x->name, (double)beta);
+        return NULL;
+    }
+    return samba__reduce_loss(samba__smooth_distance(x, y, beta), "samba_smooth_l1", reduction);
+}
+
+SAMBA_API samba_tensor *samba_huber(samba_tensor *x, samba_tensor *y, float delta,
+                                    samba_reduction reduction)
+{
+    if (x && !(delta > 0.0f)) {
+        samba_fail(x->session, SAMBA_ERANGE, "in samba_huber of %s: delta %g is not above 0",
+                   x->name, (double)delta);
+        return NULL;
+    }
+    samba_tensor *loss = samba_scale(samba__smooth_distance(x, y, delta), delta);
+    return samba__reduce_loss(loss, "samba_huber", reduction);
+}
+
+/* y log y is 0 where y is: there the logarithm is that of 1. */
+SAMBA_API samba_tensor *samba_kl_div(samba_tensor *x, samba_tensor *y, bool log_y,
+                                     samba_reduction reduction)
+{
+    samba_tensor *share = log_y ? samba_exp(y) : y, *log = y;
+    if (!log_y) {
+        samba_tensor *none = samba_eq(y, samba__number_for(y, 0.0f));
+        log = samba_log(samba_masked_fill(y, none, 1.0f));
+    }
+    samba_tensor *loss = samba_mul(share, samba_sub(log, x));
+    return samba__reduce_loss(loss, "samba_kl_div", reduction);
+}
+
+/* The product of two rows, (N,D) -> (N). */
+SAMBA__FN samba_tensor *samba__row_product(samba_tensor *a, samba_tensor *b)
+{
+    const int32_t last = -1;
+    return samba_sum(samba_mul(a, b), samba__shape_of(&last, 1), false);
+}
+
+/* The cosine is a b / sqrt((a a + e)(b b + e)), e as in torch. */
+SAMBA_API samba_tensor *samba_cosine_embedding(samba_tensor *a, samba_tensor *b, samba_tensor *y,
+                                               float margin, samba_reduction reduction)
+{
+    samba_tensor *aa = samba_shift(samba__row_product(a, a), 1e-12f);
+    samba_tensor *bb = samba_shift(samba__row_product(b, b), 1e-12f);
+    samba_tensor *size = samba_sqrt(samba_mul(aa, bb));
+    samba_tensor *cosine = samba_div(samba__row_product(a, b), size);
+
+    samba_tensor *alike = samba_shift(samba_neg(cosine), 1.0f);
+    samba_tensor *other = samba_relu(samba_shift(cosine, -margin));
+    samba_tensor *same = samba_gt(y, samba__number_for(y, 0.0f));
+    return samba__reduce_loss(samba_where(same, alike, other), "samba_cosine_embedding", reduction);
+}
+
+SAMBA__FN samba_tensor *samba__row_distance(samba_tensor *a, samba_tensor *b)
+{
+    samba_tensor *d = samba_shift(samba_sub(a, b), 1e-6f);
+    return samba_sqrt(samba__row_product(d, d));
+}
+
+SAMBA_API samba_tensor *samba_triplet_margin(samba_tensor *anchor, samba_tensor *positive,
+                                             samba_tensor *negative, float margin,
+                                             samba_reduction reduction)
+{
+    samba_tensor *near = samba__row_distance(anchor, positive);
+    samba_tensor *far = samba__row_distance(anchor, negative);
+    samba_tensor *loss = samba_relu(samba_shift(samba_sub(near, far), margin));
+    return samba__reduce_loss(loss, "samba_triplet_margin", reduction);
+}
+
+/* ---- cross_entropy by weights of classes ---- */
+/* Each target's loss and its weight, both 0 of a target that is ignored: one_hot has no 1 for an id
+   outside. The share `smooth` of each loss is that of all classes alike. */
+SAMBA__FN samba_tensor *samba__weighted_losses(samba_tensor *logits, samba_tensor *target,
+                                               samba_tensor *class_weights, float smooth,
+                                               samba_tensor **weight)
+{
+    const int32_t last = -1;
+    int32_t classes = logits->shape.dim[logits->shape.ndim - 1];
+    samba_tensor *hit = samba_one_hot(target, classes), *logp = samba_log_softmax(logits, -1);
+    *weight = samba_sum(samba_mul(hit, class_weights), samba__shape_of(&last, 1), false);
+
+    samba_tensor *hits = samba_cast(hit, SAMBA_BOOL), *costs = samba_mul(logp, class_weights);
+    samba_tensor *own = samba_where(hits, costs, samba__number_for(costs, 0.0f));
+    samba_tensor *loss = samba_neg(samba_sum(own, samba__shape_of(&last, 1), false));
+    if (smooth == 0.0f) return loss;
+
+    samba_tensor *counts = samba_sum(hit, samba__shape_of(&last, 1), false);
+    samba_tensor *all = samba_mul(counts, samba_sum(costs, samba__shape_of(&last, 1), false));
+    volatile float share = -smooth / (float)classes; /* see samba__attention_scale */
+    loss = samba_scale(loss, 1.0f - smooth);
+    return samba_add(loss, samba_scale(all, share));
+}
+
+SAMBA_API samba_tensor *samba_cross_entropy_weighted(samba_tensor *logits, samba_tensor *target,
+                                                     samba_tensor *class_weights,
+                                                     const samba_loss_opts *opts, bool zero_if_none)
+{
+    samba_loss_opts o = SAMBA__ZEROED;
+    samba_tensor *weight;
+    if (opts) o = *opts;
+    if (!logits || !target || !samba_ok(logits->session)) return NULL;
+    samba_session *s = logits->session;
+    if (logits->shape.ndim < 1 || (unsigned)o.reduction > SAMBA_REDUCE_NONE
+        || !(o.label_smoothing >= 0.0f && o.label_smoothing <= 1.0f)) {
+        samba_fail(
+            s, SAMBA_EARG,
+            "in samba_cross_entropy_weighted of %s %S: it must be (*,C), the reduction mean 0, sum 1 or none 2, and label_smoothing 0 to 1",
+            logits->name, &logits->shape);
+        return NULL;
+    }
+
+    samba_tensor *ids = samba__ids_as_i32(target);
+    int32_t ignored = o.use_ignore_index ? o.ignore_index : -100;
+    samba_tensor *left_out = samba_eq(ids, samba_number(s, (float)ignored));
+    ids = samba_cast(samba_masked_fill(ids, left_out, -1.0f), SAMBA_I32);
+    if (!class_weights) class_weights = samba_number(s, 1.0f);
+    samba_tensor *loss
+        = samba__weighted_losses(logits, ids, class_weights, o.label_smoothing, &weight);
+    if (o.reduction == SAMBA_REDUCE_NONE) return loss;
+
+    loss = samba_sum(loss, samba_scalar_shape(), false);
+    if (o.reduction == SAMBA_REDUCE_SUM) return loss;
+    samba_tensor *total = samba_sum(weight, samba_scalar_shape(), false);
+    if (zero_if_none) {
+        samba_tensor *none = samba_eq(total, samba_number(s, 0.0f));
+        total = samba_masked_fill(total, none, 1.0f);
+    }
+    return samba_div(loss, total);
+}
+
+/* ---- CTC: Graves et al., "Connectionist temporal classification", 2006 ----
+   A target with blanks around each class has L = 2 S + 1 places; a path stays, or goes on by one
+   place, or by two where that skips a blank between classes that differ. alpha[l] is the logarithm
+   of all paths to place l so far; SAMBA__NO_PATH stands for that of 0, as an infinity would make a
+   NaN of differences. */
+#define SAMBA__NO_PATH (-1e30f)
+
+/* (N,L): the classes at all places, i32. */
+SAMBA__FN samba_tensor *samba__ctc_places(samba_tensor *target, int32_t blank)
+{
+    int32_t n = target->shape.dim[0], count = target->shape.dim[1];
+    const int32_t one[3] = { n, count, 1 }, rows[2] = { n, 2 * count }, edge[2] = { n, 1 };
+    samba_tensor *number = samba_cast(target, SAMBA_F32);
+    samba_tensor *pair[2] = { samba_full(target->session, samba__shape_of(one, 3), (float)blank),
+                              samba_reshape(number, samba__shape_of(one, 3)) };
+    samba_tensor *part[2]
+        = { samba_reshape(samba_cat(pair, 2, 2), samba__shape_of(rows, 2)), NULL };
+    part[1] = samba_full(target->session, samba__shape_of(edge, 2), (float)blank);
+    return samba_cast(samba_cat(part, 2, 1), SAMBA_I32);
+}
+
+/* x (N,L), moved on by so many places. */
+SAMBA__FN samba_tensor *samba__moved_on(samba_tensor *x, int32_t places, float value)
+{
+    const int32_t before[2] = { 0, places }, after[2] = { 0, 0 };
+    if (!x) return NULL;
+    int32_t L = x->shape.dim[1];
+    if (places >= L) return samba_full(x->session, x->shape, value);
+    x = samba_slice(x, 1, 0, L - places, 1);
+    return samba_pad(x, samba__shape_of(before, 2), samba__shape_of(after, 2), value);
+}
+
+/* One step: the paths that lead to each place. skips: where one may come from two places before. */
+SAMBA__FN samba_tensor *samba__ctc_step(samba_tensor *alpha, samba_tensor *skips)
+{
+    const int32_t first = 0;
+    samba_tensor *from[3] = { alpha, NULL, NULL };
+    from[1] = samba__moved_on(alpha, 1, SAMBA__NO_PATH);
+    from[2] = samba__moved_on(alpha, 2, SAMBA__NO_PATH);
+    from[2] = samba_where(skips, from[2], samba__number_for(alpha, SAMBA__NO_PATH));
+    return samba_logsumexp(samba_stack(from, 3, 0), samba__shape_of(&first, 1), false);
+}
+
+/* Of alpha at the end, the places of the last class and of the blank behind it: (N). */
+SAMBA__FN samba_tensor *samba__ctc_total(samba_tensor *alpha, samba_tensor *target_lengths)
+{
+    const int32_t last = -1;
+    samba_tensor *end = samba_scale(samba_unsqueeze(target_lengths, 1), 2.0f);
+    samba_tensor *place = samba_arange(alpha->session, alpha->shape.dim[1], 0.0f, 1.0f);
+    samba_tensor *before = samba_ge(place, samba_shift(end, -1.0f));
+    samba_tensor *counts = samba_logical_and(before, samba_le(place, end));
+    alpha = samba_where(counts, alpha, samba__number_for(alpha, SAMBA__NO_PATH));
+    return samba_logsumexp(alpha, samba__shape_of(&last, 1), false);
+}
+
+SAMBA__FN samba_tensor *samba__ctc_paths(samba_tensor *logp, samba_tensor *places,
+                                         samba_tensor *skips, samba_tensor *input_lengths)
+{
+    samba_session *s = logp->session;
+    samba_tensor *place = samba_arange(s, places->shape.dim[1], 0.0f, 1.0f);
+    samba_tensor *begins = samba_le(place, samba_number(s, 1.0f)), *alpha = NULL;
+    samba_tensor *lengths = samba_unsqueeze(input_lengths, 1);
+
+    for (int32_t t = 0; t < logp->shape.dim[0] && samba_ok(s); t++) {
+        samba_tensor *seen = samba_gather(samba__nth(logp, t), 1, places);
+        if (t == 0) {
+            alpha = samba_where(begins, seen, samba_number(s, SAMBA__NO_PATH));
+            continue;
+        }
+        samba_tensor *next = samba_add(samba__ctc_step(alpha, skips), seen);
+        samba_tensor *within = samba_gt(lengths, samba_number(s, (float)t));
+        alpha = samba_where(within, next, alpha);
+    }
+    return alpha;
+}
+
+SAMBA_API samba_tensor *samba_ctc(samba_tensor *logp, samba_tensor *target,
+                                  samba_tensor *input_lengths, samba_tensor *target_lengths,
+                                  int32_t blank, bool zero_infinity)
+{
+    if (!logp || !target || !input_lengths || !target_lengths || !samba_ok(logp->session))
+        return NULL;
+    samba_session *s = logp->session;
+    bool fits = logp->shape.ndim == 3 && target->shape.ndim == 2
+        && target->shape.dim[0] == logp->shape.dim[1] && input_lengths->shape.ndim == 1
+        && target_lengths->shape.ndim == 1 && blank >= 0 && blank < logp->shape.dim[2];
+    if (!fits) {
+        samba_fail(
+            s, SAMBA_ESHAPE,
+            "in samba_ctc(%s %S, %s %S): (T,N,C), (N,S), lengths (N) and a blank below C are needed",
+            logp->name, &logp->shape, target->name, &target->shape);
+        return NULL;
+    }
+
+    samba_tensor *places = samba__ctc_places(samba__ids_as_i32(target), blank);
+    samba_tensor *number = samba_cast(places, SAMBA_F32);
+    samba_tensor *differs = samba_ne(number, samba__moved_on(number, 2, (float)blank));
+    samba_tensor *is_class = samba_ne(number, samba_number(s, (float)blank));
+    samba_tensor *skips = samba_logical_and(is_class, differs);
+
+    samba_tensor *alpha = samba__ctc_paths(logp, places, skips, samba__ids_as_i32(input_lengths));
+    if (!alpha) return NULL;
+    samba_tensor *loss = samba_neg(samba__ctc_total(alpha, samba__ids_as_i32(target_lengths)));
+    samba_tensor *none = samba_gt(loss, samba_number(s, 1e29f));
+    return samba_masked_fill(loss, none, zero_infinity ? 0.0f : SAMBA__INF);
+}
+
 /* ==== [optim] ================================================================================= */
 SAMBA__FN const samba__optimizer_row *samba__optimizer_of(const samba_optim *o)
 {
@@ -29304,7 +30963,7 @@ SAMBA__FN bool samba__is_leaf_from_inputs(const samba_tensor *t)
    has all of it only after the last one. */
 SAMBA__FN bool samba__is_from_inputs(const samba__parts *p, const samba__node *n)
 {
-    bool draws = samba__is(n->op, SAMBA__OP_dropout)
+    bool draws = samba__is(n->op, SAMBA__OP_dropout) || samba__is(n->op, SAMBA__OP_noise)
         || (samba__is(n->op, SAMBA__OP_scaled_dot_product_attention)
             && n->n_in > SAMBA__ATTENTION_RATE);
     bool has_state = samba__updates(n->op) || (n->op->flags & SAMBA_OP_HOST);
@@ -29517,7 +31176,8 @@ SAMBA__FN void samba__warn_of_row_numbers(const samba__parts *p, const samba__no
 
 SAMBA__FN void samba__warn_of_parts(const samba__parts *p, const samba__node *n)
 {
-    if (samba__is(n->op, SAMBA__OP_dropout)) samba__warn_of_masks(p, n);
+    bool draws = samba__is(n->op, SAMBA__OP_dropout) || samba__is(n->op, SAMBA__OP_noise);
+    if (draws) samba__warn_of_masks(p, n);
     if (samba__is(n->op, SAMBA__OP_lookup) || samba__is(n->op, SAMBA__OP_gather))
         samba__warn_of_row_numbers(p, n);
 }

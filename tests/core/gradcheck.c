@@ -738,6 +738,681 @@ static void r_attention_bool(ref_case *c)
     attention(c, true);
 }
 
+// ---- Functions made of ops ----------------------------------------------------------------------
+
+static double in_at(const ref_case *c, int k, int64_t i)
+{
+    return c->in[k].v[i];
+}
+
+static void r_clamp(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        double x = in_at(c, 0, i);
+        c->out[0].v[i] = x < c->attr[0] ? c->attr[0] : x > c->attr[1] ? c->attr[1] : x;
+    }
+}
+
+static void r_reciprocal(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = 1 / in_at(c, 0, i);
+}
+
+static void r_logical_not(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = in_at(c, 0, i) == 0;
+}
+
+static void r_isnan(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = isnan(in_at(c, 0, i)) != 0;
+}
+
+static void r_isinf(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = isinf(in_at(c, 0, i)) != 0;
+}
+
+static void r_isfinite(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = isfinite(in_at(c, 0, i)) != 0;
+}
+
+// Inputs a and b at element i of the output, as NumPy broadcasts.
+static double stretched(const ref_case *c, int k, int64_t i)
+{
+    int at[GOLDEN_MAX_DIMS];
+    unravel(&c->out[0], i, at);
+    return broadcast(&c->in[k], at, c->out[0].ndim);
+}
+
+static void r_logical_and(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = stretched(c, 0, i) != 0 && stretched(c, 1, i) != 0;
+}
+
+static void r_logical_or(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = stretched(c, 0, i) != 0 || stretched(c, 1, i) != 0;
+}
+
+static void r_masked_fill(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = stretched(c, 1, i) > 0 ? c->attr[0] : stretched(c, 0, i);
+}
+
+// min, and what is made of sums over the axes that `from` and later attributes name; none: all.
+static bool is_named(const ref_case *c, int from, int axis)
+{
+    for (int i = from; i < c->n_attr; i++)
+        if (attr_axis(c, i, c->in[0].ndim) == axis) return true;
+    return c->n_attr == from;
+}
+
+// The output that element i of the input belongs to.
+static int64_t target_of(const ref_case *c, int from, int64_t i)
+{
+    int at[GOLDEN_MAX_DIMS];
+    int64_t flat = 0;
+    unravel(&c->in[0], i, at);
+    for (int d = 0; d < c->in[0].ndim; d++)
+        if (!is_named(c, from, d)) flat = flat * c->in[0].dim[d] + at[d];
+    return flat;
+}
+
+static void r_min(ref_case *c)
+{
+    for (int64_t o = 0; o < c->out[0].n; o++)
+        c->out[0].v[o] = (double)INFINITY;
+    for (int64_t i = 0; i < c->in[0].n; i++) {
+        double x = in_at(c, 0, i), *y = &c->out[0].v[target_of(c, 1, i)];
+        if (x < *y || isnan(x)) *y = x;
+    }
+}
+
+// The sum of e^x beside its maximum, which holds what is not finite.
+static void r_logsumexp(ref_case *c)
+{
+    double *top = (double *)calloc((size_t)c->out[0].n, sizeof *top);
+    for (int64_t o = 0; top && o < c->out[0].n; o++)
+        top[o] = -1e300;
+    for (int64_t i = 0; top && i < c->in[0].n; i++) {
+        double x = in_at(c, 0, i), *t = &top[target_of(c, 1, i)];
+        if (x > *t && x < 1e300) *t = x;
+    }
+    for (int64_t i = 0; top && i < c->in[0].n; i++) {
+        int64_t o = target_of(c, 1, i);
+        c->out[0].v[o] += exp(in_at(c, 0, i) - top[o]);
+    }
+    for (int64_t o = 0; top && o < c->out[0].n; o++)
+        c->out[0].v[o] = top[o] > -1e300 ? top[o] + log(c->out[0].v[o]) : log(0.0);
+    free(top);
+}
+
+static void variance(ref_case *c, bool root)
+{
+    int64_t n = c->in[0].n / c->out[0].n;
+    double *mean = (double *)calloc((size_t)c->out[0].n, sizeof *mean);
+    for (int64_t i = 0; mean && i < c->in[0].n; i++)
+        mean[target_of(c, 2, i)] += in_at(c, 0, i) / (double)n;
+    for (int64_t i = 0; mean && i < c->in[0].n; i++) {
+        int64_t o = target_of(c, 2, i);
+        c->out[0].v[o] += pow(in_at(c, 0, i) - mean[o], 2);
+    }
+    for (int64_t o = 0; o < c->out[0].n; o++) {
+        double v = c->out[0].v[o] / ((double)n - c->attr[0]);
+        c->out[0].v[o] = root ? sqrt(v) : v;
+    }
+    free(mean);
+}
+
+static void r_var(ref_case *c)
+{
+    variance(c, false);
+}
+
+static void r_std(ref_case *c)
+{
+    variance(c, true);
+}
+
+static void r_argmin(ref_case *c)
+{
+    lines l = lines_of(&c->in[0], attr_axis(c, 0, c->in[0].ndim));
+    for (int64_t i = 0; i < l.n; i++) {
+        int best = 0;
+        for (int k = 1; k < l.len; k++)
+            if (in_at(c, 0, line_at(&l, i, k)) < in_at(c, 0, line_at(&l, i, best))) best = k;
+        c->out[0].v[i] = best;
+    }
+}
+
+static void r_prod(ref_case *c)
+{
+    lines l = lines_of(&c->in[0], attr_axis(c, 0, c->in[0].ndim));
+    for (int64_t i = 0; i < l.n; i++) {
+        double y = 1;
+        for (int k = 0; k < l.len; k++)
+            y *= in_at(c, 0, line_at(&l, i, k));
+        c->out[0].v[i] = y;
+    }
+}
+
+static void r_cumsum(ref_case *c)
+{
+    lines l = lines_of(&c->in[0], attr_axis(c, 0, c->in[0].ndim));
+    for (int64_t i = 0; i < l.n; i++) {
+        double y = 0;
+        for (int k = 0; k < l.len; k++)
+            c->out[0].v[line_at(&l, i, k)] = y += in_at(c, 0, line_at(&l, i, k));
+    }
+}
+
+static bool sorts_first(double x, double y, bool descending)
+{
+    bool below = x < y || (isnan(y) && !isnan(x)), above = y < x || (isnan(x) && !isnan(y));
+    return descending ? above : below;
+}
+
+// Each element goes to the place that those before it leave. Input and output differ in length.
+static void sorted(ref_case *c, int axis, bool descending)
+{
+    lines l = lines_of(&c->in[0], axis), to = lines_of(&c->out[0], axis);
+    for (int64_t i = 0; i < l.n; i++) {
+        for (int k = 0; k < l.len; k++) {
+            double x = in_at(c, 0, line_at(&l, i, k));
+            int place = 0;
+            for (int j = 0; j < l.len; j++) {
+                double other = in_at(c, 0, line_at(&l, i, j));
+                bool first = sorts_first(other, x, descending);
+                place += first || (!sorts_first(x, other, descending) && j < k);
+            }
+            if (place >= to.len) continue;
+            c->out[0].v[line_at(&to, i, place)] = x;
+            c->out[1].v[line_at(&to, i, place)] = k;
+        }
+    }
+}
+
+static void r_sort(ref_case *c)
+{
+    sorted(c, attr_axis(c, 0, c->in[0].ndim), attr_int(c, 1) != 0);
+}
+
+static void r_topk(ref_case *c)
+{
+    sorted(c, attr_axis(c, 1, c->in[0].ndim), attr_int(c, 2) != 0);
+}
+
+static void r_index_select(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], axis = attr_axis(c, 0, c->in[0].ndim);
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        at[axis] = (int)c->in[1].v[at[axis]];
+        c->out[0].v[i] = c->in[0].v[ravel(&c->in[0], at)];
+    }
+}
+
+static void r_scatter_add(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], axis = attr_axis(c, 0, c->in[0].ndim);
+    memcpy(c->out[0].v, c->in[0].v, (size_t)c->out[0].n * sizeof(double));
+    for (int64_t i = 0; i < c->in[2].n; i++) {
+        unravel(&c->in[2], i, at);
+        at[axis] = (int)c->in[1].v[i];
+        c->out[0].v[ravel(&c->out[0], at)] += c->in[2].v[i];
+    }
+}
+
+static void r_one_hot(ref_case *c)
+{
+    for (int64_t i = 0; i < c->in[0].n; i++)
+        c->out[0].v[i * attr_int(c, 0) + (int)in_at(c, 0, i)] = 1;
+}
+
+static void normalized(ref_case *c, int groups, double eps)
+{
+    int channels = c->in[0].dim[1];
+    int64_t rows = c->in[0].dim[0] * groups, n = c->in[0].n / rows, plane = n * groups / channels;
+    for (int64_t r = 0; r < rows; r++) {
+        const double *x = c->in[0].v + r * n;
+        double mean = 0, square = 0;
+        for (int64_t i = 0; i < n; i++)
+            mean += x[i] / (double)n;
+        for (int64_t i = 0; i < n; i++)
+            square += (x[i] - mean) * (x[i] - mean) / (double)n;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t channel = (r * n + i) / plane % channels;
+            double y = (x[i] - mean) / sqrt(square + eps);
+            if (c->in[1].v) y *= c->in[1].v[channel];
+            if (c->in[2].v) y += c->in[2].v[channel];
+            c->out[0].v[r * n + i] = y;
+        }
+    }
+}
+
+static void r_group_norm(ref_case *c)
+{
+    normalized(c, attr_int(c, 0), c->attr[1]);
+}
+
+static void r_instance_norm(ref_case *c)
+{
+    normalized(c, c->in[0].dim[1], c->attr[0]);
+}
+
+// Sizes of the last one or two dimensions; a missing second one is 1.
+static int size_of(const ref_tensor *t, int i)
+{
+    return 2 + i < t->ndim ? t->dim[2 + i] : 1;
+}
+
+// Each element of x adds the kernel, times itself, to where it lies in y.
+static void r_conv_transpose(ref_case *c)
+{
+    const ref_tensor *x = &c->in[0], *w = &c->in[1], *y = &c->out[0];
+    int groups = attr_int(c, 8), C = x->dim[1], O = y->dim[1], each = O / groups;
+    int H = size_of(x, 0), W = size_of(x, 1), KH = size_of(w, 0), KW = size_of(w, 1);
+    int OH = size_of(y, 0), OW = size_of(y, 1);
+    for (int64_t i = 0; i < y->n && c->in[2].v; i++)
+        y->v[i] = c->in[2].v[i / (OH * OW) % O];
+    for (int64_t i = 0; i < x->n * each * KH * KW; i++) {
+        int kx = (int)(i % KW), ky = (int)(i / KW % KH), o = (int)(i / KW / KH % each);
+        int64_t at = i / KW / KH / each;
+        int column = (int)(at % W), row = (int)(at / W % H), channel = (int)(at / W / H % C);
+        int64_t n = at / W / H / C;
+        int oy = row * attr_int(c, 0) - attr_int(c, 2) + ky * attr_int(c, 6);
+        int ox = column * attr_int(c, 1) - attr_int(c, 3) + kx * attr_int(c, 7);
+        if (x->ndim == 3) ox = 0;
+        if (oy < 0 || oy >= OH || ox < 0 || ox >= OW) continue;
+        int to = channel / (C / groups) * each + o;
+        double weight = w->v[((channel * each + o) * KH + ky) * KW + kx];
+        y->v[((n * O + to) * OH + oy) * OW + ox] += x->v[at] * weight;
+    }
+}
+
+// Where output i of an axis lies in x, and the share of the next element.
+static int place_in(int i, int n, int out, int mode, bool align, double *share)
+{
+    double at = mode == 0 ? floor(i * (double)n / out)
+        : align           ? (out > 1 ? i * (n - 1.0) / (out - 1) : 0)
+                          : fmax((i + 0.5) * n / out - 0.5, 0);
+    int low = (int)floor(at + 1e-9);
+    *share = at - low;
+    return low < n ? low : n - 1;
+}
+
+static void r_interpolate(ref_case *c)
+{
+    const ref_tensor *x = &c->in[0], *y = &c->out[0];
+    int H = size_of(x, 0), W = size_of(x, 1), OH = size_of(y, 0), OW = size_of(y, 1);
+    for (int64_t i = 0; i < y->n; i++) {
+        double sx, sy;
+        const double *plane = x->v + i / OW / OH * H * W;
+        int row = place_in((int)(i / OW % OH), H, OH, attr_int(c, 2), attr_int(c, 3) != 0, &sy);
+        int column = place_in((int)(i % OW), W, OW, attr_int(c, 2), attr_int(c, 3) != 0, &sx);
+        int row2 = row + 1 < H ? row + 1 : row, column2 = column + 1 < W ? column + 1 : column;
+        double upper = (1 - sx) * plane[row * W + column] + sx * plane[row * W + column2];
+        double lower = (1 - sx) * plane[row2 * W + column] + sx * plane[row2 * W + column2];
+        y->v[i] = (1 - sy) * upper + sy * lower;
+    }
+}
+
+static void r_rotary(ref_case *c)
+{
+    const ref_tensor *x = &c->in[0];
+    int d = x->dim[x->ndim - 1], t = x->dim[x->ndim - 2];
+    bool interleaved = attr_int(c, 1) != 0;
+    for (int64_t i = 0; i < x->n / 2; i++) {
+        int64_t row = i / (d / 2), k = i % (d / 2);
+        double at = c->in[1].v ? c->in[1].v[row % t] : (double)(row % t);
+        double angle = at * pow(c->attr[0], -2.0 * (double)k / d);
+        int64_t a = row * d + (interleaved ? 2 * k : k), b = a + (interleaved ? 1 : d / 2);
+        c->out[0].v[a] = x->v[a] * cos(angle) - x->v[b] * sin(angle);
+        c->out[0].v[b] = x->v[b] * cos(angle) + x->v[a] * sin(angle);
+    }
+}
+
+// One query, to the keys that it may see.
+static void one_query(ref_case *c, int n, int head, int t)
+{
+    const ref_tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
+    int H = q->dim[1], G = k->dim[1], T = q->dim[2], S = k->dim[2], D = q->dim[3], E = v->dim[3];
+    int group = n * G + head / (H / G), last = attr_int(c, 0) ? t + S - T : S - 1;
+    int first = attr_int(c, 1) ? last - attr_int(c, 1) + 1 : 0;
+    double sum = 0, *y = c->out[0].v + ((n * H + head) * T + t) * E;
+    for (int j = first < 0 ? 0 : first; j <= last; j++) {
+        double dot = 0;
+        if (c->in[3].v && j >= (int)c->in[3].v[n]) break;
+        for (int i = 0; i < D; i++)
+            dot += q->v[((n * H + head) * T + t) * D + i] * k->v[(group * S + j) * D + i];
+        double weight = exp(dot * (c->attr[2] > 0 ? c->attr[2] : 1 / sqrt(D)));
+        sum += weight;
+        for (int i = 0; i < E; i++)
+            y[i] += weight * v->v[(group * S + j) * E + i];
+    }
+    for (int i = 0; i < E && sum > 0; i++)
+        y[i] /= sum;
+}
+
+static void r_attention_heads(ref_case *c)
+{
+    const ref_tensor *q = &c->in[0];
+    for (int n = 0; n < q->dim[0]; n++)
+        for (int h = 0; h < q->dim[1]; h++)
+            for (int t = 0; t < q->dim[2]; t++)
+                one_query(c, n, h, t);
+}
+
+// ---- Losses made of ops -------------------------------------------------------------------------
+
+// n losses, mean, sum or none.
+static void reduce_losses(ref_case *c, double *loss, int64_t n, int reduction)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (reduction == SAMBA_REDUCE_NONE) c->out[0].v[i] = loss[i];
+        if (reduction == SAMBA_REDUCE_SUM) c->out[0].v[0] += loss[i];
+        if (reduction == SAMBA_REDUCE_MEAN) c->out[0].v[0] += loss[i] / (double)n;
+    }
+}
+
+// Of x and y, broadcast, and the attribute p.
+typedef double (*loss_fn)(double x, double y, double p);
+
+static void element_losses(ref_case *c, loss_fn f, bool has_attribute)
+{
+    const ref_tensor *a = &c->in[0], *b = &c->in[1];
+    ref_tensor all = a->ndim >= b->ndim ? *a : *b;
+    int at[GOLDEN_MAX_DIMS], less = all.ndim - (a->ndim >= b->ndim ? b->ndim : a->ndim);
+    const ref_tensor *small = a->ndim >= b->ndim ? b : a;
+    all.n = 1;
+    for (int i = 0; i < all.ndim; i++) {
+        if (i >= less && small->dim[i - less] > all.dim[i]) all.dim[i] = small->dim[i - less];
+        all.n *= all.dim[i];
+    }
+    double *loss = (double *)calloc((size_t)all.n, sizeof *loss);
+    for (int64_t i = 0; loss && i < all.n; i++) {
+        unravel(&all, i, at);
+        double p = has_attribute ? c->attr[0] : 0;
+        loss[i] = f(broadcast(a, at, all.ndim), broadcast(b, at, all.ndim), p);
+    }
+    if (loss) reduce_losses(c, loss, all.n, attr_int(c, has_attribute));
+    free(loss);
+}
+
+static double l1_of(double x, double y, double p)
+{
+    (void)p;
+    return fabs(x - y);
+}
+
+static double smooth_l1_of(double x, double y, double beta)
+{
+    double d = fabs(x - y);
+    return d < beta ? d * d / beta / 2 : d - beta / 2;
+}
+
+static double huber_of(double x, double y, double delta)
+{
+    double d = fabs(x - y);
+    return d < delta ? d * d / 2 : delta * (d - delta / 2);
+}
+
+static double kl_of(double x, double y, double log_y)
+{
+    if (log_y > 0) return exp(y) * (y - x);
+    return y > 0 ? y * (log(y) - x) : 0;
+}
+
+static void r_l1(ref_case *c)
+{
+    element_losses(c, l1_of, false);
+}
+
+static void r_smooth_l1(ref_case *c)
+{
+    element_losses(c, smooth_l1_of, true);
+}
+
+static void r_huber(ref_case *c)
+{
+    element_losses(c, huber_of, true);
+}
+
+static void r_kl_div(ref_case *c)
+{
+    element_losses(c, kl_of, true);
+}
+
+static void r_bce_with_logits(ref_case *c)
+{
+    int64_t n = c->in[0].n;
+    double *loss = (double *)calloc((size_t)n, sizeof *loss);
+    for (int64_t i = 0; loss && i < n; i++) {
+        double x = in_at(c, 0, i), y = in_at(c, 1, i);
+        double w = c->in[2].v ? c->in[2].v[i % c->in[2].n] : 1, small = log1p(exp(-fabs(x)));
+        loss[i] = w * y * (fmax(-x, 0) + small) + (1 - y) * (fmax(x, 0) + small);
+    }
+    if (loss) reduce_losses(c, loss, n, attr_int(c, 0));
+    free(loss);
+}
+
+// Of rows: the sums of a b, or the length of a - b + 1e-6.
+static double row_dot(const ref_tensor *a, const ref_tensor *b, int row)
+{
+    int d = a->dim[1];
+    double sum = 0;
+    for (int i = 0; i < d; i++)
+        sum += a->v[row * d + i] * b->v[row * d + i];
+    return sum;
+}
+
+static double row_distance(const ref_tensor *a, const ref_tensor *b, int row)
+{
+    int d = a->dim[1];
+    double sum = 0;
+    for (int i = 0; i < d; i++)
+        sum += pow(a->v[row * d + i] - b->v[row * d + i] + 1e-6, 2);
+    return sqrt(sum);
+}
+
+static void r_cosine_embedding(ref_case *c)
+{
+    double loss[64];
+    const ref_tensor *a = &c->in[0], *b = &c->in[1];
+    for (int i = 0; i < a->dim[0]; i++) {
+        double size = (row_dot(a, a, i) + 1e-12) * (row_dot(b, b, i) + 1e-12);
+        double cosine = row_dot(a, b, i) / sqrt(size);
+        loss[i] = in_at(c, 2, i) > 0 ? 1 - cosine : fmax(0, cosine - c->attr[0]);
+    }
+    reduce_losses(c, loss, a->dim[0], attr_int(c, 1));
+}
+
+static void r_triplet_margin(ref_case *c)
+{
+    double loss[64];
+    const ref_tensor *a = &c->in[0];
+    for (int i = 0; i < a->dim[0]; i++) {
+        double near = row_distance(a, &c->in[1], i), far = row_distance(a, &c->in[2], i);
+        loss[i] = fmax(0, near - far + c->attr[0]);
+    }
+    reduce_losses(c, loss, a->dim[0], attr_int(c, 1));
+}
+
+static void r_cross_entropy_weighted(ref_case *c)
+{
+    int C = c->in[0].dim[c->in[0].ndim - 1], reduction = attr_int(c, 0);
+    int ignored = attr_int(c, 1) ? attr_int(c, 2) : -100;
+    double total = 0, smooth = c->attr[3];
+    for (int64_t i = 0; i < c->in[1].n; i++) {
+        const double *x = c->in[0].v + i * C;
+        double sum = 0, loss = 0;
+        int target = (int)in_at(c, 1, i);
+        if (target == ignored) continue;
+        for (int k = 0; k < C; k++)
+            sum += exp(x[k]);
+        for (int k = 0; k < C; k++) {
+            double w = c->in[2].v ? c->in[2].v[k] : 1;
+            double share = (k == target ? 1 - smooth : 0) + smooth / C;
+            loss += w * share * (log(sum) - x[k]);
+            if (k == target) total += w;
+        }
+        c->out[0].v[reduction == SAMBA_REDUCE_NONE ? i : 0] += loss;
+    }
+    if (reduction != SAMBA_REDUCE_MEAN) return;
+    if (total > 0 || c->attr[4] == 0) c->out[0].v[0] /= total;
+}
+
+// All paths through one text: what is likely after t frames, at each place.
+static double ctc_of(ref_case *c, int n, int blank)
+{
+    double p[64] = { 0 }, next[64];
+    const ref_tensor *x = &c->in[0];
+    int N = x->dim[1], C = x->dim[2], S = c->in[1].dim[1], L = 2 * (int)c->in[3].v[n] + 1;
+    for (int t = 0; t < (int)c->in[2].v[n]; t++) {
+        const double *logit = x->v + (t * N + n) * C;
+        double sum = 0;
+        for (int k = 0; k < C; k++)
+            sum += exp(logit[k]);
+        for (int l = 0; l < L; l++) {
+            int class = l % 2 ? (int)c->in[1].v[n * S + l / 2] : blank;
+            bool skips = l % 2 && l > 1 && class != (int)c->in[1].v[n * S + l / 2 - 1];
+            double before = t == 0 ? (l < 2) : p[l] + (l > 0 ? p[l - 1] : 0);
+            if (t > 0 && skips) before += p[l - 2];
+            next[l] = before * exp(logit[class]) / sum;
+        }
+        memcpy(p, next, sizeof p);
+    }
+    return -log(p[L - 1] + (L > 1 ? p[L - 2] : 0));
+}
+
+static void r_ctc(ref_case *c)
+{
+    for (int n = 0; n < c->in[0].dim[1]; n++) {
+        double loss = ctc_of(c, n, attr_int(c, 0));
+        c->out[0].v[n] = isinf(loss) && attr_int(c, 1) ? 0 : loss;
+    }
+}
+
+// ---- Recurrent layers: step by step, a text at a time -------------------------------------------
+
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+// One layer in one direction: its parameters, and the state of one text.
+typedef struct recurrent_pass {
+    const ref_tensor *w, *u, *a, *b; // a and b: NULL without biases
+    int gates, hidden, k;
+    bool relu;
+    double *h, *cell;
+} recurrent_pass;
+
+// Row `row` of W x + a, or of U h + b.
+static double gate_sum(const ref_tensor *w, const ref_tensor *bias, int row, const double *x, int k)
+{
+    double sum = bias ? bias->v[row] : 0;
+    for (int i = 0; i < k; i++)
+        sum += w->v[row * k + i] * x[i];
+    return sum;
+}
+
+static void recurrent_step(recurrent_pass *p, const double *x)
+{
+    double next[64];
+    int H = p->hidden;
+    for (int i = 0; i < H; i++) {
+        double wx[4], uh[4];
+        for (int g = 0; g < p->gates; g++) {
+            wx[g] = gate_sum(p->w, p->a, g * H + i, x, p->k);
+            uh[g] = gate_sum(p->u, p->b, g * H + i, p->h, H);
+        }
+        double sum = wx[0] + uh[0];
+        if (p->gates == 1) next[i] = p->relu ? fmax(sum, 0) : tanh(sum);
+        if (p->gates == 3) {
+            double z = logistic(wx[1] + uh[1]), n = tanh(wx[2] + logistic(sum) * uh[2]);
+            next[i] = (1 - z) * n + z * p->h[i];
+        }
+        if (p->gates == 4) {
+            double fresh = logistic(sum) * tanh(wx[2] + uh[2]);
+            p->cell[i] = logistic(wx[1] + uh[1]) * p->cell[i] + fresh;
+            next[i] = logistic(wx[3] + uh[3]) * tanh(p->cell[i]);
+        }
+    }
+    memcpy(p->h, next, (size_t)H * sizeof *next);
+}
+
+// x (T,k) of one text -> columns from `column` on of y (T,width), of which `length` steps count.
+static void run_pass(recurrent_pass *p, const double *x, double *y, int length, int width,
+                     int column, bool backward)
+{
+    for (int i = 0; i < length; i++) {
+        int t = backward ? length - 1 - i : i;
+        recurrent_step(p, x + t * p->k);
+        memcpy(y + t * width + column, p->h, (size_t)p->hidden * sizeof *y);
+    }
+}
+
+// The state of text n that pass number i begins with, and ends with in output `out`.
+static double *state_of(ref_case *c, int in, int out, int i, int n, int hidden)
+{
+    int at = (i * c->in[0].dim[0] + n) * hidden;
+    double *state = c->out[out].v + at;
+    for (int k = 0; k < hidden; k++)
+        state[k] = c->in[in].v ? c->in[in].v[at + k] : 0;
+    return state;
+}
+
+static void recurrent(ref_case *c, int gates)
+{
+    int N = c->in[0].dim[0], T = c->in[0].dim[1], H = c->in[CALL_PARAMETERS + 1].dim[1];
+    int layers = attr_int(c, 0), sides = 1 + attr_int(c, 1), each = attr_int(c, 2) ? 2 : 4;
+    int width = sides * H, k = c->in[0].dim[2];
+    double *from = (double *)calloc((size_t)(T * width), sizeof *from);
+    for (int n = 0; n < N && from; n++) {
+        int length = c->in[CALL_LENGTHS].v ? (int)c->in[CALL_LENGTHS].v[n] : T;
+        double *y = c->out[0].v + n * T * width;
+        for (int i = 0; i < layers * sides; i++) {
+            const ref_tensor *w = &c->in[CALL_PARAMETERS + i * each];
+            bool bias = each == 4;
+            if (i % sides == 0) memcpy(from, y, (size_t)(T * width) * sizeof *from);
+            recurrent_pass p = { w,     w + 1, bias ? w + 2 : NULL,   bias ? w + 3 : NULL,
+                                 gates, H,     i < sides ? k : width, attr_int(c, 3) != 0,
+                                 NULL,  NULL };
+            p.h = state_of(c, CALL_FIRST_H, 1, i, n, H);
+            if (gates == 4) p.cell = state_of(c, CALL_FIRST_C, 2, i, n, H);
+            run_pass(&p, i < sides ? c->in[0].v + n * T * k : from, y, length, width, i % sides * H,
+                     i % sides == 1);
+        }
+    }
+    free(from);
+}
+
+static void r_lstm(ref_case *c)
+{
+    recurrent(c, 4);
+}
+
+static void r_gru(ref_case *c)
+{
+    recurrent(c, 3);
+}
+
+static void r_rnn(ref_case *c)
+{
+    recurrent(c, 1);
+}
+
 // ---- The table ----------------------------------------------------------------------------------
 
 typedef struct reference {
@@ -782,6 +1457,45 @@ static const reference references[] = {
     { "adaptive_avg_pool2d", NULL, r_adaptive_avg_pool2d },
     { "lookup", NULL, r_lookup },
     { "scaled_dot_product_attention", NULL, r_attention },
+    { "clamp", NULL, r_clamp },
+    { "reciprocal", NULL, r_reciprocal },
+    { "logical_not", NULL, r_logical_not },
+    { "isnan", NULL, r_isnan },
+    { "isinf", NULL, r_isinf },
+    { "isfinite", NULL, r_isfinite },
+    { "logical_and", NULL, r_logical_and },
+    { "logical_or", NULL, r_logical_or },
+    { "masked_fill", NULL, r_masked_fill },
+    { "min", NULL, r_min },
+    { "logsumexp", NULL, r_logsumexp },
+    { "var", NULL, r_var },
+    { "std", NULL, r_std },
+    { "argmin", NULL, r_argmin },
+    { "prod", NULL, r_prod },
+    { "cumsum", NULL, r_cumsum },
+    { "sort", NULL, r_sort },
+    { "topk", NULL, r_topk },
+    { "index_select", NULL, r_index_select },
+    { "scatter_add", NULL, r_scatter_add },
+    { "one_hot", NULL, r_one_hot },
+    { "group_norm", NULL, r_group_norm },
+    { "instance_norm", NULL, r_instance_norm },
+    { "conv_transpose", NULL, r_conv_transpose },
+    { "interpolate", NULL, r_interpolate },
+    { "rotary", NULL, r_rotary },
+    { "attention_heads", NULL, r_attention_heads },
+    { "l1", NULL, r_l1 },
+    { "smooth_l1", NULL, r_smooth_l1 },
+    { "huber", NULL, r_huber },
+    { "kl_div", NULL, r_kl_div },
+    { "bce_with_logits", NULL, r_bce_with_logits },
+    { "cosine_embedding", NULL, r_cosine_embedding },
+    { "triplet_margin", NULL, r_triplet_margin },
+    { "cross_entropy_weighted", NULL, r_cross_entropy_weighted },
+    { "ctc", NULL, r_ctc },
+    { "lstm", NULL, r_lstm },
+    { "gru", NULL, r_gru },
+    { "rnn", NULL, r_rnn },
 };
 
 enum { N_REFERENCES = sizeof references / sizeof references[0] };

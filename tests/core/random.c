@@ -52,6 +52,7 @@ typedef struct gen gen;
     X(buffer, buffer, buffer(n, name, SHAPE(3), f)) \
     X(full, full, samba_full(n->s, SHAPE(0), f)) \
     X(number, number, samba_number(n->s, f)) \
+    X(arange, number, samba_arange(n->s, 5, f, 0.5f)) \
     X(neg, unary, samba_neg(x)) \
     X(exp, unary, samba_exp(x)) \
     X(log, unary, samba_log(x)) \
@@ -65,6 +66,16 @@ typedef struct gen gen;
     X(gelu_tanh, unary, samba_gelu_tanh(x)) \
     X(silu, unary, samba_silu(x)) \
     X(softplus, unary, samba_softplus(x)) \
+    X(sin, unary, samba_sin(x)) \
+    X(cos, unary, samba_cos(x)) \
+    X(erf, unary, samba_erf(x)) \
+    X(log1p, unary, samba_log1p(x)) \
+    X(expm1, unary, samba_expm1(x)) \
+    X(floor, unary, samba_floor(x)) \
+    X(ceil, unary, samba_ceil(x)) \
+    X(round, unary, samba_round(x)) \
+    X(sign, unary, samba_sign(x)) \
+    X(detach, unary, samba_detach(x)) \
     X(leaky_relu, unary, samba_leaky_relu(x, f)) \
     X(scale, unary, samba_scale(x, f)) \
     X(shift, unary, samba_shift(x, f)) \
@@ -88,6 +99,10 @@ typedef struct gen gen;
     X(mean, reduce, samba_mean(x, SHAPE(1), a[0])) \
     X(max, reduce, samba_max(x, SHAPE(1), a[0])) \
     X(argmax, axis, samba_argmax(x, a[0], a[1])) \
+    X(argsort, axis, samba_argsort(x, a[0], 0, a[1])) \
+    X(sort, axis, samba_sort(x, a[0], a[1], NULL)) \
+    X(cumsum, axis, samba_cumsum(x, a[0])) \
+    X(prod, axis, samba_prod(x, a[0], a[1])) \
     X(matmul, matmul, samba_matmul(x, y)) \
     X(matmul_transposed, matmul_transposed, samba_matmul_transposed(x, a[0], y, a[1])) \
     X(affine, affine, samba_affine(x, y, z)) \
@@ -132,6 +147,7 @@ typedef struct gen gen;
       samba_attention_dropout((samba_tensor *const[3]){ x, y, z }, u, \
                               &(samba_attention_opts){ a[0], f }, name, a[1] * 0.5f)) \
     X(dropout, dropout, samba_dropout(x, name, f)) \
+    X(noise, dropout, samba_add(x, samba_scale(samba_randn_like(x, name), f))) \
     X(linear, layer, samba_linear(x, name, a[0])) \
     X(linear_no_bias, layer, samba_linear_no_bias(x, name, a[0])) \
     X(layernorm, layer, samba_layernorm(x, name)) \
@@ -338,6 +354,10 @@ static bool keeps_rows_apart(const gen *g, const record *r)
     case OP_softmax:
     case OP_log_softmax:
     case OP_argmax:
+    case OP_argsort:
+    case OP_sort:
+    case OP_cumsum:
+    case OP_prod:
     case OP_gather:
         return !first;
     case OP_layer_norm:
@@ -354,6 +374,7 @@ static bool keeps_rows_apart(const gen *g, const record *r)
     case OP_batch_norm:
     case OP_batchnorm:
     case OP_dropout:
+    case OP_noise:
     case OP_attention_dropout:
         return false;
     default:
@@ -1611,7 +1632,9 @@ static bool still_clean(const description *next)
 static bool drops(const description *d)
 {
     for (int i = 0; i < d->n; i++)
-        if (d->r[i].op == OP_dropout || d->r[i].op == OP_attention_dropout) return true;
+        if (d->r[i].op == OP_dropout || d->r[i].op == OP_attention_dropout
+            || d->r[i].op == OP_noise)
+            return true;
     return false;
 }
 
@@ -1960,7 +1983,7 @@ static void against_eager(const description *d)
     plain.microbatches = 1;
     plain.weights = 0;
     for (int i = 0; i < plain.n; i++) {
-        if (plain.r[i].op == OP_dropout) plain.r[i].f = 0;
+        if (plain.r[i].op == OP_dropout || plain.r[i].op == OP_noise) plain.r[i].f = 0;
         if (plain.r[i].op == OP_attention_dropout) plain.r[i].a[1] = 0;
     }
     building = &plain;

@@ -380,6 +380,20 @@ static void try_full(call *c)
     expect(c, 0, want, n, EXACT, EXACT);
 }
 
+static void try_arange(call *c)
+{
+    int n = pick(c, 1, 7, 33, 300, 1031, 2);
+    float start = 0.25f * (float)c->round - 1, step = c->round == 4 ? -3.0f : 0.37f;
+    double *want = doubles(c, n);
+    for (int i = 0; i < n; i++)
+        want[i] = fma((double)i, (double)step, (double)start); // rounded once
+    attribute(c, samba_float_attr(start));
+    attribute(c, samba_float_attr(step));
+    attribute(c, n);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
 static void try_cast(call *c)
 {
     const samba_dtype types[ROUNDS]
@@ -416,6 +430,35 @@ static void try_dropout(call *c)
     attribute(c, (int32_t)(uint32_t)key);
     run(c);
     expect(c, 0, want, n, EXACT, EXACT);
+}
+
+// Uniform numbers are words of the generator; normal ones come in pairs of a radius and an angle.
+static void try_noise(call *c)
+{
+    const uint64_t key = 0xFEDCBA9876543210ull;
+    samba_shape shape = some_shape(c);
+    int64_t n = samba_count(&shape);
+    bool normal = c->round % 2;
+    float *like = numbers(c, n, -2, 2);
+    double *want = doubles(c, n);
+    like[0] = NAN; // it is not read
+    for (int64_t e = 0; e < n; e++) {
+        uint32_t word[4];
+        ref_philox(key + 77 * 0x9E3779B185EBCA87ull, (uint64_t)e / 4, 5, word);
+        uint32_t first = word[e % 4 / 2 * 2], second = word[e % 4 / 2 * 2 + 1];
+        double radius = sqrt(-2 * log(ldexp((first >> 9) + 0.5, -23)));
+        double angle = 2 * 3.14159265358979323846 * ldexp(second >> 8, -24);
+        want[e] = ldexp(word[e % 4] >> 8, -24);
+        if (normal) want[e] = radius * (e % 2 ? sin(angle) : cos(angle));
+    }
+    give_f32(c, shape, like);
+    give_int(c, 77);
+    give_int(c, 5);
+    attribute(c, (int32_t)(key >> 32));
+    attribute(c, (int32_t)(uint32_t)key);
+    attribute(c, normal);
+    run(c);
+    expect(c, 0, want, n, normal ? 1e-6 : EXACT, normal ? 1e-6 : EXACT);
 }
 
 // At a training run only, if the attribute says so.
@@ -517,6 +560,26 @@ static void try_argmax(call *c)
     attribute(c, false);
     run(c);
     expect(c, 0, want, outer * inner, EXACT, EXACT);
+}
+
+// Round 2 sorts what is not finite; there and elsewhere many numbers are equal.
+static void try_argsort(call *c)
+{
+    int rows = 3, n = pick(c, 1, 4, 33, 64, 257, 7), count = pick(c, 1, 4, 5, 64, 100, 3);
+    bool descending = c->round % 2;
+    float *x = numbers(c, rows * n, -1, 1);
+    double *want = doubles(c, rows * count);
+    for (int i = 0; i < rows * n; i += 3)
+        x[i] = 0.5f; // ties
+    for (int i = 0; i < rows * n && c->round == 2; i += 4)
+        x[i] = i % 3 ? NAN : i % 2 ? INFINITY : -INFINITY;
+    for (int r = 0; r < rows; r++)
+        ref_argsort(want + r * count, x + r * n, n, count, descending);
+    give_f32(c, SAMBA_SHAPE(rows, n), x);
+    attribute(c, count);
+    attribute(c, descending);
+    run(c);
+    expect(c, 0, want, rows * count, EXACT, EXACT);
 }
 
 // ---- Products ----
@@ -2051,8 +2114,10 @@ static void try_quantize_dynamic(call *c)
 
 #define TRIALS(X) \
     X(full) \
+    X(arange) \
     X(cast) \
     X(dropout) \
+    X(noise) \
     X(count) \
     X(zero) \
     X(accumulate) \
@@ -2061,6 +2126,7 @@ static void try_quantize_dynamic(call *c)
     X(mean) \
     X(max) \
     X(argmax) \
+    X(argsort) \
     X(square_sum) \
     X(matmul) \
     X(affine) \

@@ -36,6 +36,16 @@ Attributes by op, in this order (booleans as 0 and 1; ops not listed have none):
     convolution      stride (2), padding (2), dilation (2), groups; in 1-D the first of each two
     max_pool2d avg_pool2d   kernel (2), stride (2), padding (2), ceil_mode, exclude_padding
     adaptive_avg_pool2d     out_h, out_w | scaled_dot_product_attention causal, scale
+    clamp            least, most | masked_fill value | min logsumexp as max
+    var std          correction, keepdim, axes ...
+    argmin prod sort axis, keepdim (sort: descending) | cumsum index_select scatter_add axis
+    topk             k, axis, largest | one_hot classes | group_norm groups, eps | instance_norm eps
+    conv_transpose   stride (2), padding (2), output_padding (2), dilation (2), groups
+    interpolate      out_h, out_w, mode, align_corners | rotary base, interleaved
+    attention_heads  causal, window, scale; inputs q, k, v, lengths
+    losses           their number, if there is one, and the reduction
+    cross_entropy_weighted  as cross_entropy, then zero_if_none | ctc blank, zero_infinity
+    lstm gru rnn     layers, bidirectional, no bias, relu; inputs x, lengths, h, c, parameters
 
 Inputs in the order of the C function. Outputs 1 and 2 of batch_norm are its running values
 afterwards, without cotangents.
@@ -386,6 +396,58 @@ def gelu(op):
 
 def gelu_tanh(op):
     unary(op, lambda x: F.gelu(x, approximate="tanh"), lambda *s: op.normal(*s, scale=2), WIDE)
+
+
+def sin(op):
+    unary(op, torch.sin, lambda *s: op.normal(*s, scale=5), [0, 1e-3, -1e-3, 50, -200])
+
+
+def cos(op):
+    unary(op, torch.cos, lambda *s: op.normal(*s, scale=5), [0, 1e-3, -1e-3, 50, -200])
+
+
+def erf(op):
+    unary(op, torch.erf, lambda *s: op.normal(*s), [0, 1e-3, -1e-3, 3, -3, 9, -20])
+
+
+def log1p(op):
+    unary(op, torch.log1p, lambda *s: op.uniform(-0.9, 5, *s), [0, 1e-3, -1e-3, 1e5, -0.99])
+
+
+def expm1(op):
+    unary(op, torch.expm1, lambda *s: op.normal(*s, scale=2), [0, 1e-3, -1e-3, 5, -20])
+
+
+def steps(op, fn, extreme):
+    for s in SHAPES:
+        s = (131,) if s == (1031,) else s
+        op.case([c(op.normal(*s, scale=3))], fn)
+    op.case([c(np.array(STEPS, np.float32))], fn)
+    op.case([c(np.array(extreme, np.float32))], fn)     # apart, as they hide errors of others
+
+
+STEPS = [0, 0.5, -0.5, 1.5, -1.5, 2.5, 3, -4, 0.49999997, -0.3]
+LARGE = [1e6 + 0.5, 8388607.5, 1e10, -1e30, np.inf, -np.inf]
+
+
+def floor(op):
+    steps(op, torch.floor, [*LARGE, np.nan])
+
+
+def ceil(op):
+    steps(op, torch.ceil, [*LARGE, np.nan])
+
+
+def round_(op):
+    steps(op, torch.round, [*LARGE, np.nan])
+
+
+def sign(op):
+    steps(op, torch.sign, LARGE)     # of NaN PyTorch makes 0
+
+
+def detach(op):
+    steps(op, torch.clone, [*LARGE, np.nan])
 
 
 def silu(op):
@@ -1036,12 +1098,555 @@ def scaled_dot_product_attention(op):
     run((), 2, 1031, 2, 1)
 
 
-OPS = [add, sub, mul, div, pow_, minimum, maximum, eq, ne, lt, le, gt, ge, where, neg, exp, log,
-       sqrt, rsqrt, abs_, relu, leaky_relu, sigmoid, tanh, gelu, gelu_tanh, silu, softplus, scale,
-       shift, cast, sum_, mean, max_, argmax, matmul, affine, reshape, flatten, transpose, permute,
-       slice_, split, cat, stack, expand, squeeze, unsqueeze, gather, pad, softmax, log_softmax,
-       layer_norm, rms_norm, batch_norm, cross_entropy, nll, mse, convolution, max_pool2d,
-       avg_pool2d, adaptive_avg_pool2d, lookup, scaled_dot_product_attention]
+# ---- Functions made of ops -----------------------------------------------------------------------
+
+def clamp(op):
+    for k, s in enumerate(SHAPES):
+        low, high = [(-1, 1), (0, 2), (-0.5, -0.25), (-9, 9)][k % 4]
+        x = op.normal(*s, scale=1.5)
+        x = np.where(np.minimum(abs(x - low), abs(x - high)) < 0.01, x + np.float32(0.05), x)
+        op.case([p(x)], lambda x: torch.clamp(x, low, high), [low, high])
+    op.case([c([np.nan, np.inf, -np.inf, 0.5])], lambda x: torch.clamp(x, -1, 1), [-1, 1])
+
+
+def reciprocal(op):
+    unary(op, torch.reciprocal, lambda *s: op.off_zero(*s, low=0.3), [100, -0.2, 2])
+
+
+def of_two_truths(op, fn):
+    for sa, sb in PAIRS:
+        op.case([c(op.ints(-1, 2, *sa)), c(op.ints(-1, 2, *sb))], fn)
+    op.case([boolean(op.bits(3, 4)), boolean(op.bits(4))], fn)
+    op.case([c([np.nan, np.nan, np.inf, 0, -0.0]), c([0, 1, 1, np.nan, 1])], fn)
+
+
+def logical_and(op):
+    of_two_truths(op, torch.logical_and)
+
+
+def logical_or(op):
+    of_two_truths(op, torch.logical_or)
+
+
+def question(op, fn):
+    for s in SHAPES:
+        x = op.normal(*s)
+        for value in [np.nan, np.inf, -np.inf, 0]:
+            x = np.where(op.bits(*s, p=0.15), np.float32(value), x)
+        op.case([c(x)], fn)
+
+
+def logical_not(op):
+    question(op, torch.logical_not)
+
+
+def isnan(op):
+    question(op, torch.isnan)
+
+
+def isinf(op):
+    question(op, torch.isinf)
+
+
+def isfinite(op):
+    question(op, torch.isfinite)
+
+
+def masked_fill(op):
+    for k, (sa, sb) in enumerate(PAIRS):
+        if np.broadcast_shapes(sa, sb) != sa:
+            sa, sb = sb, sa
+        if np.broadcast_shapes(sa, sb) != sa:
+            sb = sa
+        value = [0, -1e9, 2.5, -np.inf][k % 4]
+        op.case([p(op.normal(*sa)), boolean(op.bits(*sb))],
+                lambda x, m: x.masked_fill(m, value), [value], TIE if value == -np.inf else 0)
+
+
+REDUCED = [((), []), ((1,), [0]), ((7,), []), ((7,), [0]), ((33,), [-1]), ((2, 3), [0]),
+           ((2, 3), [1]), ((2, 3), []), ((3, 1, 5), [1]), ((3, 1, 5), [0, 2]), ((2, 3, 4), [-1]),
+           ((2, 3, 4), [0, 1]), ((2, 3, 4), [1]), ((1, 17, 1), [1]), ((7, 33), [0]),
+           ((7, 33), [1]), ((2, 3, 2, 3), [1, 3]), ((2, 3, 2, 3), [0, 2]), ((257,), []),
+           ((2, 2, 2, 2, 2), [0, 4]), ((5, 129), [1]), ((129, 2), [0]), ((1, 1, 1, 1), [2])]
+
+
+def along(op, x_of, fn):
+    """fn(axes, keep) makes a function of x."""
+    for k, (s, axes) in enumerate(REDUCED):
+        keep = k % 2
+        where = axes or list(range(len(s)))
+        op.case([p(x_of(*s))], fn(where, bool(keep)), [keep, *axes])
+
+
+def min_(op):
+    along(op, op.distinct, lambda axes, keep: lambda x: torch.amin(x, axes, keep))
+    op.case([c([3, np.nan, 1])], lambda x: torch.amin(x, [0], False), [0])
+    op.case([c([3, np.inf, -np.inf])], lambda x: torch.amin(x, [0], False), [0])
+
+
+def logsumexp(op):
+    along(op, lambda *s: op.normal(*s, scale=2), lambda axes, keep: lambda x: torch.logsumexp(
+        x, axes, keep) if x.ndim else x + 0)
+    op.case([p([500, 499, -800])], lambda x: torch.logsumexp(x, [0]), [0, 0], TIE)
+    op.case([c([-np.inf, -np.inf])], lambda x: torch.logsumexp(x, [0]), [0, 0])
+    op.case([c([1, np.inf])], lambda x: torch.logsumexp(x, [0]), [0, 0])
+    op.case([c([-np.inf, 1, np.nan])], lambda x: torch.logsumexp(x, [0]), [0, 0])
+    op.case([p([[-np.inf, 1], [2, 3]])], lambda x: torch.logsumexp(x, [1]), [0, 1], TIE)
+
+
+def spread(op, root):
+    for k, (s, axes) in enumerate(REDUCED):
+        where, keep, correction = axes or list(range(len(s))), k % 2, k // 2 % 2
+        n = int(np.prod([s[a] for a in where], dtype=np.int64))
+        if n - correction < 1 or (root and n < 2):
+            correction, s, where = 0, s + (4,), [len(s)]
+            axes = where
+
+        def fn(x):
+            mean = x.mean(where, keepdim=True)
+            n = x.numel() // mean.numel()
+            v = ((x - mean) ** 2).sum(where, keepdim=bool(keep)) / (n - correction)
+            return v.sqrt() if root else v
+        op.case([p(op.normal(*s, shift=0.3))], fn, [correction, keep, *axes])
+    op.case([p(op.normal(5, 7))], lambda x: (torch.std if root else torch.var)(x, 1), [1, 0, 1])
+
+
+def var(op):
+    spread(op, False)
+    op.case([c([3.0])], lambda x: torch.var(x, 0), [1, 0, 0])     # 0 / 0
+
+
+def std(op):
+    spread(op, True)
+
+
+LINES = [((1,), 0), ((7,), 0), ((17,), -1), ((33,), 0), ((2, 3), 0), ((2, 3), 1), ((3, 1, 5), 1),
+         ((3, 1, 5), 2), ((2, 3, 4), 0), ((2, 3, 4), 1), ((2, 3, 4), -1), ((1, 17, 1), 1),
+         ((7, 33), 0), ((7, 33), 1), ((2, 3, 2, 3), 2), ((2, 2, 2, 2, 2), 0), ((5, 64), 1),
+         ((129,), 0), ((8,), 0), ((16, 2), 0), ((1, 1), 0), ((4, 5), -2)]
+
+
+def argmin(op):
+    for k, (s, axis) in enumerate(LINES):
+        op.case([c(op.distinct(*s))],
+                lambda x: torch.argmin(x, axis, bool(k % 2)).to(torch.int64), [axis, k % 2])
+
+
+def prod(op):
+    for k, (s, axis) in enumerate(LINES):
+        x = op.off_zero(*s, low=0.7, high=1.3)
+        op.case([p(x)], lambda x: torch.prod(x, axis, bool(k % 2)), [axis, k % 2])
+    op.case([p([[0, 2, 3], [0, 0, 5], [1, 2, 3]])], lambda x: torch.prod(x, 1), [1, 0])
+    op.case([c([0, np.inf, 2])], lambda x: torch.prod(x, 0), [0, 0])
+
+
+def cumsum(op):
+    for s, axis in LINES:
+        op.case([p(op.normal(*s, shift=0.3))], lambda x: torch.cumsum(x, axis), [axis])
+    op.case([c([1, np.inf, 2, -np.inf, 3, np.nan, 1])], lambda x: torch.cumsum(x, 0), [0])
+
+
+def sort(op):
+    for k, (s, axis) in enumerate(LINES):
+        op.case([p(op.distinct(*s))],
+                lambda x: torch.sort(x, dim=axis, descending=bool(k % 2), stable=True),
+                [axis, k % 2], n_state=1)
+    for down in [0, 1]:
+        op.case([c([1, np.nan, -np.inf, 1, np.inf, 0, np.nan, 1])],
+                lambda x: torch.sort(x, dim=0, descending=bool(down), stable=True), [0, down],
+                n_state=1)
+
+
+def topk(op):
+    for k, (s, axis) in enumerate(LINES):
+        n = s[axis]
+        count = 1 + (5 * k) % n
+        op.case([p(op.distinct(*s))], lambda x: torch.topk(x, count, axis, bool(k % 2)),
+                [count, axis, k % 2], n_state=1)
+
+
+def index_select(op):
+    for s, axis in LINES:
+        n = s[axis]
+        op.case([p(op.normal(*s)), i32(op.ints(0, n, 3))],
+                lambda x, i: torch.index_select(x, axis, i), [axis])
+
+
+def scatter_add(op):
+    for k, (s, axis) in enumerate(LINES):
+        t = list(s)
+        t[axis] = [s[axis], 3, 2 * s[axis]][k % 3]
+        if k % 2 and axis not in (0, -len(s)):
+            t[0] = max(1, t[0] - 1)
+        op.case([p(op.normal(*s)), i32(op.ints(0, s[axis], *t)), p(op.normal(*t))],
+                lambda x, i, y: torch.scatter_add(x, axis, i, y), [axis])
+
+
+def one_hot(op):
+    for k, s in enumerate(SHAPES):
+        if len(s) > 7 or s == (1031,):
+            continue
+        n = 1 + k % 7
+        op.case([i32(op.ints(0, n, *s))], lambda i: F.one_hot(i, n).to(torch.float64), [n])
+
+
+# ---- Blocks and losses ---------------------------------------------------------------------------
+
+def group_norm(op):
+    for n, ch, rest, groups, affine in [
+            (1, 1, (4,), 1, 1), (2, 4, (3,), 2, 1), (2, 4, (3,), 4, 1), (2, 4, (3,), 1, 1),
+            (1, 6, (2, 3), 3, 1), (2, 6, (2, 3), 2, 0), (3, 4, (5,), 2, 0), (2, 8, (2, 2), 4, 1),
+            (2, 3, (7,), 3, 1), (1, 12, (1,), 3, 1), (2, 10, (), 2, 1), (2, 4, (3, 3), 2, 1),
+            (1, 2, (17,), 1, 1), (1, 2, (33,), 2, 0), (4, 4, (2, 3), 4, 0), (2, 10, (3,), 5, 1),
+            (1, 5, (4, 4), 5, 1), (1, 5, (4, 4), 1, 1), (3, 2, (3, 2), 2, 1), (2, 16, (2,), 4, 1)]:
+        w = p(op.normal(ch, shift=1.0)) if affine else None
+        b = p(op.normal(ch)) if affine else None
+        op.case([p(op.normal(n, ch, *rest, shift=0.3)), w, b],
+                lambda x, w, b: F.group_norm(x, groups, w, b, EPS), [groups, EPS])
+
+
+def instance_norm(op):
+    for k, (n, ch, rest) in enumerate(
+            [(1, 1, (4,)), (2, 4, (3,)), (2, 3, (5,)), (1, 6, (2, 3)), (2, 6, (2, 3)),
+             (3, 4, (5,)), (2, 8, (2, 2)), (2, 3, (7,)), (1, 12, (5,)), (2, 4, (3, 3)),
+             (1, 2, (17,)), (1, 2, (33,)), (4, 4, (2, 2)), (2, 10, (3,)), (1, 5, (4, 4)),
+             (3, 2, (3, 2)), (2, 16, (4,)), (1, 1, (2, 9)), (2, 2, (1, 6)), (5, 1, (3,))]):
+        w, b = (None, None) if k % 3 == 0 else (p(op.normal(ch, shift=1.0)), p(op.normal(ch)))
+        op.case([p(op.normal(n, ch, *rest, shift=0.3)), w, b],
+                lambda x, w, b: F.instance_norm(x, None, None, w, b, True, 0.1, EPS), [EPS])
+
+
+def conv_transpose(op):
+    def run(x, w, bias=True, stride=(1, 1), padding=(0, 0), more=(0, 0), dilation=(1, 1), groups=1):
+        d = len(x) - 2
+        fn = F.conv_transpose2d if d == 2 else F.conv_transpose1d
+        b = p(op.normal(w[1] * groups)) if bias else None
+        op.case([p(op.normal(*x)), p(op.normal(*w)), b],
+                lambda x, w, b: fn(x, w, b, stride[:d], padding[:d], more[:d], groups,
+                                   dilation[:d]),
+                [*stride, *padding, *more, *dilation, groups])
+    run((1, 1, 1, 1), (1, 1, 1, 1))
+    run((1, 1, 3, 3), (1, 1, 2, 2))
+    run((2, 3, 4, 5), (3, 2, 3, 3))
+    run((2, 3, 4, 5), (3, 2, 3, 3), False, padding=(1, 1))
+    run((1, 2, 3, 4), (2, 3, 2, 2), stride=(2, 2))
+    run((1, 2, 3, 4), (2, 3, 3, 3), stride=(2, 2), padding=(1, 1), more=(1, 1))
+    run((1, 2, 3, 4), (2, 3, 4, 4), stride=(2, 2), padding=(1, 1))
+    run((1, 4, 3, 3), (4, 2, 3, 3), groups=2)
+    run((1, 4, 3, 3), (4, 1, 3, 2), groups=4, stride=(2, 1))
+    run((1, 2, 4, 3), (2, 2, 2, 3), dilation=(2, 2))
+    run((1, 2, 4, 3), (2, 2, 3, 2), stride=(3, 2), dilation=(1, 2), padding=(1, 0), more=(2, 1))
+    run((2, 1, 1, 7), (1, 4, 1, 3), stride=(1, 2))
+    run((3, 2, 2, 2), (2, 5, 2, 2), False, stride=(2, 2))
+    run((1, 3, 5, 5), (3, 1, 5, 5), padding=(2, 2))
+    run((1, 1, 4), (1, 1, 3))
+    run((2, 3, 5), (3, 2, 4), stride=(2, 2), padding=(1, 0))
+    run((2, 4, 6), (4, 2, 3), groups=2, stride=(2, 2), more=(1, 0))
+    run((1, 2, 7), (2, 3, 3), dilation=(3, 1), padding=(2, 0))
+    run((1, 2, 1), (2, 3, 5), False)
+    run((4, 1, 9), (1, 2, 2), stride=(3, 1))
+    run((1, 6, 2, 3), (6, 2, 2, 2), groups=3, stride=(2, 2))
+
+
+def interpolate(op):
+    for s, out in [((1, 1, 1, 1), (1, 1)), ((1, 1, 2, 2), (4, 4)), ((2, 3, 3, 4), (6, 8)),
+                   ((1, 2, 3, 3), (5, 7)), ((1, 1, 5, 7), (3, 4)), ((1, 2, 4, 4), (2, 2)),
+                   ((1, 1, 3, 5), (3, 9)), ((2, 1, 4, 3), (1, 1)), ((1, 1, 1, 3), (4, 3)),
+                   ((1, 2, 4), (8,)), ((2, 3, 5), (3,)), ((1, 1, 3), (7,)), ((1, 2, 1), (5,))]:
+        size = [*out, 0][:2]
+        flat = len(s) == 3
+        op.case([p(op.normal(*s))], lambda x: F.interpolate(x, out, mode="nearest"), [*size, 0, 0])
+        for align in [0, 1]:
+            op.case([p(op.normal(*s))],
+                    lambda x: F.interpolate(x, out, mode="linear" if flat else "bilinear",
+                                            align_corners=bool(align)), [*size, 1, align])
+
+
+def rotary(op):
+    def turned(x, position, base, interleaved):
+        d = x.shape[-1]
+        speed = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        angle = (position.to(torch.float64)[:, None] * speed).to(x.dtype)
+        cos, sin = angle.cos(), angle.sin()
+        if interleaved:
+            a, b = x[..., 0::2], x[..., 1::2]
+            return torch.stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
+        a, b = x[..., :d // 2], x[..., d // 2:]
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+    for k, (s, base) in enumerate(
+            [((1, 2), 10000), ((3, 4), 10000), ((2, 5, 8), 10000), ((2, 3, 4, 6), 10000),
+             ((1, 1, 1, 2), 100), ((17, 16), 10000), ((2, 33, 4), 500000), ((5, 64), 10000),
+             ((2, 2, 3, 8), 10), ((1, 7, 10), 10000)]):
+        for interleaved in [0, 1]:
+            t = s[-2]
+            position = c(np.arange(t) + 3 * k) if k % 2 else None
+            op.case([p(op.normal(*s)), position],
+                    lambda x, at: turned(x, torch.arange(t) if at is None else at, base,
+                                         interleaved), [base, interleaved])
+
+
+def attention_heads(op):
+    def fn(q, k, v, length, causal, window, scale):
+        share, (t, s) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
+        at, key = torch.arange(t)[:, None] + s - t, torch.arange(s)
+        mask = torch.ones(t, s, dtype=torch.bool)
+        if causal:
+            mask = mask & (key <= at)
+        if window:
+            mask = mask & (key > at - window)
+        if length is not None:
+            mask = mask & (key < length[:, None, None, None])
+        return attention(q, k.repeat_interleave(share, 1), v.repeat_interleave(share, 1), mask, 0,
+                         scale)
+
+    def run(n, h, g, t, s, d, e, causal=0, window=0, lengths=None, scale=0.0):
+        scale, one = f32(scale), c if window == 1 else p     # of one key no weight depends
+        op.case([one(op.normal(n, h, t, d)), one(op.normal(n, g, s, d)), p(op.normal(n, g, s, e)),
+                 None if lengths is None else i32(lengths)],
+                lambda q, k, v, l: fn(q, k, v, l, causal, window, scale),
+                [causal, window, scale])
+    run(1, 1, 1, 1, 1, 1, 1)
+    run(1, 2, 1, 3, 3, 4, 4)
+    run(2, 4, 2, 3, 5, 4, 4)
+    run(1, 4, 4, 5, 5, 3, 3, causal=1)
+    run(1, 4, 1, 5, 5, 4, 2, causal=1)
+    run(2, 6, 2, 4, 4, 4, 4, causal=1)
+    run(1, 2, 2, 1, 7, 4, 4, causal=1)
+    run(1, 2, 1, 3, 7, 4, 4, causal=1)
+    run(1, 4, 2, 2, 9, 4, 4, causal=1, window=3)
+    run(1, 2, 2, 6, 6, 4, 4, causal=1, window=2)
+    run(1, 2, 2, 6, 6, 4, 4, causal=1, window=1)
+    run(1, 2, 2, 6, 6, 4, 4, causal=1, window=100)
+    run(2, 2, 2, 3, 4, 4, 4, lengths=[4, 2])
+    run(3, 4, 2, 3, 4, 4, 4, lengths=[1, 4, 3])
+    run(2, 4, 2, 4, 4, 4, 4, causal=1, lengths=[4, 2])
+    run(2, 4, 1, 3, 6, 4, 3, causal=1, window=4, lengths=[6, 5])
+    run(1, 2, 1, 3, 3, 4, 4, scale=1.0)
+    run(1, 8, 2, 2, 3, 2, 2, scale=0.3, causal=1)
+    run(1, 2, 1, 5, 3, 4, 4, causal=1)         # the first queries have no key
+    run(1, 3, 1, 17, 33, 2, 2, causal=1)
+
+
+def element_loss(op, x_of, y_of, fn, attrs=([],), flags=0):
+    """fn(x, y, *attr, reduction)"""
+    shapes = [((1,), (1,)), ((), ()), ((7,), (7,)), ((2, 3), (2, 3)), ((3, 1, 5), (3, 1, 5)),
+              ((2, 3, 4), (4,)), ((33,), (33,)), ((5, 1), (1, 3))]
+    for k, (sx, sy) in enumerate(shapes):
+        for r in [MEAN, SUM, NONE]:
+            attr = attrs[(k + r) % len(attrs)]
+            op.case([p(x_of(*sx)), p(y_of(*sy))],
+                    lambda x, y: fn(*torch.broadcast_tensors(x, y), *attr, REDUCTION[r]),
+                    [*attr, r], flags)
+
+
+def bce_with_logits(op):
+    def fn(x, y, w, r):
+        if w is not None:
+            w = w.expand(x.shape)
+        return F.binary_cross_entropy_with_logits(x, y, None, reduction=r, pos_weight=w)
+    for k, s in enumerate(SHAPES[:12]):
+        for r in [MEAN, SUM, NONE][k % 2:]:
+            w = c(op.uniform(0.5, 2, *s[-1:])) if k % 3 == 1 else None
+            op.case([p(op.normal(*s, scale=3)), p(op.uniform(0, 1, *s)), w],
+                    lambda x, y, w: fn(x, y, w, REDUCTION[r]), [r])
+    op.case([p([40, -40, 3, 90]), c([1, 0, 1, 0]), None], lambda x, y, w: fn(x, y, w, "none"),
+            [NONE])
+
+
+def apart(op):
+    """y that are off x, and off 1 and 0.5 beyond it."""
+    return lambda *s: op.normal(*s, scale=2) + np.float32(10)
+
+
+def l1(op):
+    element_loss(op, op.normal, lambda *s: op.normal(*s) + 6, lambda x, y, r: F.l1_loss(
+        x, y, reduction=r))
+
+
+def smooth_l1(op):
+    element_loss(op, op.normal, lambda *s: op.normal(*s) + 3,
+                 lambda x, y, beta, r: F.smooth_l1_loss(x, y, reduction=r, beta=beta),
+                 ([1.0], [0.5], [20.0]))
+    op.case([c([np.inf, 1, 0]), c([0, 1, np.nan])],
+            lambda x, y: F.smooth_l1_loss(x, y, reduction="none"), [1, NONE])
+
+
+def huber(op):
+    element_loss(op, op.normal, lambda *s: op.normal(*s) + 3,
+                 lambda x, y, delta, r: F.huber_loss(x, y, reduction=r, delta=delta),
+                 ([1.0], [0.5], [20.0]))
+
+
+def kl_div(op):
+    def fn(x, y, log, r):
+        return F.kl_div(x, y, reduction=r, log_target=bool(log))
+    element_loss(op, lambda *s: op.normal(*s) - 3, lambda *s: op.uniform(0.1, 1, *s), fn,
+                 ([0], [1]))
+    op.case([p(op.normal(4)), c([0, 0.5, 0, 1])], lambda x, y: fn(x, y, 0, "none"), [0, NONE])
+
+
+def cosine_embedding(op):
+    for k, (n, d) in enumerate([(1, 3), (1, 4), (2, 3), (3, 2), (5, 7), (4, 17), (2, 33)]):
+        for r in [MEAN, SUM, NONE]:
+            y = np.where(op.bits(n), 1, -1).astype(np.float32)
+            margin = f32([0.0, -0.9, 0.1][(k + r) % 3])
+            op.case([p(op.normal(n, d)), p(op.normal(n, d)), c(y)],
+                    lambda a, b, y: F.cosine_embedding_loss(a, b, y, margin,
+                                                            reduction=REDUCTION[r]),
+                    [margin, r])
+
+
+def triplet_margin(op):
+    for k, (n, d) in enumerate([(1, 1), (1, 4), (2, 3), (3, 2), (5, 7), (4, 17), (2, 33)]):
+        for r in [MEAN, SUM, NONE]:
+            margin = [1.0, 3.0, 20.0][(k + r) % 3]
+            op.case([p(op.normal(n, d)), p(op.normal(n, d)), p(op.normal(n, d))],
+                    lambda a, q, b: F.triplet_margin_loss(a, q, b, margin,
+                                                          reduction=REDUCTION[r]), [margin, r])
+
+
+def cross_entropy_weighted(op):
+    for k, (lead, ch) in enumerate([((1,), 1), ((1,), 3), ((5,), 3), ((7,), 5), ((2, 3), 4),
+                                    ((33,), 2), ((3, 2, 2), 6)]):
+        for r in [MEAN, SUM, NONE]:
+            target = op.ints(0, ch, *lead)
+            ignore = [-100, 0, -100][(k + r) % 3] if lead != (1,) else -100
+            if k % 2 and lead != (1,):
+                target.flat[0] = ignore
+            smooth = f32([0.0, 0.1, 0.3][(k + 2 * r) % 3])
+            w = p(op.uniform(0.5, 2, ch)) if (k + r) % 4 else None
+
+            def fn(x, t, w):
+                y = F.cross_entropy(x.reshape(-1, ch), t.reshape(-1), w, ignore_index=ignore,
+                                    reduction=REDUCTION[r], label_smoothing=smooth)
+                return y.reshape(lead) if r == NONE else y
+            if w is not None:
+                w.grad = False
+            op.case([p(op.normal(*lead, ch)), i32(target), w], fn, [r, 1, ignore, smooth, 0])
+    op.case([c(op.normal(2, 3)), i32([-100, -100]), None],
+            lambda x, t, w: F.cross_entropy(x, t), [MEAN, 0, 0, 0, 0])
+    op.case([p(op.normal(2, 3)), i32([-100, -100]), None],
+            lambda x, t, w: (x * 0).sum(), [MEAN, 0, 0, 0, 1])
+
+
+def ctc(op):
+    def run(t, n, ch, target, frames, lengths, blank=0, zero=0):
+        x = op.normal(t, n, ch)
+        op.case([p(x), i32(target), i32(frames), i32(lengths)],
+                lambda x, y, f, l: F.ctc_loss(x.log_softmax(-1), y, f, l, blank, "none",
+                                              bool(zero)), [blank, zero])
+    run(1, 1, 2, [[1]], [1], [1])
+    run(2, 1, 2, [[1]], [2], [1])
+    run(3, 1, 3, [[1, 2]], [3], [2])
+    run(3, 1, 3, [[1, 1]], [3], [2])              # one way: a blank between equals
+    run(5, 2, 4, [[1, 2], [3, 1]], [5, 5], [2, 2])
+    run(6, 2, 4, [[1, 2, 2], [3, 1, 1]], [6, 4], [3, 1])
+    run(8, 3, 5, op.ints(1, 5, 3, 3), [8, 6, 7], [3, 2, 1])
+    run(4, 1, 3, [[0, 1]], [4], [2], blank=2)
+    run(7, 2, 3, op.ints(0, 2, 2, 2), [7, 7], [2, 2], blank=2)
+    run(17, 2, 6, op.ints(1, 6, 2, 5), [17, 15], [5, 4])
+    run(2, 1, 3, [[1, 2]], [2], [2])
+    run(9, 1, 2, [[1, 1, 1]], [9], [3])
+    run(4, 2, 3, [[1, 2], [1, 2]], [4, 3], [0, 2])
+    run(5, 1, 8, [[3, 7, 4]], [5], [3])
+    run(3, 4, 3, op.ints(1, 3, 4, 1), [3, 2, 1, 3], [1, 1, 1, 1])
+    run(10, 1, 4, [[2, 2]], [10], [2])
+    run(6, 1, 4, [[1, 3, 1]], [6], [3], zero=1)
+    run(33, 1, 4, op.ints(1, 4, 1, 6), [33], [6])
+    run(5, 2, 3, [[1, 2], [1, 1]], [1, 5], [2, 2], zero=1)   # the first cannot be written
+    run(4, 1, 3, [[2, 1]], [4], [1])
+
+
+def recurrent(op, kind, gates):
+    """kind of torch._VF, batch first. Inputs x, lengths, h, c, then torch's flat weights."""
+    def run(n, t, k, hidden, layers=1, both=False, bias=True, relu=False, lengths=None, state=True,
+            grads=True):
+        sides, one = 2 if both else 1, p if grads else c
+        weights = []
+        for layer in range(layers):
+            for _ in range(sides):
+                width = k if layer == 0 else sides * hidden
+                shapes = [(gates * hidden, width), (gates * hidden, hidden)]
+                shapes += [(gates * hidden,)] * 2 if bias else []
+                weights += [p(op.normal(*s, scale=0.5 if hidden < 9 else 0.2)) for s in shapes]
+        states = [one(op.normal(layers * sides, n, hidden, scale=0.7)) if state else None
+                  for _ in range(2 if gates == 4 else 1)]
+        states += [None] * (2 - len(states))
+
+        def fn(x, length, h, cell, *ws):
+            zero = torch.zeros(layers * sides, n, hidden, dtype=x.dtype)
+            first = [zero if s is None else s for s in [h, cell][:2 if gates == 4 else 1]]
+            first = tuple(first) if gates == 4 else first[0]
+            call = getattr(torch._VF, kind + ("_relu" if relu else "_tanh") * (kind == "rnn"))
+            rest = (list(ws), bias, layers, 0.0, True, both)
+            if length is None:
+                y, *last = call(x, first, *rest, True)
+            else:
+                packed = torch.nn.utils.rnn.pack_padded_sequence(x, length, True, False)
+                order = packed.sorted_indices
+                sort = lambda s: s.index_select(1, order)
+                first = tuple(map(sort, first)) if gates == 4 else sort(first)
+                data, *last = call(packed.data, packed.batch_sizes, first, *rest)
+                y, _ = torch.nn.utils.rnn.pad_packed_sequence(
+                    torch.nn.utils.rnn.PackedSequence(data, packed.batch_sizes, order,
+                                                      packed.unsorted_indices), True,
+                    total_length=t)
+                last = [s.index_select(1, packed.unsorted_indices) for s in last]
+            return [y, *last]
+        length = None if lengths is None else i32(lengths)
+        op.case([one(op.normal(n, t, k)), length, *states, *weights], fn,
+                [layers, both, not bias, relu])
+    run(1, 1, 1, 1)
+    run(1, 1, 1, 1, state=False)
+    run(1, 5, 3, 2, state=False)
+    run(2, 4, 3, 5)
+    run(3, 1, 2, 4)
+    run(2, 7, 1, 3, bias=False)
+    run(2, 3, 4, 3, both=True)
+    run(1, 6, 2, 3, both=True, state=False)
+    run(2, 3, 4, 3, layers=2)
+    run(2, 4, 3, 2, layers=2, both=True)
+    run(1, 3, 2, 2, layers=3, bias=False)
+    run(3, 5, 2, 3, lengths=[5, 2, 3])
+    run(3, 5, 2, 3, lengths=[1, 1, 4], state=False)
+    run(2, 4, 3, 2, lengths=[2, 4], both=True)
+    run(4, 6, 2, 3, lengths=[3, 6, 1, 5], both=True, layers=2)
+    run(1, 4, 2, 2, lengths=[2])
+    run(2, 5, 3, 4, lengths=[5, 5], both=True, bias=False)
+    run(1, 19, 2, 2)
+    run(1, 37, 1, 2, both=True, lengths=[35])
+    run(5, 2, 7, 6, grads=False)
+    run(2, 17, 3, 17)
+    run(1, 3, 33, 5, state=False)
+    if kind == "rnn":
+        run(2, 4, 3, 4, relu=True)
+        run(3, 4, 2, 3, relu=True, both=True, layers=2, lengths=[4, 1, 3])
+
+
+def lstm(op):
+    recurrent(op, "lstm", 4)
+
+
+def gru(op):
+    recurrent(op, "gru", 3)
+
+
+def rnn(op):
+    recurrent(op, "rnn", 1)
+
+
+OPS = [sin, cos, erf, log1p, expm1, floor, ceil, round_, sign, detach, add, sub, mul, div, pow_,
+       minimum, maximum, eq, ne, lt, le, gt, ge, where, neg, exp, log, sqrt, rsqrt, abs_, relu,
+       leaky_relu, sigmoid, tanh, gelu, gelu_tanh, silu, softplus, scale, shift, cast, sum_, mean,
+       max_, argmax, matmul, affine, reshape, flatten, transpose, permute, slice_, split, cat,
+       stack, expand, squeeze, unsqueeze, gather, pad, softmax, log_softmax, layer_norm, rms_norm,
+       batch_norm, cross_entropy, nll, mse, convolution, max_pool2d, avg_pool2d,
+       adaptive_avg_pool2d, lookup, scaled_dot_product_attention, lstm, gru, rnn, clamp,
+       reciprocal, logical_and, logical_or, logical_not, isnan, isinf, isfinite, masked_fill, min_,
+       logsumexp, var, std, argmin, prod, cumsum, sort, topk, index_select, scatter_add, one_hot,
+       group_norm, instance_norm, conv_transpose, interpolate, rotary, attention_heads,
+       bce_with_logits, l1, smooth_l1, huber, kl_div, cosine_embedding, triplet_margin,
+       cross_entropy_weighted, ctc]
 
 
 def write_all(folder):
@@ -1057,7 +1662,7 @@ def write_all(folder):
         files.append(name)
         cases, size = cases + len(op.cases), size + len(data)
     print("%d files, %d cases, %d bytes" % (len(files), cases, size))
-    assert size < 4000000, size
+    assert size < 4200000, size
     return files
 
 

@@ -287,6 +287,206 @@ static samba_tensor *call_scaled_dot_product_attention(const golden_case *c, sam
     return samba_scaled_dot_product_attention(in[0], in[1], in[2], in[3], &opts);
 }
 
+// Functions made of ops.
+
+static samba_tensor *call_clamp(const golden_case *c, samba_tensor **in)
+{
+    return samba_clamp(in[0], call_float(c, 0), call_float(c, 1));
+}
+
+static samba_tensor *call_masked_fill(const golden_case *c, samba_tensor **in)
+{
+    return samba_masked_fill(in[0], in[1], call_float(c, 0));
+}
+
+static samba_tensor *call_min(const golden_case *c, samba_tensor **in)
+{
+    return samba_min(in[0], call_shape(c, 1, c->n_attr), call_bool(c, 0));
+}
+
+static samba_tensor *call_logsumexp(const golden_case *c, samba_tensor **in)
+{
+    return samba_logsumexp(in[0], call_shape(c, 1, c->n_attr), call_bool(c, 0));
+}
+
+static samba_tensor *call_var(const golden_case *c, samba_tensor **in)
+{
+    return samba_var(in[0], call_shape(c, 2, c->n_attr), call_int(c, 0), call_bool(c, 1));
+}
+
+static samba_tensor *call_std(const golden_case *c, samba_tensor **in)
+{
+    return samba_std(in[0], call_shape(c, 2, c->n_attr), call_int(c, 0), call_bool(c, 1));
+}
+
+static samba_tensor *call_argmin(const golden_case *c, samba_tensor **in)
+{
+    return samba_argmin(in[0], call_int(c, 0), call_bool(c, 1));
+}
+
+static samba_tensor *call_prod(const golden_case *c, samba_tensor **in)
+{
+    return samba_prod(in[0], call_int(c, 0), call_bool(c, 1));
+}
+
+static samba_tensor *call_cumsum(const golden_case *c, samba_tensor **in)
+{
+    return samba_cumsum(in[0], call_int(c, 0));
+}
+
+static int32_t call_sort(const golden_case *c, samba_tensor **in, samba_tensor **out)
+{
+    out[0] = samba_sort(in[0], call_int(c, 0), call_bool(c, 1), &out[1]);
+    return out[0] ? 2 : 0;
+}
+
+static int32_t call_topk(const golden_case *c, samba_tensor **in, samba_tensor **out)
+{
+    out[0] = samba_topk(in[0], call_int(c, 0), call_int(c, 1), call_bool(c, 2), &out[1]);
+    return out[0] ? 2 : 0;
+}
+
+static samba_tensor *call_index_select(const golden_case *c, samba_tensor **in)
+{
+    return samba_index_select(in[0], call_int(c, 0), in[1]);
+}
+
+static samba_tensor *call_scatter_add(const golden_case *c, samba_tensor **in)
+{
+    return samba_scatter_add(in[0], call_int(c, 0), in[1], in[2]);
+}
+
+static samba_tensor *call_one_hot(const golden_case *c, samba_tensor **in)
+{
+    return samba_one_hot(in[0], call_int(c, 0));
+}
+
+static samba_tensor *call_group_norm(const golden_case *c, samba_tensor **in)
+{
+    return samba_group_normalize(in[0], call_int(c, 0), in[1], in[2], call_float(c, 1));
+}
+
+static samba_tensor *call_instance_norm(const golden_case *c, samba_tensor **in)
+{
+    return samba_instance_normalize(in[0], in[1], in[2], call_float(c, 0));
+}
+
+static samba_tensor *call_conv_transpose(const golden_case *c, samba_tensor **in)
+{
+    samba_conv_transpose_opts opts;
+    for (int32_t i = 0; i < 2; i++) {
+        opts.stride[i] = call_int(c, i);
+        opts.padding[i] = call_int(c, 2 + i);
+        opts.output_padding[i] = call_int(c, 4 + i);
+        opts.dilation[i] = call_int(c, 6 + i);
+    }
+    opts.groups = call_int(c, 8);
+    return samba_conv_transpose(in[0], in[1], in[2], &opts);
+}
+
+static samba_tensor *call_interpolate(const golden_case *c, samba_tensor **in)
+{
+    samba_interpolation mode = (samba_interpolation)call_int(c, 2);
+    return samba_interpolate(in[0], call_int(c, 0), call_int(c, 1), mode, call_bool(c, 3));
+}
+
+static samba_tensor *call_attention_heads(const golden_case *c, samba_tensor **in)
+{
+    samba_heads_opts opts;
+    opts.causal = call_bool(c, 0);
+    opts.window = call_int(c, 1);
+    opts.lengths = in[3];
+    opts.scale = call_float(c, 2);
+    return samba_attention_heads(in[0], in[1], in[2], &opts);
+}
+
+static inline samba_reduction call_reduction(const golden_case *c, int32_t i)
+{
+    return (samba_reduction)call_int(c, i);
+}
+
+static samba_tensor *call_cross_entropy_weighted(const golden_case *c, samba_tensor **in)
+{
+    samba_loss_opts opts = call_loss_opts(c);
+    return samba_cross_entropy_weighted(in[0], in[1], in[2], &opts, call_bool(c, 4));
+}
+
+static samba_tensor *call_rotary(const golden_case *c, samba_tensor **in)
+{
+    return samba_rotary(in[0], in[1], call_float(c, 0), call_bool(c, 1));
+}
+
+static samba_tensor *call_bce_with_logits(const golden_case *c, samba_tensor **in)
+{
+    return samba_bce_with_logits(in[0], in[1], in[2], call_reduction(c, 0));
+}
+
+static samba_tensor *call_l1(const golden_case *c, samba_tensor **in)
+{
+    return samba_l1(in[0], in[1], call_reduction(c, 0));
+}
+
+static samba_tensor *call_smooth_l1(const golden_case *c, samba_tensor **in)
+{
+    return samba_smooth_l1(in[0], in[1], call_float(c, 0), call_reduction(c, 1));
+}
+
+static samba_tensor *call_huber(const golden_case *c, samba_tensor **in)
+{
+    return samba_huber(in[0], in[1], call_float(c, 0), call_reduction(c, 1));
+}
+
+static samba_tensor *call_kl_div(const golden_case *c, samba_tensor **in)
+{
+    return samba_kl_div(in[0], in[1], call_bool(c, 0), call_reduction(c, 1));
+}
+
+static samba_tensor *call_cosine_embedding(const golden_case *c, samba_tensor **in)
+{
+    return samba_cosine_embedding(in[0], in[1], in[2], call_float(c, 0), call_reduction(c, 1));
+}
+
+static samba_tensor *call_triplet_margin(const golden_case *c, samba_tensor **in)
+{
+    return samba_triplet_margin(in[0], in[1], in[2], call_float(c, 0), call_reduction(c, 1));
+}
+
+// Logits, of which PyTorch's log_softmax is part of the case.
+static samba_tensor *call_ctc(const golden_case *c, samba_tensor **in)
+{
+    samba_tensor *logp = samba_log_softmax(in[0], -1);
+    return samba_ctc(logp, in[1], in[2], in[3], call_int(c, 0), call_bool(c, 1));
+}
+
+// Recurrent layers: inputs x, lengths, h and c of the first state, then the parameters.
+enum { CALL_LENGTHS = 1, CALL_FIRST_H, CALL_FIRST_C, CALL_PARAMETERS };
+
+static inline bool op_is_recurrent(const golden_case *c)
+{
+    return !strcmp(c->op, "lstm") || !strcmp(c->op, "gru") || !strcmp(c->op, "rnn");
+}
+
+static int32_t call_recurrent(const golden_case *c, samba_tensor **in, samba_tensor **out)
+{
+    samba_recurrent_state last;
+    samba_recurrent_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.layers = call_int(c, 0);
+    opts.bidirectional = call_bool(c, 1);
+    opts.no_bias = call_bool(c, 2);
+    opts.relu = call_bool(c, 3);
+    opts.lengths = in[CALL_LENGTHS];
+    opts.first.h = in[CALL_FIRST_H];
+    opts.first.c = in[CALL_FIRST_C];
+    int32_t hidden = c->in[CALL_PARAMETERS + 1].dim[1];
+    if (!strcmp(c->op, "lstm")) out[0] = samba_lstm(in[0], "r", hidden, &opts, &last);
+    if (!strcmp(c->op, "gru")) out[0] = samba_gru(in[0], "r", hidden, &opts, &last);
+    if (!strcmp(c->op, "rnn")) out[0] = samba_rnn(in[0], "r", hidden, &opts, &last);
+    out[1] = last.h;
+    out[2] = last.c;
+    return !out[0] ? 0 : last.c ? 3 : 2;
+}
+
 #define OP_CALLS(X) \
     X(where) \
     X(leaky_relu) \
@@ -323,7 +523,34 @@ static samba_tensor *call_scaled_dot_product_attention(const golden_case *c, sam
     X(avg_pool2d) \
     X(adaptive_avg_pool2d) \
     X(lookup) \
-    X(scaled_dot_product_attention)
+    X(scaled_dot_product_attention) \
+    X(clamp) \
+    X(masked_fill) \
+    X(min) \
+    X(logsumexp) \
+    X(var) \
+    X(std) \
+    X(argmin) \
+    X(prod) \
+    X(cumsum) \
+    X(index_select) \
+    X(scatter_add) \
+    X(one_hot) \
+    X(group_norm) \
+    X(instance_norm) \
+    X(conv_transpose) \
+    X(interpolate) \
+    X(attention_heads) \
+    X(cross_entropy_weighted) \
+    X(rotary) \
+    X(bce_with_logits) \
+    X(l1) \
+    X(smooth_l1) \
+    X(huber) \
+    X(kl_div) \
+    X(cosine_embedding) \
+    X(triplet_margin) \
+    X(ctc)
 #define OP_MAP_OF_ONE(name, ...) { #name, samba_##name, NULL, NULL, NULL },
 #define OP_MAP_OF_TWO(name, ...) { #name, NULL, samba_##name, NULL, NULL },
 #define OP_CALL(name) { #name, NULL, NULL, call_##name, NULL },
@@ -331,6 +558,18 @@ static const op_call op_calls[] = {
     REF_MAPS_OF_ONE(OP_MAP_OF_ONE) REF_MAPS_OF_TWO(OP_MAP_OF_TWO)
         OP_CALLS(OP_CALL){ "split", NULL, NULL, NULL, call_split },
     { "batch_norm", NULL, NULL, NULL, call_batch_norm },
+    { "reciprocal", samba_reciprocal, NULL, NULL, NULL },
+    { "logical_not", samba_logical_not, NULL, NULL, NULL },
+    { "isnan", samba_isnan, NULL, NULL, NULL },
+    { "isinf", samba_isinf, NULL, NULL, NULL },
+    { "isfinite", samba_isfinite, NULL, NULL, NULL },
+    { "logical_and", NULL, samba_logical_and, NULL, NULL },
+    { "logical_or", NULL, samba_logical_or, NULL, NULL },
+    { "sort", NULL, NULL, NULL, call_sort },
+    { "topk", NULL, NULL, NULL, call_topk },
+    { "lstm", NULL, NULL, NULL, call_recurrent },
+    { "gru", NULL, NULL, NULL, call_recurrent },
+    { "rnn", NULL, NULL, NULL, call_recurrent },
 };
 
 enum { N_OP_CALLS = sizeof op_calls / sizeof op_calls[0] };
@@ -430,11 +669,28 @@ static inline samba_shape op_shape(const golden_tensor *t)
     return shape;
 }
 
-enum { LEAF_NAME = 16 };
+enum { LEAF_NAME = 32 };
 
 static inline void op_leaf_name(char *name, char letter, int32_t i)
 {
     snprintf(name, LEAF_NAME, "%c%d", letter, (int)i);
+}
+
+// A parameter of a recurrent layer called r: its layer makes it, and finds it by its name.
+static inline bool op_is_layers(const golden_case *c, int32_t i)
+{
+    return op_is_recurrent(c) && i >= CALL_PARAMETERS;
+}
+
+static inline void op_input_name(char *name, const golden_case *c, int32_t i)
+{
+    static const char *const parts[4] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
+    op_leaf_name(name, 'x', i);
+    if (!op_is_layers(c, i)) return;
+    int each = call_bool(c, 2) ? 2 : 4, at = i - CALL_PARAMETERS, pass = at / each;
+    int layer = call_bool(c, 1) ? pass / 2 : pass;
+    bool backward = call_bool(c, 1) && pass % 2;
+    snprintf(name, LEAF_NAME, "r__%s_l%d%s", parts[at % each], layer, backward ? "_reverse" : "");
 }
 
 static inline bool op_is_eval(const golden_case *c)
@@ -472,7 +728,14 @@ static inline bool op_run_eager(op_run *run, const op_call *op, const golden_cas
     for (int32_t i = 0; i < c->n_in; i++) {
         const golden_tensor *t = &c->in[i];
         if (t->dtype == GOLDEN_ABSENT) continue;
-        op_leaf_name(name, 'x', i);
+        op_input_name(name, c, i);
+        if (op_is_layers(c, i)) {
+            samba_init zero;
+            memset(&zero, 0, sizeof zero);
+            run->in[i] = samba_param(run->s, name, op_shape(t), zero);
+            samba_write(run->in[i], t->data);
+            continue;
+        }
         run->in[i]
             = samba_from_data_copy(run->s, name, (samba_dtype)t->dtype, op_shape(t), t->data);
     }
@@ -487,7 +750,7 @@ static inline void op_trace_leaves(op_run *run, const golden_case *c)
     for (int32_t i = 0; i < c->n_in; i++) {
         const golden_tensor *t = &c->in[i];
         samba_shape shape = op_shape(t);
-        op_leaf_name(name, 'x', i);
+        op_input_name(name, c, i);
         if (t->dtype == GOLDEN_ABSENT) continue;
         if (op_is_state(c, i))
             run->in[i] = samba_buffer(run->s, name, shape, 0.0f);

@@ -81,7 +81,17 @@ static inline double ref_silu_slope(double x)
     F(gelu, 1, a *ref_normal_below(a), 4.5, ANY) \
     F(gelu_tanh, 1, ref_gelu_by_tanh(a), 4, ANY) \
     F(silu, 1, a *ref_logistic(a), 3, ANY) \
-    F(softplus, 1, ref_max(a, 0) + log1p(exp(-fabs(a))), 2, ANY)
+    F(softplus, 1, ref_max(a, 0) + log1p(exp(-fabs(a))), 2, ANY) \
+    F(sin, 1, sin(a), 3, ANY) \
+    F(cos, 1, cos(a), 3, ANY) \
+    F(erf, 1, erf(a), 1.6, ANY) \
+    F(log1p, 1, log1p(a), 1.6, POSITIVE) \
+    F(expm1, 1, expm1(a), 1.6, ANY) \
+    F(floor, 1, floor(a), 0.5, ANY) \
+    F(ceil, 1, ceil(a), 0.5, ANY) \
+    F(round, 1, rint(a), 0.5, ANY) \
+    F(sign, 1, isnan(a) ? a : (a > 0) - (a < 0), 0.5, ANY) \
+    F(detach, 1, a, 0.5, ANY)
 
 #define REF_MAPS_OF_TWO(F) \
     F(add, 2, a + b, 0.5, ANY) \
@@ -274,6 +284,22 @@ static inline int64_t ref_argmax(const float *x, int64_t n, int64_t step)
         if (v > top || (isnan(v) && !isnan(top))) best = i;
     }
     return best;
+}
+
+// Where the first `count` of n numbers in sorted order are: for each, how many stand before it. A
+// NaN is larger than any number, and equal ones keep their order.
+static inline void ref_argsort(double *y, const float *x, int n, int count, bool descending)
+{
+    for (int i = 0; i < n; i++) {
+        int before = 0;
+        for (int j = 0; j < n; j++) {
+            bool below = x[j] < x[i] || (isnan(x[i]) && !isnan(x[j]));
+            bool above = x[j] > x[i] || (isnan(x[j]) && !isnan(x[i]));
+            bool first = descending ? above : below, other = descending ? below : above;
+            before += first || (!other && j < i);
+        }
+        if (before < count) y[before] = i;
+    }
 }
 
 // ---- Products: each element is one chain of fused multiply-adds in the order of k (exact) ----

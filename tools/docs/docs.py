@@ -26,7 +26,8 @@ def read(path):
 def public_chapters():
     """Of samba.h: (title, sections) for each chapter that has public names."""
     source = read('samba.h').split('\n')
-    titles = (('api', 'samba.h'), ('pef-api', 'Reading a PEF'), ('device-api', 'On a device'),
+    titles = (('api', 'samba.h'), ('functions-api', 'Functions made of ops'),
+              ('pef-api', 'Reading a PEF'), ('device-api', 'On a device'),
               ('config', 'Version and limits'))
     chapters = [(title, header.sections(header.chapter(source, tag))) for tag, title in titles]
     private = ('SAMBA_API', 'SAMBA_H', 'SAMBA_ASSERT')

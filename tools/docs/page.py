@@ -74,8 +74,8 @@ def code_html(book, code, own=''):
     return ''.join(parts) + escape(code[end:])
 
 
-TAGS = {'manual': 'manual', 'api': 'samba-h', 'pef-api': 'reading-a-pef',
-        'device-api': 'on-a-device', 'config': 'version-and-limits'}
+TAGS = {'manual': 'manual', 'api': 'samba-h', 'functions-api': 'functions-made-of-ops',
+        'pef-api': 'reading-a-pef', 'device-api': 'on-a-device', 'config': 'version-and-limits'}
 
 
 def has_field(book, name, field):

@@ -305,6 +305,9 @@ typedef enum samba_role {
 /* ---- Ops. x (2,3) means shape; broadcasting is NumPy's; NULL in, NULL out. ------------------- */
 /* A constant: every element is value. */
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value);
+/* (count) numbers: start, start + step, start + 2 step ... Integers are exact to 2^24; samba_cast
+   makes them i32. */
+SAMBA__OP_API samba_tensor *samba_arange(samba_session *s, int32_t count, float start, float step);
 
 /* Elementwise, f32 out (or the type of the operands if it is bf16/f16). The gradient of pow in b
    needs a > 0. In minimum and maximum NaN wins, and ties share the gradient. Comparisons give bool;
@@ -334,10 +337,20 @@ SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);                    /* m
 SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope); /* x < 0: slope x */
 SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);                 /* 1 / (1 + e^-x) */
 SAMBA__OP_API samba_tensor *samba_tanh(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);                /* x Phi(x): erf */
-SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);           /* "gelu_new" */
-SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                /* x sigmoid(x) */
-SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);            /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);      /* x Phi(x): erf */
+SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x); /* "gelu_new" */
+SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);      /* x sigmoid(x) */
+SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);  /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_sin(samba_tensor *x);       /* of radians, any size */
+SAMBA__OP_API samba_tensor *samba_cos(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_erf(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_log1p(samba_tensor *x);               /* log(1 + x) */
+SAMBA__OP_API samba_tensor *samba_expm1(samba_tensor *x);               /* e^x - 1 */
+SAMBA__OP_API samba_tensor *samba_floor(samba_tensor *x);               /* no gradient flows */
+SAMBA__OP_API samba_tensor *samba_ceil(samba_tensor *x);                /* ... nor here */
+SAMBA__OP_API samba_tensor *samba_round(samba_tensor *x);               /* halves to even */
+SAMBA__OP_API samba_tensor *samba_sign(samba_tensor *x);                /* -1, 0, 1 */
+SAMBA__OP_API samba_tensor *samba_detach(samba_tensor *x);              /* x; no gradient flows */
 SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor); /* x * factor */
 SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);   /* x + term */
 /* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. Between two
@@ -351,6 +364,10 @@ SAMBA__OP_API samba_tensor *samba_sum(samba_tensor *x, samba_shape axes, bool ke
 SAMBA__OP_API samba_tensor *samba_mean(samba_tensor *x, samba_shape axes, bool keepdim);
 SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool keepdim);
 SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool keepdim);
+/* i32: where the first `count` (0: all) of the sorted elements along axis are. Equal ones keep
+   their order; NaN is the largest. */
+SAMBA__OP_API samba_tensor *samba_argsort(samba_tensor *x, int32_t axis, int32_t count,
+                                          bool descending);
 
 /* Products. matmul: (*,m,k) (*,k,n) -> (*,m,n), 1-D as torch. affine: x w^T + b, x (*,k), w (n,k),
    b (n) or NULL -> (*,n). A first operand of bf16 makes it a product in bf16, whose result is f32:

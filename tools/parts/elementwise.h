@@ -243,6 +243,17 @@ SAMBA__UNARY(log, samba_div(dy, x))
 SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
 SAMBA__UNARY(rsqrt, samba_scale(samba_mul(dy, samba_mul(y, samba_mul(y, y))), -0.5f))
 SAMBA__UNARY(softplus, samba_mul(dy, samba_sigmoid(x)))
+SAMBA__UNARY(sin, samba_mul(dy, samba_cos(x)))
+SAMBA__UNARY(cos, samba_neg(samba_mul(dy, samba_sin(x))))
+/* dy 2/sqrt(pi) e^(-x^2) */
+SAMBA__UNARY(erf, samba_mul(dy, samba_scale(samba_exp(samba_neg(samba_mul(x, x))), 1.12837917f)))
+SAMBA__UNARY(log1p, samba_div(dy, samba_shift(x, 1.0f)))
+SAMBA__UNARY(expm1, samba_mul(dy, samba_exp(x)))
+SAMBA__BUILD1(floor)
+SAMBA__BUILD1(ceil)
+SAMBA__BUILD1(round)
+SAMBA__BUILD1(sign)
+SAMBA__BUILD1(detach)
 SAMBA__BUILD1F(scale, factor)
 SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[SAMBA__SCALE_FACTOR])))
 SAMBA__BUILD1F(shift, term)
@@ -296,6 +307,24 @@ SAMBA__FN bool samba__full_shape(samba_call *c)
     c->out[0].dtype = SAMBA_F32;
     c->out[0].shape = samba__shape_of(c->attr + SAMBA__FULL_SHAPE, c->n_attr - SAMBA__FULL_SHAPE);
     return true;
+}
+
+/* ---- arange: y[i] = start + i step, for i below count ---- */
+SAMBA__OP_API samba_tensor *samba_arange(samba_session *s, int32_t count, float start, float step)
+{
+    int32_t attr[SAMBA__ARANGE_END];
+    attr[SAMBA__ARANGE_START] = samba_float_attr(start);
+    attr[SAMBA__ARANGE_STEP] = samba_float_attr(step);
+    attr[SAMBA__ARANGE_COUNT] = count;
+    return samba__emit(s, SAMBA__OP_arange, NULL, 0, attr, SAMBA__ARANGE_END, NULL);
+}
+
+SAMBA__FN bool samba__arange_shape(samba_call *c)
+{
+    if (!samba__expect(c, 0, 0, SAMBA__ARANGE_END)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = samba_scalar_shape();
+    return samba__append_dim(c, c->attr[SAMBA__ARANGE_COUNT]);
 }
 
 /* ---- cast: dx = cast dy back; through an integer or bool nothing flows ---- */
@@ -399,6 +428,13 @@ typedef struct samba__dropping {
     float rate, scale;
 } samba__dropping;
 
+/* The key of a layer that draws, by its two words and by input `in`, its seed. */
+SAMBA__INLINE uint64_t samba__drawing_key(const samba_args *a, int32_t in, const int32_t *key)
+{
+    uint64_t words = (uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1];
+    return words + (uint32_t)samba__in_i32(a, in)[0] * SAMBA__P1;
+}
+
 /* in: the number of the input with the rate; seed and counter follow. count: elements of the mask,
    which continues from microbatch to microbatch, as if they were one batch. */
 SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in,
@@ -412,8 +448,7 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
     d.counter = 0;
     if (d.rate == 0.0f) return d;
 
-    d.key = ((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1])
-        + (uint32_t)samba__in_i32(a, in + 1)[0] * SAMBA__P1;
+    d.key = samba__drawing_key(a, in + 1, key);
     d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
     return d;
 }
@@ -436,6 +471,31 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
 {
     samba_tensor *in[4] = { g->dout[0], g->in[1], g->in[2], g->in[3] };
     g->din[0] = samba__emit(g->session, SAMBA__OP_dropout, in, 4, g->attr, g->n_attr, NULL);
+}
+
+/* ---- noise: as many random numbers as x has elements, U[0,1) or N(0,1), from (seed, name,
+   counter, element) as the mask of dropout. Inputs x, of which only the shape matters, seed,
+   counter ---- */
+/* Elements of a unit: 16 calls of the generator. */
+enum { SAMBA__NOISE_UNIT = 64 };
+
+SAMBA__FN bool samba__noise_shape(samba_call *c)
+{
+    if (!samba__expect(c, SAMBA__NOISE_INPUTS, SAMBA__NOISE_INPUTS, SAMBA__NOISE_END)) return false;
+    for (int32_t i = SAMBA__NOISE_SEED; i < SAMBA__NOISE_INPUTS; i++) {
+        if (c->in[i].dtype != SAMBA_I32 || c->in[i].shape.ndim != 0)
+            return samba_refuse(
+                c, SAMBA_ESHAPE,
+                "noise has a seed and a counter: input %d must be a scalar of type i32", i);
+    }
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = c->in[SAMBA__NOISE_LIKE].shape;
+    return true;
+}
+
+SAMBA__FN void samba__noise_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), SAMBA__NOISE_UNIT);
 }
 
 #endif /* SAMBA__TEMPLATE == 0 */
@@ -465,11 +525,14 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
 #define samba__map_range SAMBA__OF_NARROW(samba__map_range)
 #define samba__map_run SAMBA__OF_NARROW(samba__map_run)
 #define samba__full_kernel SAMBA__OF_NARROW(samba__full_kernel)
+#define samba__arange_kernel SAMBA__OF_NARROW(samba__arange_kernel)
 #define samba__cast_kernel SAMBA__OF_NARROW(samba__cast_kernel)
 #define samba__zero_kernel SAMBA__OF_NARROW(samba__zero_kernel)
 #define samba__accumulate_kernel SAMBA__OF_NARROW(samba__accumulate_kernel)
 #define samba__dropout_shifted SAMBA__OF_NARROW(samba__dropout_shifted)
 #define samba__dropout_kernel SAMBA__OF_NARROW(samba__dropout_kernel)
+#define samba__draw_noise SAMBA__OF_NARROW(samba__draw_noise)
+#define samba__noise_kernel SAMBA__OF_NARROW(samba__noise_kernel)
 #if SAMBA__VEC_LANES < 16
 
 #if SAMBA__VEC_LANES > 1
@@ -556,6 +619,15 @@ SAMBA__FN void samba__full_kernel(const samba_args *a)
         a->out[0][i] = value;
 }
 
+SAMBA__FN void samba__arange_kernel(const samba_args *a)
+{
+    float start = samba_attr_float(a->attr[SAMBA__ARANGE_START]);
+    float step = samba_attr_float(a->attr[SAMBA__ARANGE_STEP]);
+    const int32_t end = (int32_t)a->end;
+    for (int32_t i = (int32_t)a->begin; i < end; i++)
+        a->out[0][i] = samba__fma((float)i, step, start);
+}
+
 SAMBA__FN void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
@@ -633,6 +705,52 @@ SAMBA__FN void samba__dropout_kernel(const samba_args *a)
             for (int i = 0; i < end - e; i++)
                 y[i] = samba__dropped(samba__unit(words[i]), x[i], &d);
         }
+    }
+}
+
+/* n numbers made of n random words, n even. Normal ones in pairs: Box, Muller, "A note on the
+   generation of random normal deviates", 1958. */
+SAMBA__FN void samba__draw_noise(float *y, const uint32_t *word, int n, bool normal)
+{
+    if (!normal) {
+        for (int i = 0; i < n; i++)
+            y[i] = samba__unit(word[i]);
+        return;
+    }
+
+    for (int i = 0; i < n; i += 2) {
+        float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(word[i])));
+        float u = samba__unit(word[i + 1]);
+        y[i] = r * samba__sin_2pi(u, 1); /* cos */
+        y[i + 1] = r * samba__sin_2pi(u, 0);
+    }
+}
+
+/* A unit may begin amid a call of the generator, as microbatches go on where others ended: so one
+   call more is made than a unit needs. */
+SAMBA__FN void samba__noise_kernel(const samba_args *a)
+{
+    enum { DRAWN = SAMBA__NOISE_UNIT + 4 };
+
+    bool normal = a->attr[SAMBA__NOISE_NORMAL];
+    int64_t count = samba_count(&a->out_spec[0].shape);
+    uint64_t first = (uint64_t)a->microbatch * (uint64_t)count;
+    uint64_t key = samba__drawing_key(a, SAMBA__NOISE_SEED, a->attr + SAMBA__NOISE_KEY);
+    uint32_t counter = (uint32_t)samba__in_i32(a, SAMBA__NOISE_SEED + 1)[0];
+
+    for (int64_t unit = a->begin; unit < a->end; unit++) {
+        int64_t at = unit * SAMBA__NOISE_UNIT;
+        uint64_t block = (first + (uint64_t)at) / 4;
+        int skipped = (int)((first + (uint64_t)at) % 4);
+        uint32_t word[DRAWN];
+        float drawn[DRAWN];
+
+        for (int i = 0; i < DRAWN; i += 4)
+            samba__philox_words(key, block + (uint64_t)(i / 4), counter, word + i);
+        samba__draw_noise(drawn, word, DRAWN, normal);
+
+        int64_t n = samba__min64(SAMBA__NOISE_UNIT, count - at);
+        memcpy(a->out[0] + at, drawn + skipped, (size_t)n * sizeof *drawn);
     }
 }
 #endif

@@ -19,6 +19,7 @@
      [manual]      this text
      [config]      version, options, limits
      [api]         every public type and function, but
+     [functions-api] functions and layers made of ops,
      [pef-api]     what tools read a PEF with, and
      [device-api]  what runs one on a small device
      [base]        checked sizes, bits, little-endian access, hash        -+
@@ -69,7 +70,11 @@
      [leaves]      inputs, parameters, constants                           |
      [autodiff]    gradients as more graph                                 |
      [layers]      ops with parameters                                     | the host half: not in
-     [optim]       SGD, AdamW, Adam, clipping                              | SAMBA_RUNTIME_ONLY
+     [functions]   what is made of ops: clamp, var, cumsum, sort, noise    | SAMBA_RUNTIME_ONLY
+     [recurrent]   LSTM, GRU and RNN, unrolled                             |
+     [blocks]      group norm, conv_transpose, interpolate, rotary, heads  |
+     [losses]      l1, huber, kl_div, triplet, weights of classes, CTC     |
+     [optim]       SGD, AdamW, Adam, clipping                              |
      [passes]      rewrites, common subexpressions, dead code, schedule    |
      [plan]        live ranges, which tensors share memory, sections       |
      [recompute]   what the backward pass computes again, to save memory   |

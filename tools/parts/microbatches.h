@@ -48,7 +48,7 @@ SAMBA__FN bool samba__is_leaf_from_inputs(const samba_tensor *t)
    has all of it only after the last one. */
 SAMBA__FN bool samba__is_from_inputs(const samba__parts *p, const samba__node *n)
 {
-    bool draws = samba__is(n->op, SAMBA__OP_dropout)
+    bool draws = samba__is(n->op, SAMBA__OP_dropout) || samba__is(n->op, SAMBA__OP_noise)
         || (samba__is(n->op, SAMBA__OP_scaled_dot_product_attention)
             && n->n_in > SAMBA__ATTENTION_RATE);
     bool has_state = samba__updates(n->op) || (n->op->flags & SAMBA_OP_HOST);
@@ -261,7 +261,8 @@ SAMBA__FN void samba__warn_of_row_numbers(const samba__parts *p, const samba__no
 
 SAMBA__FN void samba__warn_of_parts(const samba__parts *p, const samba__node *n)
 {
-    if (samba__is(n->op, SAMBA__OP_dropout)) samba__warn_of_masks(p, n);
+    bool draws = samba__is(n->op, SAMBA__OP_dropout) || samba__is(n->op, SAMBA__OP_noise);
+    if (draws) samba__warn_of_masks(p, n);
     if (samba__is(n->op, SAMBA__OP_lookup) || samba__is(n->op, SAMBA__OP_gather))
         samba__warn_of_row_numbers(p, n);
 }

@@ -52,10 +52,17 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 #define SAMBA__ATTRIBUTES_FULL(A) \
     A(FULL_VALUE,            1, "value:f") \
     A(FULL_SHAPE,            0, " shape:i*")
+#define SAMBA__ATTRIBUTES_ARANGE(A) \
+    A(ARANGE_START,          1, "start:f") \
+    A(ARANGE_STEP,           1, " step:f") \
+    A(ARANGE_COUNT,          1, " count:i")
 #define SAMBA__ATTRIBUTES_CAST(A) \
     A(CAST_TYPE,             1, "type:t")
 #define SAMBA__ATTRIBUTES_DROPOUT(A) \
     A(DROPOUT_KEY,           2, "key:x2")
+#define SAMBA__ATTRIBUTES_NOISE(A) \
+    A(NOISE_KEY,             2, "key:x2") \
+    A(NOISE_NORMAL,          1, " normal:b")
 #define SAMBA__ATTRIBUTES_COUNT(A) \
     A(COUNT_TRAINING_ONLY,   1, "training_only:b")
 #define SAMBA__ATTRIBUTES_ACCUMULATE(A) \
@@ -66,6 +73,9 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 #define SAMBA__ATTRIBUTES_ARGMAX(A) \
     A(ARGMAX_AXIS,           1, "axis:i") \
     A(ARGMAX_KEEPDIM,        1, " keepdim:b")
+#define SAMBA__ATTRIBUTES_ARGSORT(A) \
+    A(ARGSORT_COUNT,         1, "count:i") \
+    A(ARGSORT_DESCENDING,    1, " descending:b")
 #define SAMBA__ATTRIBUTES_MATMUL(A) \
     A(MATMUL_TRANSPOSE_A,    1, "transpose_a:b") \
     A(MATMUL_TRANSPOSE_B,    1, " transpose_b:b")
@@ -189,12 +199,15 @@ SAMBA__ATTRIBUTES_AT(SLOPE)
 SAMBA__ATTRIBUTES_AT(SCALE)
 SAMBA__ATTRIBUTES_AT(SHIFT)
 SAMBA__ATTRIBUTES_AT(FULL)
+SAMBA__ATTRIBUTES_AT(ARANGE)
 SAMBA__ATTRIBUTES_AT(CAST)
 SAMBA__ATTRIBUTES_AT(DROPOUT)
+SAMBA__ATTRIBUTES_AT(NOISE)
 SAMBA__ATTRIBUTES_AT(COUNT)
 SAMBA__ATTRIBUTES_AT(ACCUMULATE)
 SAMBA__ATTRIBUTES_AT(REDUCE)
 SAMBA__ATTRIBUTES_AT(ARGMAX)
+SAMBA__ATTRIBUTES_AT(ARGSORT)
 SAMBA__ATTRIBUTES_AT(MATMUL)
 SAMBA__ATTRIBUTES_AT(PACKED)
 SAMBA__ATTRIBUTES_AT(SHAPE)
@@ -278,6 +291,12 @@ enum {
     SAMBA__DROPOUT_SEED,
     SAMBA__DROPOUT_COUNTER,
     SAMBA__DROPOUT_INPUTS
+};
+
+enum {
+    SAMBA__NOISE_LIKE, /* read for its shape alone */
+    SAMBA__NOISE_SEED, /* then the counter */
+    SAMBA__NOISE_INPUTS = 3
 };
 
 enum {
@@ -417,6 +436,16 @@ typedef enum samba__spread_rule {
     CURVE(0x012D, RULE, FUNCTION,   softplus,   1, samba__softplus(a),        30, NONE, F32) \
     MAP(0x012E, RULE, MULTIPLIES, scale,      1, a * p[0],                  1, SCALE, F32) \
     MAP(0x012F, RULE, SHIFTS,     shift,      1, a + p[0],                  1, SHIFT, F32) \
+    CURVE(0x0130, RULE, FUNCTION,   sin,        1, samba__sin(a),             70, NONE, F32) \
+    CURVE(0x0131, RULE, FUNCTION,   cos,        1, samba__cos(a),             70, NONE, F32) \
+    CURVE(0x0132, RULE, FUNCTION,   erf,        1, samba__erf(a),             40, NONE, F32) \
+    CURVE(0x0133, RULE, FUNCTION,   log1p,      1, samba__log1p(a),           20, NONE, F32) \
+    CURVE(0x0134, RULE, FUNCTION,   expm1,      1, samba__expm1(a),           20, NONE, F32) \
+    MAP(0x0135, ZERO, FUNCTION,   floor,      1, samba__floor(a),           4, NONE, F32) \
+    MAP(0x0136, ZERO, FUNCTION,   ceil,       1, samba__ceil(a),            4, NONE, F32) \
+    MAP(0x0137, ZERO, FUNCTION,   round,      1, samba__round(a),           3, NONE, F32) \
+    MAP(0x0138, ZERO, FUNCTION,   sign,       1, samba__sign(a),            2, NONE, F32) \
+    MAP(0x0139, ZERO, MULTIPLIES, detach,     1, a,                         0, NONE, F32) \
     MAP(0x0140, RULE, FUNCTION,   tanh_backward, 2, a * samba__fma(-b, b, 1.0f), 3, NONE, F32) \
     MAP(0x0141, RULE, FUNCTION,   sigmoid_backward, 2, a * (b * (1.0f - b)), 3, NONE, F32) \
     MAP(0x0142, RULE, FUNCTION,   relu_backward, 2, b <= 0.0f ? 0.0f : a, 1, NONE, F32) \
@@ -447,6 +476,10 @@ typedef enum samba__spread_rule {
          samba__accumulate_shape, samba__flat_work, samba__accumulate_kernel) \
     OP(0x0186,      ZERO, UNKNOWN,   write_rows, UPDATE, NONE, 1, UPDATES(0x1u), \
        samba__write_rows_shape, samba__write_rows_work, samba__write_rows_kernel) \
+    FAST(0x0187,    ZERO, SAME,      arange, MOVES, ARANGE, 2, NONE, \
+         samba__arange_shape, samba__flat_work, samba__arange_kernel) \
+    FAST(0x0188,    ZERO, DROPS,     noise, OTHER, NOISE, 40, NONE, \
+         samba__noise_shape, samba__noise_work, samba__noise_kernel) \
     FAMILY(0x0201,  RULE, SUM,       sum, REDUCTION, REDUCE, 1, NONE, \
            samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_SUM) \
     FAMILY(0x0202,  RULE, MEAN,      mean, REDUCTION, REDUCE, 1, NONE, \
@@ -457,6 +490,8 @@ typedef enum samba__spread_rule {
          samba__argmax_shape, samba__argmax_work, samba__argmax_kernel) \
     FAMILY(0x0205,  RULE, SQUARES,   square_sum, REDUCTION, REDUCE, 2, NONE, \
            samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_SQUARES) \
+    OP(0x0206,      ZERO, VECTORS,   argsort, OTHER, ARGSORT, 0, NONE, \
+       samba__argsort_shape, samba__argsort_work, samba__argsort_kernel) \
     OP(0x0301,      RULE, MATMUL,    matmul, PRODUCT, MATMUL, 0, NONE, \
        samba__matmul_shape, samba__matmul_work, samba__matmul_kernel) \
     OP(0x0302,      RULE, AFFINE,    affine, PRODUCT, NONE, 0, NONE, \

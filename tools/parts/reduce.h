@@ -571,3 +571,91 @@ SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
     w->flops = samba_count(&c->in[0].shape);
 }
 
+/* ---- argsort: the indices of the first `count` elements of each row in sorted order, by merging.
+   Equal ones keep their order, and NaN is the largest, as in PyTorch. Along the last axis: the
+   builder transposes others to there. ---- */
+SAMBA__OP_API samba_tensor *samba_argsort(samba_tensor *x, int32_t axis, int32_t count,
+                                          bool descending)
+{
+    if (!samba__find_axis(x, "argsort", &axis, 0)) return NULL;
+    int32_t last = x->shape.ndim - 1, attr[SAMBA__ARGSORT_END];
+    attr[SAMBA__ARGSORT_COUNT] = count ? count : x->shape.dim[axis];
+    attr[SAMBA__ARGSORT_DESCENDING] = descending;
+
+    samba_tensor *rows = samba_transpose(x, axis, last);
+    samba_tensor *index = samba__emit1(SAMBA__OP_argsort, rows, attr, SAMBA__ARGSORT_END);
+    return samba_transpose(index, axis, last);
+}
+
+SAMBA__FN bool samba__argsort_shape(samba_call *c)
+{
+    if (!samba__expect_all_f32(c, 1, 1, SAMBA__ARGSORT_END)) return false;
+    const samba_shape *x = &c->in[0].shape;
+    int32_t count = c->attr[SAMBA__ARGSORT_COUNT];
+    if (x->ndim == 0) return samba_refuse(c, SAMBA_ESHAPE, "a scalar has no axis to sort along");
+    if (count < 1 || count > x->dim[x->ndim - 1])
+        return samba_refuse(c, SAMBA_ERANGE, "%d of %d elements are asked for", count,
+                            x->dim[x->ndim - 1]);
+
+    c->out[0].dtype = SAMBA_I32;
+    c->out[0].shape = *x;
+    c->out[0].shape.dim[x->ndim - 1] = count;
+    return true;
+}
+
+/* Two lists of indices for each row. */
+SAMBA__FN void samba__argsort_work(samba_work *w, const samba_call *c)
+{
+    int64_t count = samba_count(&c->in[0].shape), n = samba__last_dim(&c->in[0]), steps = 1;
+    while (n >> steps)
+        steps++;
+    w->units[0] = count / n;
+    w->scratch = count * 2 * (int64_t)sizeof(int32_t);
+    w->flops = count * steps;
+}
+
+/* Does x stand before y where they differ? */
+SAMBA__INLINE bool samba__sorts_before(float x, float y, bool descending)
+{
+    bool below = x < y || (y != y && x == x), above = y < x || (x != x && y == y);
+    return descending ? above : below;
+}
+
+/* Merges the sorted lists from[begin,middle) and from[middle,end). */
+SAMBA__FN void samba__merge_indices(const float *x, const int32_t *from, int32_t *to, int64_t begin,
+                                    int64_t middle, int64_t end, bool descending)
+{
+    int64_t i = begin, j = middle;
+    for (int64_t k = begin; k < end; k++) {
+        bool second = i == middle;
+        if (i < middle && j < end) second = samba__sorts_before(x[from[j]], x[from[i]], descending);
+        to[k] = second ? from[j++] : from[i++];
+    }
+}
+
+SAMBA__KERNEL void samba__argsort_kernel(const samba_args *a)
+{
+    int64_t n = samba__last_dim(a->in_spec), count = a->attr[SAMBA__ARGSORT_COUNT];
+    bool descending = a->attr[SAMBA__ARGSORT_DESCENDING];
+
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *x = a->in[0] + u * n;
+        int32_t *from = (int32_t *)a->scratch + u * 2 * n, *to = from + n;
+        for (int64_t i = 0; i < n; i++)
+            from[i] = (int32_t)i;
+
+        for (int64_t width = 1; width < n; width *= 2) {
+            for (int64_t begin = 0; begin < n; begin += 2 * width) {
+                int64_t middle = samba__min64(begin + width, n);
+                int64_t end = samba__min64(middle + width, n);
+                samba__merge_indices(x, from, to, begin, middle, end, descending);
+            }
+
+            int32_t *sorted = to;
+            to = from;
+            from = sorted;
+        }
+        memcpy(a->out[0] + u * count, from, (size_t)count * sizeof *from);
+    }
+}
+

@@ -12,16 +12,16 @@
    dot, and one that is no function here, is an op's, with all of the op's own attributes: see
    samba_apply. "F.conv2d" has stride, padding, dilation and groups, "F.conv_transpose2d" stride,
    padding, output_padding, groups and dilation, as torch orders them, one number for both sides.
+   Losses are means. "torch.sort" and "torch.topk" give values and, by samba_call_function_all,
+   their places.
 
    Not here, and calling it says so:
-     cumsum          a matmul with a triangle of ones says the same, at n times the cost
-     scatter         samba_write_rows overwrites whole rows; element by element there is none
-     topk, sort      samba_argmax alone; samba/generate.h draws of the k likeliest on the host
+     scatter         samba_scatter_add adds, and samba_write_rows overwrites whole rows
      fft             numbers here are real; a matmul with sines and cosines, for small ones
      einsum          samba_permute, samba_reshape and samba_matmul say it
      dropout         has a name, by which its rate is set: samba_dropout
      batch_norm      has statistics, which are buffers: samba_batchnorm, samba_batch_normalize
-     multinomial     what runs draws nothing but dropout: samba_sample (samba/generate.h) */
+     multinomial     a run draws dropout and noise alone: samba_sample (samba/generate.h) */
 #ifndef SAMBA_TORCH_NAMES_H
 #define SAMBA_TORCH_NAMES_H
 
@@ -94,11 +94,6 @@ static inline samba_shape samba_torch_names__shape(const samba_torch_names__call
         shape.ndim++;
     }
     return shape;
-}
-
-static inline samba_tensor *samba_torch_names__truth(samba_tensor *x) /* 1 where x is not 0 */
-{
-    return samba_cast(samba_cast(x, SAMBA_BOOL), SAMBA_F32);
 }
 
 static inline samba_tensor *samba_torch_names__matmul(samba_torch_names__call *c)
@@ -230,63 +225,11 @@ static inline samba_tensor *samba_torch_names__layer_norm(samba_torch_names__cal
     return samba_layer_normalize(c->in[0], w, b, 1e-5f);
 }
 
-static inline samba_tensor *samba_torch_names__masked_fill(samba_torch_names__call *c)
-{
-    float value = samba_attr_float(samba_torch_names__attr(c, 0, 0));
-    samba_tensor *filler = samba_full(c->session, samba_scalar_shape(), value);
-    return samba_where(c->in[1], filler, c->in[0]);
-}
-
-static inline samba_tensor *samba_torch_names__logical_not(samba_torch_names__call *c)
-{
-    samba_tensor *x = samba_torch_names__truth(c->in[0]);
-    return samba_eq(x, samba_full(c->session, samba_scalar_shape(), 0.0f));
-}
-
 static inline samba_tensor *samba_torch_names__sdpa(samba_torch_names__call *c)
 {
     samba_tensor *q = c->in[0], *k = c->in[1], *v = samba_torch_names__input(c, 2);
     samba_tensor *mask = samba_torch_names__input(c, 3);
     return samba_scaled_dot_product_attention(q, k, v, mask, NULL);
-}
-
-/* Of two operands the first is recorded first, whatever order C would take. */
-static inline samba_tensor *samba_torch_names__logical_or(samba_torch_names__call *c)
-{
-    samba_tensor *a = samba_torch_names__truth(c->in[0]), *b = samba_torch_names__truth(c->in[1]);
-    return samba_cast(samba_add(a, b), SAMBA_BOOL);
-}
-
-static inline samba_tensor *samba_torch_names__logical_and(samba_torch_names__call *c)
-{
-    samba_tensor *a = samba_torch_names__truth(c->in[0]), *b = samba_torch_names__truth(c->in[1]);
-    return samba_cast(samba_mul(a, b), SAMBA_BOOL);
-}
-
-/* Rows of x along an axis by a list of numbers: the list is made as large as what it picks. */
-static inline samba_tensor *samba_torch_names__index_select(samba_torch_names__call *c)
-{
-    samba_tensor *x = c->in[0], *index = c->in[1];
-    int32_t axis = samba_torch_names__attr(c, 0, 0), n = x->shape.ndim;
-    if (axis < 0) axis += n;
-    if (axis < 0 || axis >= n || index->shape.ndim != 1)
-        return samba_torch_names__refused(samba_fail(
-            c->session, SAMBA_ESHAPE,
-            "in index_select(%s %S, %s %S): an axis of the first and a list of numbers are needed",
-            x->name, &x->shape, index->name, &index->shape));
-    samba_shape thin = x->shape, whole = x->shape;
-    for (int32_t i = 0; i < n; i++)
-        thin.dim[i] = 1;
-    thin.dim[axis] = whole.dim[axis] = index->shape.dim[0];
-    return samba_gather(x, axis, samba_expand(samba_reshape(index, thin), whole));
-}
-
-/* clamp(x, least, most) */
-static inline samba_tensor *samba_torch_names__clamp(samba_torch_names__call *c)
-{
-    samba_tensor *least = samba_number(c->session, samba_attr_float(c->attr[0]));
-    samba_tensor *most = samba_number(c->session, samba_attr_float(c->attr[1]));
-    return samba_minimum(samba_maximum(c->in[0], least), most);
 }
 
 static inline samba_conv_opts samba_torch_names__conv_opts(int32_t stride, int32_t padding,
@@ -311,33 +254,165 @@ static inline samba_tensor *samba_torch_names__conv(samba_torch_names__call *c)
     return samba_convolution(c->in[0], c->in[1], samba_torch_names__input(c, 2), &o);
 }
 
-/* conv_transpose2d(x, w, b; stride, padding, output_padding, groups, dilation): what a convolution
-   with these weights sends back to its input. */
+static inline samba_tensor *samba_torch_names__one(const samba_torch_names__call *c,
+                                                   samba_tensor *(*f)(samba_tensor *))
+{
+    return f(c->in[0]);
+}
+
+#define SAMBA_TORCH_NAMES__ONE(name) \
+    static inline samba_tensor *samba_torch_names__##name(samba_torch_names__call *c) \
+    { \
+        return samba_torch_names__one(c, samba_##name); \
+    }
+SAMBA_TORCH_NAMES__ONE(reciprocal)
+SAMBA_TORCH_NAMES__ONE(logical_not)
+SAMBA_TORCH_NAMES__ONE(isnan)
+SAMBA_TORCH_NAMES__ONE(isinf)
+SAMBA_TORCH_NAMES__ONE(isfinite)
+
+static inline samba_tensor *samba_torch_names__logical_or(samba_torch_names__call *c)
+{
+    return samba_logical_or(c->in[0], c->in[1]);
+}
+
+static inline samba_tensor *samba_torch_names__logical_and(samba_torch_names__call *c)
+{
+    return samba_logical_and(c->in[0], c->in[1]);
+}
+
+static inline samba_tensor *samba_torch_names__masked_fill(samba_torch_names__call *c)
+{
+    return samba_masked_fill(c->in[0], c->in[1], samba_attr_float(c->attr[0]));
+}
+
+static inline samba_tensor *samba_torch_names__clamp(samba_torch_names__call *c)
+{
+    return samba_clamp(c->in[0], samba_attr_float(c->attr[0]), samba_attr_float(c->attr[1]));
+}
+
+static inline samba_tensor *samba_torch_names__amin(samba_torch_names__call *c)
+{
+    return samba_min(c->in[0], samba_torch_names__shape(c), false);
+}
+
+static inline samba_tensor *samba_torch_names__argmin(samba_torch_names__call *c)
+{
+    return samba_argmin(c->in[0], c->attr[0], false);
+}
+
+static inline samba_tensor *samba_torch_names__prod(samba_torch_names__call *c)
+{
+    return samba_prod(c->in[0], c->attr[0], false);
+}
+
+static inline samba_tensor *samba_torch_names__logsumexp(samba_torch_names__call *c)
+{
+    return samba_logsumexp(c->in[0], samba_torch_names__shape(c), false);
+}
+
+static inline samba_tensor *samba_torch_names__cumsum(samba_torch_names__call *c)
+{
+    return samba_cumsum(c->in[0], c->attr[0]);
+}
+
+/* Values, and where they were as a second output. */
+static inline samba_tensor *samba_torch_names__with_index(samba_torch_names__call *c,
+                                                          samba_tensor *y, samba_tensor *index)
+{
+    if (!y || c->cap < 1) return y;
+    c->out[c->n_out++] = y;
+    if (c->cap > 1) c->out[c->n_out++] = index;
+    return y;
+}
+
+static inline samba_tensor *samba_torch_names__sort(samba_torch_names__call *c)
+{
+    samba_tensor *index = NULL;
+    bool descending = samba_torch_names__attr(c, 1, 0) != 0;
+    samba_tensor *y = samba_sort(c->in[0], samba_torch_names__attr(c, 0, -1), descending, &index);
+    return samba_torch_names__with_index(c, y, index);
+}
+
+static inline samba_tensor *samba_torch_names__argsort(samba_torch_names__call *c)
+{
+    return samba_argsort(c->in[0], samba_torch_names__attr(c, 0, -1), 0,
+                         samba_torch_names__attr(c, 1, 0) != 0);
+}
+
+static inline samba_tensor *samba_torch_names__topk(samba_torch_names__call *c)
+{
+    samba_tensor *index = NULL;
+    bool largest = samba_torch_names__attr(c, 2, 1) != 0;
+    samba_tensor *y
+        = samba_topk(c->in[0], c->attr[0], samba_torch_names__attr(c, 1, -1), largest, &index);
+    return samba_torch_names__with_index(c, y, index);
+}
+
+static inline samba_tensor *samba_torch_names__index_select(samba_torch_names__call *c)
+{
+    return samba_index_select(c->in[0], c->attr[0], c->in[1]);
+}
+
+static inline samba_tensor *samba_torch_names__scatter_add(samba_torch_names__call *c)
+{
+    return samba_scatter_add(c->in[0], c->attr[0], c->in[1], c->in[2]);
+}
+
+static inline samba_tensor *samba_torch_names__one_hot(samba_torch_names__call *c)
+{
+    return samba_one_hot(c->in[0], c->attr[0]);
+}
+
+static inline samba_tensor *samba_torch_names__group_norm(samba_torch_names__call *c)
+{
+    samba_tensor *w = samba_torch_names__input(c, 1), *b = samba_torch_names__input(c, 2);
+    return samba_group_normalize(c->in[0], c->attr[0], w, b, 1e-5f);
+}
+
+static inline samba_tensor *samba_torch_names__instance_norm(samba_torch_names__call *c)
+{
+    samba_tensor *w = samba_torch_names__input(c, 1), *b = samba_torch_names__input(c, 2);
+    return samba_instance_normalize(c->in[0], w, b, 1e-5f);
+}
+
+static inline samba_tensor *samba_torch_names__bce(samba_torch_names__call *c)
+{
+    return samba_bce_with_logits(c->in[0], c->in[1], NULL, SAMBA_REDUCE_MEAN);
+}
+
+static inline samba_tensor *samba_torch_names__l1(samba_torch_names__call *c)
+{
+    return samba_l1(c->in[0], c->in[1], SAMBA_REDUCE_MEAN);
+}
+
+static inline samba_tensor *samba_torch_names__smooth_l1(samba_torch_names__call *c)
+{
+    return samba_smooth_l1(c->in[0], c->in[1], 1.0f, SAMBA_REDUCE_MEAN);
+}
+
+static inline samba_tensor *samba_torch_names__huber(samba_torch_names__call *c)
+{
+    return samba_huber(c->in[0], c->in[1], 1.0f, SAMBA_REDUCE_MEAN);
+}
+
+static inline samba_tensor *samba_torch_names__kl_div(samba_torch_names__call *c)
+{
+    return samba_kl_div(c->in[0], c->in[1], false, SAMBA_REDUCE_MEAN);
+}
+
+/* conv_transpose2d(x, w, b; stride, padding, output_padding, groups, dilation) */
 static inline samba_tensor *samba_torch_names__conv_transpose(samba_torch_names__call *c)
 {
-    samba_tensor *x = c->in[0], *w = c->in[1], *b = samba_torch_names__input(c, 2);
-    int32_t stride = samba_torch_names__attr(c, 0, 1), padding = samba_torch_names__attr(c, 1, 0);
-    int32_t more = samba_torch_names__attr(c, 2, 0), groups = samba_torch_names__attr(c, 3, 1);
-    int32_t dilation = samba_torch_names__attr(c, 4, 1), n = x->shape.ndim;
-    const samba_conv_opts o = samba_torch_names__conv_opts(stride, padding, dilation, groups);
-    if (n < 3 || w->shape.ndim != n)
-        return samba_torch_names__refused(samba_fail(
-            c->session, SAMBA_ESHAPE,
-            "in conv_transpose2d(%s %S, %s %S): x (N,C,H,W) and weights (C,O/groups,KH,KW) are needed",
-            x->name, &x->shape, w->name, &w->shape));
-    samba_shape shape = x->shape;
-    shape.dim[1] = w->shape.dim[1] * groups;
-    for (int32_t i = 2; i < n; i++)
-        shape.dim[i] = (x->shape.dim[i] - 1) * stride - 2 * padding
-            + dilation * (w->shape.dim[i] - 1) + more + 1;
-    samba_tensor *y = samba_convolution_backward_input(x, w, shape, &o);
-    if (!b || !y) return y;
-    samba_shape column = samba_scalar_shape();
-    column.ndim = n - 1;
-    for (int32_t i = 0; i < n - 1; i++)
-        column.dim[i] = i ? 1 : shape.dim[1];
-    b = samba_reshape(b, column);
-    return samba_add(y, b);
+    samba_conv_transpose_opts o;
+    for (int i = 0; i < 2; i++) {
+        o.stride[i] = samba_torch_names__attr(c, 0, 1);
+        o.padding[i] = samba_torch_names__attr(c, 1, 0);
+        o.output_padding[i] = samba_torch_names__attr(c, 2, 0);
+        o.dilation[i] = samba_torch_names__attr(c, 4, 1);
+    }
+    o.groups = samba_torch_names__attr(c, 3, 1);
+    return samba_conv_transpose(c->in[0], c->in[1], samba_torch_names__input(c, 2), &o);
 }
 
 static inline samba_tensor *samba_torch_names__split(samba_torch_names__call *c)
@@ -422,6 +497,28 @@ static const samba_torch_names__row samba_torch_names__list[] = {
     { "clip", NULL, samba_torch_names__clamp, 1, 1, 2, 2 },
     { "conv1d", NULL, samba_torch_names__conv, 2, 3, 0, 4 },
     { "conv2d", NULL, samba_torch_names__conv, 2, 3, 0, 4 },
+    { "reciprocal", NULL, samba_torch_names__reciprocal, 1, 1, 0, 0 },
+    { "isnan", NULL, samba_torch_names__isnan, 1, 1, 0, 0 },
+    { "isinf", NULL, samba_torch_names__isinf, 1, 1, 0, 0 },
+    { "isfinite", NULL, samba_torch_names__isfinite, 1, 1, 0, 0 },
+    { "amin", NULL, samba_torch_names__amin, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "argmin", NULL, samba_torch_names__argmin, 1, 1, 1, 1 },
+    { "prod", NULL, samba_torch_names__prod, 1, 1, 1, 1 },
+    { "logsumexp", NULL, samba_torch_names__logsumexp, 1, 1, 1, SAMBA_MAX_DIMS },
+    { "cumsum", NULL, samba_torch_names__cumsum, 1, 1, 1, 1 },
+    { "sort", NULL, samba_torch_names__sort, 1, 1, 0, 2 },
+    { "argsort", NULL, samba_torch_names__argsort, 1, 1, 0, 2 },
+    { "topk", NULL, samba_torch_names__topk, 1, 1, 1, 3 },
+    { "scatter_add", NULL, samba_torch_names__scatter_add, 3, 3, 1, 1 },
+    { "one_hot", NULL, samba_torch_names__one_hot, 1, 1, 1, 1 },
+    { "group_norm", NULL, samba_torch_names__group_norm, 1, 3, 1, 1 },
+    { "instance_norm", NULL, samba_torch_names__instance_norm, 1, 3, 0, 0 },
+    { "binary_cross_entropy_with_logits", NULL, samba_torch_names__bce, 2, 2, 0, 0 },
+    { "l1_loss", NULL, samba_torch_names__l1, 2, 2, 0, 0 },
+    { "smooth_l1_loss", NULL, samba_torch_names__smooth_l1, 2, 2, 0, 0 },
+    { "huber_loss", NULL, samba_torch_names__huber, 2, 2, 0, 0 },
+    { "kl_div", NULL, samba_torch_names__kl_div, 2, 2, 0, 0 },
+    { "conv_transpose1d", NULL, samba_torch_names__conv_transpose, 2, 3, 0, 5 },
     { "conv_transpose2d", NULL, samba_torch_names__conv_transpose, 2, 3, 0, 5 },
     { "scaled_dot_product_attention", NULL, samba_torch_names__sdpa, 3, 4, 0, 0 },
 };
@@ -479,20 +576,14 @@ static inline size_t samba_torch_names__distance(const char *a, const char *b)
 static const struct {
     const char *name, *why;
 } samba_torch_names__missing[]
-    = { { "cumsum", "a matmul with a triangle of ones says the same, at n times the cost" },
-        { "scatter", "samba_write_rows overwrites whole rows; element by element there is none" },
-        { "scatter_add",
-          "samba_write_rows overwrites whole rows; element by element there is none" },
-        { "topk",
-          "samba_argmax finds the first; samba/generate.h draws of the k likeliest on the host" },
-        { "sort", "nothing sorts; samba_argmax finds the first" },
-        { "argsort", "nothing sorts; samba_argmax finds the first" },
+    = { { "scatter", "samba_scatter_add adds, and samba_write_rows overwrites whole rows" },
         { "fft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
         { "rfft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
         { "einsum", "samba_permute, samba_reshape and samba_matmul say it" },
         { "dropout", "it has a name here, by which its rate is set: samba_dropout" },
         { "batch_norm", "its statistics are buffers: samba_batchnorm or samba_batch_normalize" },
-        { "multinomial", "a run draws nothing but dropout; on the host samba_sample does it" } };
+        { "multinomial",
+          "a run draws dropout and noise alone; on the host samba_sample does it" } };
 
 /* "did you mean": the nearest op or function to the last word of name, if it is near. */
 static inline bool samba_torch_names__fail(samba_session *s, const char *name, const char *word)
