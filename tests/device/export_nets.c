@@ -305,6 +305,85 @@ typedef struct net {
     samba_optim optim;
 } net;
 
+// Texts of different lengths, forward and backward; and a layer that goes on from their states.
+static samba_tensor *recurrent_net(samba_session *s, int kind)
+{
+    samba_tensor *(*const layers[3])(samba_tensor *, const char *, int32_t,
+                                     const samba_recurrent_opts *, samba_recurrent_state *)
+        = { samba_lstm, samba_gru, samba_rnn };
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3, 4));
+    samba_tensor *numbers = samba_arange(s, 2, 3, -1.5f); // 3, 1.5
+    samba_recurrent_opts opts = { .bidirectional = true };
+    samba_recurrent_state last;
+    opts.lengths = samba_cast(numbers, SAMBA_I32);
+    samba_tensor *y = layers[kind](x, "r", 5, &opts, &last);
+    opts = (samba_recurrent_opts){ .first = { samba_slice(last.h, 0, 1, 2, 1), NULL } };
+    if (last.c) opts.first.c = samba_slice(last.c, 0, 0, 1, 1);
+    y = layers[kind](samba_slice(y, 1, 0, 2, 1), "last", 5, &opts, NULL);
+    return samba_linear(samba_reshape(y, SAMBA_SHAPE(2, 10)), "fc", 7);
+}
+
+static samba_tensor *make_lstm(samba_session *s)
+{
+    return recurrent_net(s, 0);
+}
+
+static samba_tensor *make_gru(samba_session *s)
+{
+    return recurrent_net(s, 1);
+}
+
+static samba_tensor *make_rnn(samba_session *s)
+{
+    return recurrent_net(s, 2);
+}
+
+static samba_tensor *make_lstm_loss(samba_session *s)
+{
+    return samba_cross_entropy(recurrent_net(s, 0), labels(s, 2));
+}
+
+static samba_tensor *make_gru_loss(samba_session *s)
+{
+    return samba_cross_entropy(recurrent_net(s, 1), labels(s, 2));
+}
+
+// What is elementwise, sorts or selects and has no net of its own.
+static samba_tensor *functions_of(samba_tensor *x)
+{
+    samba_session *s = x->session;
+    samba_tensor *h = samba_linear(x, "fc1", 23), *index;
+    samba_tensor *wave = samba_mul(samba_sin(samba_scale(h, 30)), samba_cos(samba_scale(h, 1e6f)));
+    samba_tensor *bent = samba_add(samba_erf(h), samba_expm1(samba_scale(h, 0.5f)));
+    samba_tensor *steps = samba_add(samba_floor(samba_scale(h, 3)), samba_ceil(h));
+    steps = samba_add(steps, samba_mul(samba_round(samba_scale(h, 5)), samba_sign(h)));
+    h = samba_add(samba_add(wave, bent), samba_scale(steps, 0.1f));
+    h = samba_add(h, samba_log1p(samba_abs(samba_detach(h))));
+    h = samba_cumsum(samba_clamp(h, -2, 2), 1);
+    samba_tensor *top = samba_topk(h, 9, 1, true, &index);
+    h = samba_scatter_add(samba_scale(h, 0.5f), 1, index, top);
+    samba_tensor *spread = samba_std(h, SAMBA_AXES(1), 1, true);
+    samba_tensor *total = samba_logsumexp(h, SAMBA_AXES(1), true);
+    h = samba_add(samba_mul(h, spread), total);
+    h = samba_add(h, samba_prod(samba_slice(h, 1, 0, 5, 1), 1, true));
+    samba_tensor *eye = samba_slice(samba_eye(s, 23), 0, 0, x->shape.dim[0], 1);
+    return samba_linear(samba_add(samba_sort(h, 0, false, NULL), eye), "fc2", 7);
+}
+
+static samba_tensor *make_functions(samba_session *s)
+{
+    return functions_of(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 8)));
+}
+
+// And what draws.
+static samba_tensor *make_noise_loss(samba_session *s)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 8));
+    samba_tensor *noise = samba_scale(samba_randn_like(x, "noise"), 0.1f);
+    x = samba_add(x, samba_mul(noise, samba_rand_like(x, "flat")));
+    return samba_cross_entropy(functions_of(x), labels(s, 3));
+}
+
 static const samba_optim sgd = { .kind = SAMBA_SGD, .lr = 0.05f };
 static const samba_optim momentum
     = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f, .weight_decay = 0.01f };
@@ -324,6 +403,10 @@ static const net nets[] = {
     { "unknown", make_unknown, .trains = false },
     { "transformer", make_transformer, .trains = false },
     { "moves", make_moves, .trains = false },
+    { "lstm", make_lstm, .trains = false },
+    { "gru", make_gru, .trains = false },
+    { "rnn", make_rnn, .trains = false },
+    { "functions", make_functions, .trains = false },
     { "mlp_f16", make_mlp, .weights = SAMBA_F16 },
     { "odd_coarse", make_odd, .weights = SAMBA_BF16 },
     { "ds_cnn_coarse", make_ds_cnn, .weights = SAMBA_BF16 },
@@ -341,6 +424,9 @@ static const net nets[] = {
     { "strides_sgd", make_strides_loss, true, false, SAMBA_F32, 0, momentum },
     { "transformer_adamw", make_transformer_loss, true, false, SAMBA_F32, 0.5f, adamw },
     { "moves_sgd", make_moves_loss, true, false, SAMBA_F32, 0, momentum },
+    { "lstm_adamw", make_lstm_loss, true, false, SAMBA_F32, 0, adamw },
+    { "gru_sgd", make_gru_loss, true, false, SAMBA_F32, 0, momentum },
+    { "noise_sgd", make_noise_loss, true, false, SAMBA_F32, 0, sgd },
     { "images_adamw", make_images_loss, true, false, SAMBA_F32, 0, adamw },
 };
 

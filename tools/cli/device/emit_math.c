@@ -440,6 +440,127 @@ static const piece pieces[] = {
       "    return smooth_relu_grad(x, d);\n"
       "}\n",
       0 },
+    { "sin_quadrant", "poly bits ",
+      "/* sin(r + n pi/2), |r| <= pi/4 */\n"
+      "static float sin_quadrant(float r, uint32_t n)\n"
+      "{\n"
+      "    static const float sine[4] = { -0.1666666716f, 0.008333379403f, -0.000198530659f,\n"
+      "                                   2.832548716e-6f };\n"
+      "    static const float cosine[5] = { 1.0f, -0.5f, 0.04166664556f, -0.001388730947f,\n"
+      "                                     2.443232734e-5f };\n"
+      "    float s = r * r, y = poly(s, cosine, 5);\n"
+      "    if (!(n & 1u)) y = multiply_add(r * s, poly(s, sine, 4), r);\n"
+      "    return bits_float(float_bits(y) ^ ((n & 2u) << 30));\n"
+      "}\n",
+      0 },
+    { "sin_from", "sin_quadrant product not_a_number infinity abs_of ",
+      "/* x (2/pi) mod 4, its nearest integer as n, and what is left times pi/2; x >= 2^17. Payne, Hanek,\n"
+      "   \"Radian reduction for trigonometric functions\", 1983. */\n"
+      "static float reduce_large(float x, uint32_t *n)\n"
+      "{\n"
+      "    static const uint32_t two_over_pi[8] = { 0u, 0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u, 0xF534DDC0u,\n"
+      "                                             0xDB629599u, 0x3C439041u, 0xFE5163ABu };\n"
+      "    uint32_t u = float_bits(x), first = (u >> 23) - 120u, word = first >> 5, shift = first & 31u;\n"
+      "    uint32_t back = 31u - shift, m = (u & 0x007fffffu) | 0x00800000u, w[3];\n"
+      "    for (uint32_t i = 0; i < 3; i++)\n"
+      "        w[i] = (two_over_pi[word + i] << shift) | (two_over_pi[word + i + 1u] >> 1 >> back);\n"
+      "    uint64_t turns = ((uint64_t)(m * w[0]) << 32) + (uint64_t)m * w[1] + ((uint64_t)m * w[2] >> 32);\n"
+      "    uint32_t high = (uint32_t)(turns >> 32), low = (uint32_t)turns;\n"
+      "    *n = (high + 0x20000000u) >> 30;\n"
+      "    float rest = (float)(int32_t)(high - (*n << 30));\n"
+      "    rest = multiply_add(rest, 16777216.0f, (float)(int32_t)(low >> 8));\n"
+      "    return product(rest, 8.71967124e-17f);\n"
+      "}\n"
+      "\n"
+      "/* sin(|x| + turn pi/2) */\n"
+      "static float sin_from(float x, uint32_t turn)\n"
+      "{\n"
+      "    uint32_t n;\n"
+      "    float a = abs_of(x), r;\n"
+      "    if (!(a < INFINITE)) return NOT_A_NUMBER;\n"
+      "    if (a < 131072.0f) {\n"
+      "        float shifted = multiply_add(a, 0.636619747f, 12582912.0f), t = shifted - 12582912.0f;\n"
+      "        n = float_bits(shifted) - float_bits(12582912.0f);\n"
+      "        r = multiply_add(t, -1.57079637f, a);\n"
+      "        r = multiply_add(t, 4.37113883e-8f, r);\n"
+      "        r = multiply_add(t, 1.71512489e-15f, r);\n"
+      "    } else {\n"
+      "        r = reduce_large(a, &n);\n"
+      "    }\n"
+      "    return sin_quadrant(r, n + turn);\n"
+      "}\n",
+      0 },
+    { "sin_of", "sin_from unless_nan ",
+      "static float sin_of(float x)\n"
+      "{\n"
+      "    float y = sin_from(x, 0u);\n"
+      "    return unless_nan(y, bits_float(float_bits(y) ^ (float_bits(x) & 0x80000000u)));\n"
+      "}\n",
+      0 },
+    { "cos_of", "sin_from ",
+      "static float cos_of(float x)\n"
+      "{\n"
+      "    return sin_from(x, 1u);\n"
+      "}\n",
+      0 },
+    { "erf_of", "gauss normal_tail unless_nan abs_upto with_sign ",
+      "static float erf_of(float x)\n"
+      "{\n"
+      "    static const float c[7] = { 0.1283791661f, -0.3761263192f, 0.1128368154f, -0.02685902268f,\n"
+      "                                0.005200721789f, -0.0008144158055f, 8.392268501e-05f };\n"
+      "    float a = abs_upto(x, 10.0f), b = product(a, 1.41421354f), y;\n"
+      "    if (a < 0.9f)\n"
+      "        y = multiply_add(a, poly(a * a, c, 7), a);\n"
+      "    else\n"
+      "        y = multiply_add(-2.0f, gauss(normal_tail(b), b), 1.0f);\n"
+      "    return unless_nan(x, with_sign(y, x));\n"
+      "}\n",
+      0 },
+    { "expm1_of", "exp_of poly ",
+      "/* e^x - 1 */\n"
+      "static float expm1_of(float x)\n"
+      "{\n"
+      "    static const float c[5] = { 0.4999999404f, 0.1666651517f, 0.04166808724f, 0.008369296789f,\n"
+      "                                0.001383823925f };\n"
+      "    if (x != x || x > 80.0f) return exp_of(x);\n"
+      "    if (x < -80.0f) return -1.0f;\n"
+      "    if (x == 0.0f) return x;\n"
+      "    float shifted = multiply_add(x, 1.442695022f, 12582912.0f), t = shifted - 12582912.0f;\n"
+      "    uint32_t n = float_bits(shifted) - float_bits(12582912.0f);\n"
+      "    float r = multiply_add(t, 1.904654212e-9f, multiply_add(t, -0.6931471825f, x));\n"
+      "    float scale = bits_float((n + 127u) << 23);\n"
+      "    return multiply_add(scale, multiply_add(r * r, poly(r, c, 5), r), scale - 1.0f);\n"
+      "}\n",
+      0 },
+    { "round_of", "unless_nan abs_upto abs_of with_sign ",
+      "/* The nearest integer, halves to even. */\n"
+      "static float round_of(float x)\n"
+      "{\n"
+      "    float a = abs_upto(x, 8388608.0f), y = (a + 8388608.0f) - 8388608.0f;\n"
+      "    return unless_nan(x, abs_of(x) < 8388608.0f ? with_sign(y, x) : x);\n"
+      "}\n",
+      0 },
+    { "floor_of", "round_of ",
+      "static float floor_of(float x)\n"
+      "{\n"
+      "    float y = round_of(x);\n"
+      "    return y > x ? y - 1.0f : y;\n"
+      "}\n",
+      0 },
+    { "ceil_of", "round_of ",
+      "static float ceil_of(float x)\n"
+      "{\n"
+      "    float y = round_of(x);\n"
+      "    return y < x ? with_sign(abs_of(y + 1.0f), x) : y;\n"
+      "}\n",
+      0 },
+    { "sign_of", "unless_nan ",
+      "static float sign_of(float x)\n"
+      "{\n"
+      "    if (x > 0.0f) return 1.0f;\n"
+      "    return unless_nan(x, x < 0.0f ? -1.0f : 0.0f);\n"
+      "}\n",
+      0 },
     { NULL, NULL, NULL, 0 },
 };
 

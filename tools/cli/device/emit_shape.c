@@ -58,6 +58,22 @@ static bool emit_full(emitter *e, const node *n)
     return true;
 }
 
+static bool emit_arange(emitter *e, const node *n)
+{
+    char start[32], step[32];
+    number_text(e, start, attr_float(n, "start"));
+    number_text(e, step, attr_float(n, "step"));
+    set_word(&e->body, "start", "%s", start);
+    set_word(&e->body, "step", "%s", step);
+    set_word(&e->body, "n", "%lld", (long long)count_of(out_of(e, n, 0)));
+    set_tensor(e, "y", n->out[0]);
+    need(e, "multiply_add");
+    write_text(&e->body,
+               "    for (int i = 0; i < ${n}; i++)\n"
+               "        ${y}[i] = multiply_add((float)i, ${step}, ${start});\n");
+    return true;
+}
+
 // The output's dimensions in order; the input begins at start and has these steps along them.
 static bool write_steps(emitter *e, const node *n, int64_t start, const int64_t *x_step)
 {
@@ -163,9 +179,11 @@ static bool emit_cast(emitter *e, const node *n)
 }
 
 static const op_emitter ops[] = {
-    { "reshape", emit_reshape }, { "full", emit_full },     { "permute", emit_permute },
-    { "slice", emit_slice },     { "expand", emit_expand }, { "pad", emit_pad },
-    { "cat", emit_cat },         { "cast", emit_cast },     { NULL, NULL },
+    { "reshape", emit_reshape }, { "full", emit_full },
+    { "permute", emit_permute }, { "arange", emit_arange },
+    { "slice", emit_slice },     { "expand", emit_expand },
+    { "pad", emit_pad },         { "cat", emit_cat },
+    { "cast", emit_cast },       { NULL, NULL },
 };
 
 const family shape_family = { ops, pieces };

@@ -74,6 +74,27 @@ static const piece pieces[] = {
       "    return (int32_t)best;\n"
       "}\n",
       0 },
+    { "argsort", "",
+      "/* The first `count` of the n numbers of x in order, by their numbers; equal ones keep theirs, and NaN\n"
+      "   is the largest. */\n"
+      "static void argsort(const float *x, int n, int32_t *y, int count, int descending)\n"
+      "{\n"
+      "    int have = 0;\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        int at = have;\n"
+      "        while (at > 0) {\n"
+      "            float a = x[i], b = x[y[at - 1]];\n"
+      "            int below = a < b || (b != b && a == a), above = b < a || (a != a && b == b);\n"
+      "            if (!(descending ? above : below)) break;\n"
+      "            at--;\n"
+      "        }\n"
+      "        if (at == count) continue;\n"
+      "        if (have < count) have++;\n"
+      "        for (int j = have - 1; j > at; j--) y[j] = y[j - 1];\n"
+      "        y[at] = (int32_t)i;\n"
+      "    }\n"
+      "}\n",
+      0 },
     { NULL, NULL, NULL, 0 },
 };
 
@@ -148,6 +169,24 @@ static bool emit_argmax(emitter *e, const node *n)
     return true;
 }
 
+static bool emit_argsort(emitter *e, const node *n)
+{
+    const samba_shape *x = &in_of(e, n, 0)->spec.shape;
+    int32_t size = x->dim[x->ndim - 1];
+    set_tensor(e, "x", n->in[0]);
+    set_tensor(e, "y", n->out[0]);
+    set_word(&e->body, "rows", "%lld", (long long)(count_of(in_of(e, n, 0)) / size));
+    set_word(&e->body, "n", "%d", size);
+    set_word(&e->body, "count", "%d", attr_of(n, "count"));
+    set_word(&e->body, "descending", "%d", attr_of(n, "descending"));
+    need(e, "argsort");
+    write_text(
+        &e->body,
+        "    for (int i = 0; i < ${rows}; i++)\n"
+        "        argsort(${x} + i * ${n}, ${n}, ${y} + i * ${count}, ${count}, ${descending});\n");
+    return true;
+}
+
 // Loops over the index, with `at`, the place along the axis that it names. x has the index's
 // dimensions but along the axis, and may have more.
 static void begin_gather(emitter *e, const node *n, const samba_shape *x, operand *all, loops *l)
@@ -218,6 +257,7 @@ static const op_emitter ops[] = {
     { "lookup_accumulate", emit_lookup_backward },
     { "write_rows", emit_write_rows },
     { "argmax", emit_argmax },
+    { "argsort", emit_argsort },
     { "gather", emit_gather },
     { "gather_backward", emit_gather_backward },
     { NULL, NULL },
