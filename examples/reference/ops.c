@@ -13,6 +13,12 @@ static void constants(samba_session *s)
     is(samba_mul(samba_full(s, SAMBA_SHAPE(3), 2), half), 1, 1, 1);
 }
 
+// samba_arange: numbers in equal steps.
+static void counting(samba_session *s)
+{
+    is(samba_arange(s, 4, 1, 0.5f), 1, 1.5, 2, 2.5);
+}
+
 // samba_add, samba_sub, samba_mul, samba_div, samba_pow: with a row that is broadcast.
 static void arithmetic(samba_session *s)
 {
@@ -66,6 +72,35 @@ static void functions(samba_session *s)
     is(samba_exp(samba_log(x)), 1, 4, 9);
 }
 
+// samba_sin, samba_cos, samba_erf, samba_log1p, samba_expm1: of radians; and near 0 to all digits.
+static void more_functions(samba_session *s)
+{
+    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2), 0, 1);
+    is(samba_sin(x), 0, 0.841471);
+    is(samba_cos(x), 1, 0.540302);
+    is(samba_erf(x), 0, 0.842701);
+    is(samba_log1p(x), 0, 0.693147);
+    is(samba_expm1(x), 0, 1.718282);
+}
+
+// samba_floor, samba_ceil, samba_round, samba_sign: steps, through which no gradient flows.
+static void steps(samba_session *s)
+{
+    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(3), -1.5f, 0.5f, 2.5f);
+    is(samba_floor(x), -2, 0, 2);
+    is(samba_ceil(x), -1, 1, 3);
+    is(samba_round(x), -2, 0, 2); // halves to even
+    is(samba_sign(x), -1, 1, 1);
+}
+
+// samba_detach: round(x) whose gradient is that of x: what is added is a constant to it.
+static void straight_through(samba_session *s)
+{
+    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(2), 0.75f, 2);
+    samba_tensor *rest = samba_sub(samba_round(x), x);
+    is(samba_add(x, samba_detach(rest)), 1, 2);
+}
+
 // samba_relu, samba_leaky_relu, samba_sigmoid, samba_tanh, samba_gelu, samba_gelu_tanh, samba_silu,
 // samba_softplus: activations at -1, 0 and 1.
 static void activations(samba_session *s)
@@ -109,6 +144,14 @@ static void reductions(samba_session *s)
     is(samba_max(x, SAMBA_ALL_AXES, false), 6);
     samba_tensor *mean = samba_mean(x, SAMBA_AXES(-1), true); // (2,1): fits to x again
     is(samba_sub(x, mean), -1, 0, 1, -1, 0, 1);
+}
+
+// samba_argsort: where the smallest is, the next one, and so on.
+static void order(samba_session *s)
+{
+    samba_tensor *x = numbers(s, "x", SAMBA_SHAPE(4), 3, 1, 4, 2);
+    is(samba_argsort(x, 0, 0, false), 1, 3, 0, 2);
+    is(samba_argsort(x, 0, 2, true), 2, 0);
 }
 
 // samba_argmax: where the largest of each row is, as i32.
@@ -322,16 +365,21 @@ static void fake_quantize_weight(samba_session *s)
 int main(void)
 {
     RUN(constants);
+    RUN(counting);
     RUN(arithmetic);
     RUN(smaller_and_larger);
     RUN(comparisons);
     RUN(choose);
     RUN(functions);
+    RUN(more_functions);
+    RUN(steps);
+    RUN(straight_through);
     RUN(activations);
     RUN(scale_and_shift);
     RUN(conversion);
     RUN(reductions);
     RUN(largest);
+    RUN(order);
     RUN(product);
     RUN(affine);
     RUN(shapes);
