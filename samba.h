@@ -32,6 +32,7 @@
      [simd-sets]   their vectors: AVX2, AVX-512, NEON, WebAssembly         |
      [packed-weights] weights as products want them, of fewer bits         |
      [micro-kernel] rows of A times columns of B, sums in registers        |
+     [tiles]       products in bf16 by a matrix unit, AMX                  |
      [gemm]        matrix product                                          |
      [direct]      the same without buffers, for small devices             |
      [op-table]    the list of ops; what their rules share                 |
@@ -269,6 +270,7 @@
                              is used, too
      SAMBA_ALLOW_FAST_MATH   compile with -ffast-math all the same; no promise about bits holds then
      SAMBA_ALLOW_EXCESS_PRECISION   the same for x87 arithmetic, where FLT_EVAL_METHOD is not 0
+     SAMBA_TILE_TWIN         for tests: a matrix unit in plain C, beside the instruction sets
      SAMBA_ASSERTS           for who works on samba.h, beside a sanitizer: the invariants that its
                              code states are checked, and what does not hold stops the process;
                              gcc or clang, with stdio (make asan, make tsan, make random-asan)
@@ -14542,11 +14544,16 @@ SAMBA__FN samba__integer_product samba__integer_product_of(const samba_args *a, 
     return p;
 }
 
+/* Four steps of each column of a panel, side by side. */
+typedef struct samba__byte_four {
+    int8_t of[SAMBA__INTEGER_PANEL][4];
+} samba__byte_four;
+
 /* What an instruction set multiplies: rows of x and a panel of w, packed or where they are. */
 typedef struct samba__integer_panel {
     const uint8_t *x; /* rows of unsigned bytes, x_row apart */
     ptrdiff_t x_row, rows;
-    const int8_t (*w)[SAMBA__INTEGER_PANEL][4]; /* signed bytes, four steps side by side */
+    const samba__byte_four *w; /* signed bytes */
     ptrdiff_t fours;
     uint32_t (*sum)[SAMBA__INTEGER_PANEL]; /* is added to */
 } samba__integer_panel;
@@ -14614,7 +14621,7 @@ enum { SAMBA__INTEGER_TILE = 6 }; /* rows of a micro-tile */
 
 typedef struct samba__integer_block {
     uint8_t x[SAMBA__INTEGER_ROWS + 1][SAMBA__INTEGER_STEPS];
-    int8_t w[SAMBA__INTEGER_STEPS / 4][SAMBA__INTEGER_COLUMNS][4];
+    samba__byte_four w[SAMBA__INTEGER_STEPS / 4];
     uint32_t sum[SAMBA__INTEGER_ROWS + 1][SAMBA__INTEGER_COLUMNS];
     uint32_t of_x[SAMBA__INTEGER_ROWS]; /* sums of rows of x */
 } samba__integer_block;
@@ -14650,8 +14657,8 @@ SAMBA__AVX2_FN SAMBA__FN uint32_t samba__pack_integers(uint8_t *to, const uint8_
 }
 
 /* Four rows, side by side. */
-SAMBA__AVX2_FN SAMBA__FN void samba__pack_rows(int8_t (*to)[4], const uint8_t *const row[4],
-                                               uint8_t flip)
+SAMBA__AVX2_FN SAMBA__FN void samba__pack_byte_rows(int8_t (*to)[4], const uint8_t *const row[4],
+                                                    uint8_t flip)
 {
     const __m256i flips = _mm256_set1_epi8((char)flip);
     for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 32) {
@@ -14680,7 +14687,7 @@ SAMBA__AVX2_FN SAMBA__FN void samba__pack_rows(int8_t (*to)[4], const uint8_t *c
 SAMBA__FN void samba__pack_four(int8_t (*to)[4], const uint8_t *w, ptrdiff_t w_row, uint8_t flip)
 {
     const uint8_t *row[4] = { w, w + w_row, w + 2 * w_row, w + 3 * w_row };
-    samba__pack_rows(to, row, flip);
+    samba__pack_byte_rows(to, row, flip);
 }
 
 /* Steps k ... k + steps - 1 of w. What is beyond them, or beyond its columns, becomes 0. */
@@ -14694,14 +14701,14 @@ SAMBA__FN void samba__pack_integer_panel(const samba__integer_product *p, ptrdif
         uint8_t edge[4][SAMBA__INTEGER_COLUMNS];
         ptrdiff_t some = steps - q < 4 ? steps - q : 4;
         if (some == 4 && p->columns == SAMBA__INTEGER_COLUMNS) {
-            samba__pack_four(b->w[q / 4], w, p->n, flip);
+            samba__pack_four(b->w[q / 4].of, w, p->n, flip);
             continue;
         }
 
         memset(edge, flip, sizeof edge);
         for (ptrdiff_t i = 0; i < some; i++)
             memcpy(edge[i], w + i * p->n, (size_t)p->columns);
-        samba__pack_four(b->w[q / 4], edge[0], SAMBA__INTEGER_COLUMNS, flip);
+        samba__pack_four(b->w[q / 4].of, edge[0], SAMBA__INTEGER_COLUMNS, flip);
     }
 }
 
@@ -14730,7 +14737,7 @@ SAMBA__AVX2_FN SAMBA__INLINE void samba__integer_tile_avx2(const samba__integer_
 
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++) {
-            const void *from = p->w[q][column + 4 * j];
+            const void *from = p->w[q].of[column + 4 * j];
             __m256i w = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)from));
             SAMBA__UNROLLED
             for (int i = 0; i < rows; i++)
@@ -14783,7 +14790,7 @@ SAMBA__VNNI_FN SAMBA__INLINE void samba__integer_tile_vnni(const samba__integer_
         __m512i w[4];
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++)
-            w[j] = _mm512_loadu_si512(p->w[q][16 * j]);
+            w[j] = _mm512_loadu_si512(p->w[q].of[16 * j]);
 
         SAMBA__UNROLLED
         for (int i = 0; i < rows; i++) {
@@ -14844,7 +14851,7 @@ SAMBA__FN void samba__multiply_packed(const samba__integer_product *p, samba__in
 {
     uint8_t flip = samba__byte_flip(p->args, SAMBA__INTEGER_X, SAMBA_U8);
     samba__integer_panel panel = { b->x[0], SAMBA__INTEGER_STEPS, p->rows + 1, NULL, 0, b->sum };
-    panel.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])b->w;
+    panel.w = b->w;
     memset(b->sum, 0, (size_t)(p->rows + 1) * sizeof *b->sum);
     memset(b->of_x, 0, sizeof b->of_x);
     memset(b->x[p->rows], 1, sizeof *b->x);
@@ -14882,6 +14889,7 @@ SAMBA__FN void samba__matmul_integer_kernel(const samba_args *a)
         samba__multiply_integers(&p);
     }
 }
+
 /* ==== [int-products] ========================================================================== */
 /* ---- Products of bytes with known weights, whose sums become floats or bytes at once:
        affine_integer        y (*,n) of x (*,k) and w, packed
@@ -15135,7 +15143,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__multiply_panel_of_bytes(const samba__int
         uint32_t *sum = p->sum[i];
         for (ptrdiff_t q = 0; q < p->fours; q++, x += 4)
             for (int j = 0; j < SAMBA__INTEGER_PANEL; j++) {
-                const int8_t *w = p->w[q][j];
+                const int8_t *w = p->w[q].of[j];
                 sum[j] += (uint32_t)(x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3]);
             }
     }
@@ -15202,7 +15210,7 @@ SAMBA__FN void samba__interleave_rows(const samba__byte_way *way, int8_t (*to)[4
 {
 #if SAMBA__X86 && !SAMBA__IS_SMALL
     if (way->vectors) {
-        samba__pack_rows(to, row, flip);
+        samba__pack_byte_rows(to, row, flip);
         return;
     }
 #endif
@@ -15218,7 +15226,7 @@ enum { SAMBA__BYTE_TAPS = 64 }; /* of a kernel: those of others are computed eac
 typedef struct samba__byte_room {
     uint8_t x[SAMBA__INTEGER_ROWS][SAMBA__INTEGER_STEPS];
     uint8_t ones[SAMBA__INTEGER_STEPS];
-    int8_t w[SAMBA__INTEGER_STEPS / 4][SAMBA__INTEGER_PANEL][4];
+    samba__byte_four w[SAMBA__INTEGER_STEPS / 4];
     uint32_t sum[SAMBA__INTEGER_ROWS][SAMBA__INTEGER_PANEL];
     uint32_t of_column[1][SAMBA__INTEGER_PANEL];
     uint32_t zero[SAMBA__INTEGER_PANEL];
@@ -15354,7 +15362,7 @@ SAMBA__FN void samba__affine_integer_work(samba_work *w, const samba_call *c)
 typedef struct samba__byte_rectangle {
     const samba_args *args;
     const uint8_t *x; /* of the first row */
-    const int8_t (*w)[SAMBA__INTEGER_PANEL][4];
+    const samba__byte_four *w;
     ptrdiff_t row, rows, column, columns, k, n;
     bool in_place; /* rows of x are multiplied where they are */
 } samba__byte_rectangle;
@@ -15374,7 +15382,7 @@ SAMBA__FN samba__byte_rectangle samba__byte_rectangle_of(const samba_args *a, pt
     r.columns = samba__min_index(r.n - r.column, SAMBA__INTEGER_PANEL);
 
     r.x = (const uint8_t *)(const void *)a->in[0] + r.row * r.k;
-    r.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])(const void *)a->in[SAMBA__BYTES_W];
+    r.w = (const samba__byte_four *)(const void *)a->in[SAMBA__BYTES_W];
     r.w += panel * ((r.k + 3) / 4);
     r.in_place = a->in_spec[0].dtype == SAMBA_U8 && r.k % 4 == 0;
     return r;
@@ -15671,7 +15679,7 @@ SAMBA__FN void samba__pack_pixels(const samba__byte_block *b, ptrdiff_t k, ptrdi
                 channel += v->channel;
             }
         }
-        samba__interleave_rows(b->way, b->room->w[q / 4], row, flip);
+        samba__interleave_rows(b->way, b->room->w[q / 4].of, row, flip);
     }
 }
 
@@ -15745,7 +15753,7 @@ SAMBA__FN void samba__convolve_block(const samba__byte_block *b)
     for (ptrdiff_t o = 0; o < v->g.out_channels; o += SAMBA__INTEGER_ROWS) {
         ptrdiff_t rows = samba__min_index(v->g.out_channels - o, SAMBA__INTEGER_ROWS);
         samba__integer_panel p = { NULL, v->k_row, rows, NULL, 0, b->room->sum };
-        p.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])b->room->w;
+        p.w = b->room->w;
         samba__begin_sums(b->room, rows);
 
         for (ptrdiff_t k = 0; k < v->k; k += SAMBA__INTEGER_STEPS) {
@@ -15912,6 +15920,8 @@ SAMBA__FN void samba__convolution_integer_kernel(const samba_args *a)
     if (a->phase == 0) return;
     samba__byte_block b = samba__byte_block_of(&v, a, &way);
     samba__byte_pairs pairs;
+    pairs.n = 0;
+    pairs.sum = 0;
     bool depthwise = samba__is_depthwise(&v);
     ptrdiff_t opened = -1;                           /* the group whose weights are pairs */
     ptrdiff_t part = (ptrdiff_t)a->begin / v.blocks; /* an image and a group */
@@ -15937,6 +15947,7 @@ SAMBA__FN void samba__convolution_integer_kernel(const samba_args *a)
         part++;
     }
 }
+
 /* ==== [byte-codes] ============================================================================ */
 /* ---- Numbers as bytes, with scales and zeros that are tensors, as ONNX has them:
        quantize_bytes     y = limit(zero + nearest(x / scale)), of the type of zero
@@ -16180,6 +16191,7 @@ SAMBA__FN void samba__quantize_dynamic_kernel(const samba_args *a)
                                   (uint8_t *)(void *)a->out[0] + i);
     }
 }
+
 /* ==== [norm-loss] ============================================================================= */
 /* ---- batch_norm: y = w h + b with h = (x - mean) rstd, rstd = 1/sqrt(var + eps) for each channel.
    Training takes mean and var of the batch, and the running ones follow. Inputs x, w or none, b or

@@ -175,8 +175,9 @@ static void compare(sight kind, int T, int S)
 
     // Beyond a block of keys, softmax is rounded relative to the largest score so far.
     double of_y = S <= 64 ? 2e-5 : 1.5e-3;
-    double error[4] = { distance(got.y, want.y, B * T * E), distance(got.dq, want.dq, B * T * D),
-                        distance(got.dk, want.dk, B * S * D), distance(got.dv, want.dv, B * S * E) };
+    double error[4]
+        = { distance(got.y, want.y, B * T * E), distance(got.dq, want.dq, B * T * D),
+            distance(got.dk, want.dk, B * S * D), distance(got.dv, want.dv, B * S * E) };
     double most = S <= 64 ? 1e-4 : 2e-3;
     if (error[0] > of_y || error[1] > most || error[2] > most || error[3] > most)
         printf("sight %d, %d rows, %d keys: y %g, dq %g, dk %g, dv %g\n", (int)kind, T, S, error[0],
@@ -220,7 +221,8 @@ static uint64_t hash_of(const values *x, int T, int S)
 static void test_bits(void)
 {
     static const uint64_t want[STAIRS + 1]
-        = { 0x2e32707e4974f15bu, 0xd4512e68bc24dadeu, 0x06487c25b9ddd38bu, 0x6cb7a2a2d6222a34u, 0xd81585d6a90efcc6u };
+        = { 0x2e32707e4974f15bu, 0xd4512e68bc24dadeu, 0x06487c25b9ddd38bu, 0x6cb7a2a2d6222a34u,
+            0xd81585d6a90efcc6u };
     static values x;
     for (int kind = ALL; kind <= STAIRS; kind++)
         for (int32_t isa = 0; isa <= samba__best_isa(true); isa++)

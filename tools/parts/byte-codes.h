@@ -241,3 +241,4 @@ SAMBA__FN void samba__quantize_dynamic_kernel(const samba_args *a)
                                   (uint8_t *)(void *)a->out[0] + i);
     }
 }
+

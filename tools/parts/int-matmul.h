@@ -111,11 +111,16 @@ SAMBA__FN samba__integer_product samba__integer_product_of(const samba_args *a, 
     return p;
 }
 
+/* Four steps of each column of a panel, side by side. */
+typedef struct samba__byte_four {
+    int8_t of[SAMBA__INTEGER_PANEL][4];
+} samba__byte_four;
+
 /* What an instruction set multiplies: rows of x and a panel of w, packed or where they are. */
 typedef struct samba__integer_panel {
     const uint8_t *x; /* rows of unsigned bytes, x_row apart */
     ptrdiff_t x_row, rows;
-    const int8_t (*w)[SAMBA__INTEGER_PANEL][4]; /* signed bytes, four steps side by side */
+    const samba__byte_four *w; /* signed bytes */
     ptrdiff_t fours;
     uint32_t (*sum)[SAMBA__INTEGER_PANEL]; /* is added to */
 } samba__integer_panel;
@@ -183,7 +188,7 @@ enum { SAMBA__INTEGER_TILE = 6 }; /* rows of a micro-tile */
 
 typedef struct samba__integer_block {
     uint8_t x[SAMBA__INTEGER_ROWS + 1][SAMBA__INTEGER_STEPS];
-    int8_t w[SAMBA__INTEGER_STEPS / 4][SAMBA__INTEGER_COLUMNS][4];
+    samba__byte_four w[SAMBA__INTEGER_STEPS / 4];
     uint32_t sum[SAMBA__INTEGER_ROWS + 1][SAMBA__INTEGER_COLUMNS];
     uint32_t of_x[SAMBA__INTEGER_ROWS]; /* sums of rows of x */
 } samba__integer_block;
@@ -219,8 +224,8 @@ SAMBA__AVX2_FN SAMBA__FN uint32_t samba__pack_integers(uint8_t *to, const uint8_
 }
 
 /* Four rows, side by side. */
-SAMBA__AVX2_FN SAMBA__FN void samba__pack_rows(int8_t (*to)[4], const uint8_t *const row[4],
-                                               uint8_t flip)
+SAMBA__AVX2_FN SAMBA__FN void samba__pack_byte_rows(int8_t (*to)[4], const uint8_t *const row[4],
+                                                    uint8_t flip)
 {
     const __m256i flips = _mm256_set1_epi8((char)flip);
     for (int j = 0; j < SAMBA__INTEGER_PANEL; j += 32) {
@@ -249,7 +254,7 @@ SAMBA__AVX2_FN SAMBA__FN void samba__pack_rows(int8_t (*to)[4], const uint8_t *c
 SAMBA__FN void samba__pack_four(int8_t (*to)[4], const uint8_t *w, ptrdiff_t w_row, uint8_t flip)
 {
     const uint8_t *row[4] = { w, w + w_row, w + 2 * w_row, w + 3 * w_row };
-    samba__pack_rows(to, row, flip);
+    samba__pack_byte_rows(to, row, flip);
 }
 
 /* Steps k ... k + steps - 1 of w. What is beyond them, or beyond its columns, becomes 0. */
@@ -263,14 +268,14 @@ SAMBA__FN void samba__pack_integer_panel(const samba__integer_product *p, ptrdif
         uint8_t edge[4][SAMBA__INTEGER_COLUMNS];
         ptrdiff_t some = steps - q < 4 ? steps - q : 4;
         if (some == 4 && p->columns == SAMBA__INTEGER_COLUMNS) {
-            samba__pack_four(b->w[q / 4], w, p->n, flip);
+            samba__pack_four(b->w[q / 4].of, w, p->n, flip);
             continue;
         }
 
         memset(edge, flip, sizeof edge);
         for (ptrdiff_t i = 0; i < some; i++)
             memcpy(edge[i], w + i * p->n, (size_t)p->columns);
-        samba__pack_four(b->w[q / 4], edge[0], SAMBA__INTEGER_COLUMNS, flip);
+        samba__pack_four(b->w[q / 4].of, edge[0], SAMBA__INTEGER_COLUMNS, flip);
     }
 }
 
@@ -299,7 +304,7 @@ SAMBA__AVX2_FN SAMBA__INLINE void samba__integer_tile_avx2(const samba__integer_
 
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++) {
-            const void *from = p->w[q][column + 4 * j];
+            const void *from = p->w[q].of[column + 4 * j];
             __m256i w = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)from));
             SAMBA__UNROLLED
             for (int i = 0; i < rows; i++)
@@ -352,7 +357,7 @@ SAMBA__VNNI_FN SAMBA__INLINE void samba__integer_tile_vnni(const samba__integer_
         __m512i w[4];
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++)
-            w[j] = _mm512_loadu_si512(p->w[q][16 * j]);
+            w[j] = _mm512_loadu_si512(p->w[q].of[16 * j]);
 
         SAMBA__UNROLLED
         for (int i = 0; i < rows; i++) {
@@ -413,7 +418,7 @@ SAMBA__FN void samba__multiply_packed(const samba__integer_product *p, samba__in
 {
     uint8_t flip = samba__byte_flip(p->args, SAMBA__INTEGER_X, SAMBA_U8);
     samba__integer_panel panel = { b->x[0], SAMBA__INTEGER_STEPS, p->rows + 1, NULL, 0, b->sum };
-    panel.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])b->w;
+    panel.w = b->w;
     memset(b->sum, 0, (size_t)(p->rows + 1) * sizeof *b->sum);
     memset(b->of_x, 0, sizeof b->of_x);
     memset(b->x[p->rows], 1, sizeof *b->x);
@@ -451,3 +456,4 @@ SAMBA__FN void samba__matmul_integer_kernel(const samba_args *a)
         samba__multiply_integers(&p);
     }
 }
+

@@ -251,7 +251,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__multiply_panel_of_bytes(const samba__int
         uint32_t *sum = p->sum[i];
         for (ptrdiff_t q = 0; q < p->fours; q++, x += 4)
             for (int j = 0; j < SAMBA__INTEGER_PANEL; j++) {
-                const int8_t *w = p->w[q][j];
+                const int8_t *w = p->w[q].of[j];
                 sum[j] += (uint32_t)(x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3]);
             }
     }
@@ -318,7 +318,7 @@ SAMBA__FN void samba__interleave_rows(const samba__byte_way *way, int8_t (*to)[4
 {
 #if SAMBA__X86 && !SAMBA__IS_SMALL
     if (way->vectors) {
-        samba__pack_rows(to, row, flip);
+        samba__pack_byte_rows(to, row, flip);
         return;
     }
 #endif
@@ -334,7 +334,7 @@ enum { SAMBA__BYTE_TAPS = 64 }; /* of a kernel: those of others are computed eac
 typedef struct samba__byte_room {
     uint8_t x[SAMBA__INTEGER_ROWS][SAMBA__INTEGER_STEPS];
     uint8_t ones[SAMBA__INTEGER_STEPS];
-    int8_t w[SAMBA__INTEGER_STEPS / 4][SAMBA__INTEGER_PANEL][4];
+    samba__byte_four w[SAMBA__INTEGER_STEPS / 4];
     uint32_t sum[SAMBA__INTEGER_ROWS][SAMBA__INTEGER_PANEL];
     uint32_t of_column[1][SAMBA__INTEGER_PANEL];
     uint32_t zero[SAMBA__INTEGER_PANEL];
@@ -470,7 +470,7 @@ SAMBA__FN void samba__affine_integer_work(samba_work *w, const samba_call *c)
 typedef struct samba__byte_rectangle {
     const samba_args *args;
     const uint8_t *x; /* of the first row */
-    const int8_t (*w)[SAMBA__INTEGER_PANEL][4];
+    const samba__byte_four *w;
     ptrdiff_t row, rows, column, columns, k, n;
     bool in_place; /* rows of x are multiplied where they are */
 } samba__byte_rectangle;
@@ -490,7 +490,7 @@ SAMBA__FN samba__byte_rectangle samba__byte_rectangle_of(const samba_args *a, pt
     r.columns = samba__min_index(r.n - r.column, SAMBA__INTEGER_PANEL);
 
     r.x = (const uint8_t *)(const void *)a->in[0] + r.row * r.k;
-    r.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])(const void *)a->in[SAMBA__BYTES_W];
+    r.w = (const samba__byte_four *)(const void *)a->in[SAMBA__BYTES_W];
     r.w += panel * ((r.k + 3) / 4);
     r.in_place = a->in_spec[0].dtype == SAMBA_U8 && r.k % 4 == 0;
     return r;
@@ -787,7 +787,7 @@ SAMBA__FN void samba__pack_pixels(const samba__byte_block *b, ptrdiff_t k, ptrdi
                 channel += v->channel;
             }
         }
-        samba__interleave_rows(b->way, b->room->w[q / 4], row, flip);
+        samba__interleave_rows(b->way, b->room->w[q / 4].of, row, flip);
     }
 }
 
@@ -861,7 +861,7 @@ SAMBA__FN void samba__convolve_block(const samba__byte_block *b)
     for (ptrdiff_t o = 0; o < v->g.out_channels; o += SAMBA__INTEGER_ROWS) {
         ptrdiff_t rows = samba__min_index(v->g.out_channels - o, SAMBA__INTEGER_ROWS);
         samba__integer_panel p = { NULL, v->k_row, rows, NULL, 0, b->room->sum };
-        p.w = (const int8_t(*)[SAMBA__INTEGER_PANEL][4])b->room->w;
+        p.w = b->room->w;
         samba__begin_sums(b->room, rows);
 
         for (ptrdiff_t k = 0; k < v->k; k += SAMBA__INTEGER_STEPS) {
@@ -1028,6 +1028,8 @@ SAMBA__FN void samba__convolution_integer_kernel(const samba_args *a)
     if (a->phase == 0) return;
     samba__byte_block b = samba__byte_block_of(&v, a, &way);
     samba__byte_pairs pairs;
+    pairs.n = 0;
+    pairs.sum = 0;
     bool depthwise = samba__is_depthwise(&v);
     ptrdiff_t opened = -1;                           /* the group whose weights are pairs */
     ptrdiff_t part = (ptrdiff_t)a->begin / v.blocks; /* an image and a group */
@@ -1053,3 +1055,4 @@ SAMBA__FN void samba__convolution_integer_kernel(const samba_args *a)
         part++;
     }
 }
+

@@ -32,6 +32,7 @@
      [simd-sets]   their vectors: AVX2, AVX-512, NEON, WebAssembly         |
      [packed-weights] weights as products want them, of fewer bits         |
      [micro-kernel] rows of A times columns of B, sums in registers        |
+     [tiles]       products in bf16 by a matrix unit, AMX                  |
      [gemm]        matrix product                                          |
      [direct]      the same without buffers, for small devices             |
      [op-table]    the list of ops; what their rules share                 |
@@ -269,6 +270,7 @@
                              is used, too
      SAMBA_ALLOW_FAST_MATH   compile with -ffast-math all the same; no promise about bits holds then
      SAMBA_ALLOW_EXCESS_PRECISION   the same for x87 arithmetic, where FLT_EVAL_METHOD is not 0
+     SAMBA_TILE_TWIN         for tests: a matrix unit in plain C, beside the instruction sets
      SAMBA_ASSERTS           for who works on samba.h, beside a sanitizer: the invariants that its
                              code states are checked, and what does not hold stops the process;
                              gcc or clang, with stdio (make asan, make tsan, make random-asan)
