@@ -1,0 +1,408 @@
+/* settings.h - of tokenizer.h: tokenizer_config.json and the like. */
+
+/* ---- What a model's other files say of its tokenizer --------------------------------------------
+
+   tokenizer_config.json, special_tokens_map.json, added_tokens.json and config.json, as Hugging
+   Face's transformers reads them: what is taken here gives the ids of its releases 5 and, unless
+   special tokens are parts of each other, 4.57. What this tokenizer cannot do, and what these two
+   do not agree on, is refused by its key. */
+
+enum {
+    SAMBA_TOKENIZER__CONFIG,
+    SAMBA_TOKENIZER__MAP,
+    SAMBA_TOKENIZER__ADDED,
+    SAMBA_TOKENIZER__MODEL,
+    SAMBA_TOKENIZER__FILES
+};
+
+static const char *const samba_tokenizer__file[SAMBA_TOKENIZER__FILES] = {
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "config.json",
+};
+
+typedef struct samba_tokenizer__settings {
+    cJSON *json[SAMBA_TOKENIZER__FILES]; /* NULL: there is no such file */
+    char *path[SAMBA_TOKENIZER__FILES];
+    bool has_tokenizer_json;
+    bool has_class;      /* a file names the class, or the model */
+    bool gives_defaults; /* it names <|endoftext|> where nothing else does */
+} samba_tokenizer__settings;
+
+/* Any of these is GPT-2's tokenizer; the last two only as the name of a tokenizer.json. */
+static const char *const samba_tokenizer__classes[] = {
+    "GPT2Tokenizer",        "GPT2TokenizerFast",       "CodeGenTokenizer",
+    "CodeGenTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend",
+};
+
+enum { SAMBA_TOKENIZER__GPT2_CLASSES = 4, SAMBA_TOKENIZER__CLASSES = 6 };
+
+/* The models for which transformers takes GPT-2's tokenizer when no class is named. */
+static const char *const samba_tokenizer__models[] = {
+    "gpt2",         "gpt_neo",           "gptj", "opt",  "codegen", "phi", "starcoder2", "blip-2",
+    "instructblip", "instructblipvideo", "dbrx", "emu3",
+};
+
+static const samba_tokenizer__rule samba_tokenizer__config_rules[] = {
+    { "add_prefix_space", "null|false", false },
+    { "do_lower_case", "null|false", false },
+    { "split_special_tokens", "null|false", false },
+    { "init_inputs", "null|an empty array", false },
+    { "auto_map", "null", false },
+};
+
+/* The keys of special tokens; those that are not in the vocabulary get ids in this order. */
+static const char *const samba_tokenizer__keys[] = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
+};
+
+enum { SAMBA_TOKENIZER__KEYS = 7, SAMBA_TOKENIZER__KEYS_WITH_DEFAULT = 3 };
+
+static const char samba_tokenizer__default[] = "<|endoftext|>";
+
+static bool samba_tokenizer__is_one_of(const char *text, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(text, list[i]) == 0) return true;
+    return false;
+}
+
+static samba_tokenizer__report samba_tokenizer__of_file(const samba_tokenizer__settings *s,
+                                                        int which, const samba_tokenizer__report *r)
+{
+    samba_tokenizer__report of = { r->why, r->size, s->path[which] };
+    return of;
+}
+
+/* The text of a special token, which may be an object; NULL for null, or none. */
+static const char *samba_tokenizer__text_of(const cJSON *item)
+{
+    if (cJSON_IsObject(item)) item = cJSON_GetObjectItemCaseSensitive(item, "content");
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+/* Whether a class that a file names is GPT-2's. *said: it names one. */
+static bool samba_tokenizer__check_named_class(samba_tokenizer__settings *s, int which, bool *said,
+                                               const samba_tokenizer__report *r)
+{
+    samba_tokenizer__report of = samba_tokenizer__of_file(s, which, r);
+    size_t n = s->has_tokenizer_json ? SAMBA_TOKENIZER__CLASSES : SAMBA_TOKENIZER__GPT2_CLASSES;
+    const cJSON *item = NULL;
+    samba_tokenizer__shown shown;
+    if (s->json[which] && !samba_tokenizer__member(s->json[which], "tokenizer_class", &item, &of))
+        return false;
+    *said = item && !cJSON_IsNull(item);
+    if (!*said) return true;
+    const char *name = cJSON_IsString(item) ? item->valuestring : "no text";
+    s->has_class = true;
+    s->gives_defaults
+        = samba_tokenizer__is_one_of(name, samba_tokenizer__classes, SAMBA_TOKENIZER__GPT2_CLASSES);
+    if (samba_tokenizer__is_one_of(name, samba_tokenizer__classes, n)) return true;
+    return samba_tokenizer__fail(
+        &of,
+        "tokenizer_class is %s; only GPT2Tokenizer, and what equals it, is "
+        "known here%s",
+        samba_tokenizer__show(&shown, name, strlen(name)),
+        s->has_tokenizer_json ? " (PreTrainedTokenizerFast where tokenizer.json "
+                                "says all)"
+                              : "");
+}
+
+/* The class that transformers would take; where no file names one, by the model. */
+static bool samba_tokenizer__check_class(samba_tokenizer__settings *s,
+                                         const samba_tokenizer__report *r)
+{
+    samba_tokenizer__report of = samba_tokenizer__of_file(s, SAMBA_TOKENIZER__MODEL, r);
+    const cJSON *model = NULL;
+    samba_tokenizer__shown shown;
+    bool said;
+    s->gives_defaults = !s->has_tokenizer_json;
+    if (!samba_tokenizer__check_named_class(s, SAMBA_TOKENIZER__CONFIG, &said, r)) return false;
+    if (said) return true;
+    if (!samba_tokenizer__check_named_class(s, SAMBA_TOKENIZER__MODEL, &said, r)) return false;
+    if (said || !s->json[SAMBA_TOKENIZER__MODEL]) return true;
+    if (!samba_tokenizer__member(s->json[SAMBA_TOKENIZER__MODEL], "model_type", &model, &of))
+        return false;
+    if (!model || !cJSON_IsString(model)) return true;
+    s->has_class = s->gives_defaults = true;
+    if (samba_tokenizer__is_one_of(model->valuestring, samba_tokenizer__models,
+                                   sizeof samba_tokenizer__models
+                                       / sizeof samba_tokenizer__models[0]))
+        return true;
+    return samba_tokenizer__fail(
+        &of,
+        "model_type is %s, whose tokenizer is not GPT-2's; if this one is, "
+        "say \"tokenizer_class\": \"%s\" in tokenizer_config.json",
+        samba_tokenizer__show(&shown, model->valuestring, strlen(model->valuestring)),
+        s->has_tokenizer_json ? "PreTrainedTokenizerFast" : "GPT2Tokenizer");
+}
+
+/* Makes a text special that a key names. One that is not in the vocabulary gets the next id. */
+static bool samba_tokenizer__add_text(samba_tokenizer *t, const char *key, const char *text,
+                                      uint32_t flags, const samba_tokenizer__report *r)
+{
+    samba_tokenizer__shown shown;
+    int32_t id = samba_tokenizer__find_special(t, text, strlen(text));
+    uint32_t known = id >= 0 ? t->token[id].flags : 0;
+    if (id >= 0 && (!(known & SAMBA_TOKENIZER__NAMED) || (known & SAMBA_TOKENIZER__HOW) == flags))
+        return true;
+    if (id >= 0)
+        return samba_tokenizer__fail(
+            r,
+            "%s: lstrip, rstrip or normalized of \"%s\" is not what another "
+            "key says; make them the same",
+            key, samba_tokenizer__show(&shown, text, strlen(text)));
+    if (!samba_tokenizer__find_key(t, text, &id)) return samba_tokenizer__no_memory(r);
+    if (id < 0 && t->n_tokens >= SAMBA_TOKENIZER__MAX_IDS)
+        return samba_tokenizer__fail(r, "%s would be one token too many", key);
+    if (id < 0) id = (int32_t)t->n_tokens;
+    if (!samba_tokenizer__add(t, text, id, flags, r)) return false;
+    t->token[id].flags |= SAMBA_TOKENIZER__NAMED;
+    return true;
+}
+
+/* The same of a key's value: a text, an object, or null. */
+static bool samba_tokenizer__add_named(samba_tokenizer *t, const char *key, const cJSON *item,
+                                       const samba_tokenizer__report *r)
+{
+    const char *text = samba_tokenizer__text_of(item);
+    uint32_t flags = 0;
+    if (cJSON_IsNull(item)) return true;
+    if (!text || !*text)
+        return samba_tokenizer__fail(r, "%s is neither a text nor an object with content", key);
+    if (cJSON_IsObject(item) && !samba_tokenizer__describe(item, &text, &flags, r)) return false;
+    return samba_tokenizer__add_text(t, key, text, flags, r);
+}
+
+/* What the two files say of a key in *item; NULL: nothing. False: they contradict each other, or
+   one says nothing though it has added_tokens_decoder: then transformers ignores the other. */
+static bool samba_tokenizer__find_named(const samba_tokenizer__settings *s, const char *key,
+                                        const cJSON **item, const samba_tokenizer__report *r)
+{
+    bool has_decoder
+        = cJSON_HasObjectItem(s->json[SAMBA_TOKENIZER__CONFIG], "added_tokens_decoder");
+    samba_tokenizer__report of[2];
+    const cJSON *said[2] = { NULL, NULL };
+    for (int i = SAMBA_TOKENIZER__CONFIG; i <= SAMBA_TOKENIZER__MAP; i++) {
+        of[i] = samba_tokenizer__of_file(s, i, r);
+        if (s->json[i] && !samba_tokenizer__member(s->json[i], key, &said[i], &of[i])) return false;
+    }
+    *item = said[1] && !has_decoder ? said[1] : said[0];
+    if (!said[1] || (!said[0] && !has_decoder)) return true;
+    samba_tokenizer__shown shown[2];
+    const char *text[2];
+    for (int i = 0; i < 2; i++) {
+        text[i] = samba_tokenizer__text_of(said[i]);
+        if (!text[i]) text[i] = said[i] ? "null" : "nothing";
+        samba_tokenizer__show(&shown[i], text[i], strlen(text[i]));
+    }
+    if (strcmp(text[0], text[1]) == 0) return true;
+    return samba_tokenizer__fail(&of[1],
+                                 "%s is %s, but %s in tokenizer_config.json; make them the same",
+                                 key, shown[1].text, shown[0].text);
+}
+
+/* What the class takes for a key that no file has. */
+static bool samba_tokenizer__add_default(samba_tokenizer *t, const samba_tokenizer__settings *s,
+                                         const char *key, const samba_tokenizer__report *r)
+{
+    int32_t id = samba_tokenizer__find_special(t, samba_tokenizer__default,
+                                               strlen(samba_tokenizer__default));
+    if (id >= 0 && !s->has_tokenizer_json
+        && t->token[id].flags & (SAMBA_TOKENIZER__LSTRIP | SAMBA_TOKENIZER__RSTRIP))
+        return samba_tokenizer__fail(r,
+                                     "%s has lstrip or rstrip, but no key says that it is %s; "
+                                     "releases of transformers differ in what they make of that",
+                                     samba_tokenizer__default, key);
+    return samba_tokenizer__add_text(t, key, samba_tokenizer__default, 0, r);
+}
+
+/* bos_token and the like, of both files. */
+static bool samba_tokenizer__add_keys(samba_tokenizer *t, const samba_tokenizer__settings *s,
+                                      const samba_tokenizer__report *r)
+{
+    samba_tokenizer__report of = samba_tokenizer__of_file(
+        s, s->json[SAMBA_TOKENIZER__CONFIG] ? SAMBA_TOKENIZER__CONFIG : SAMBA_TOKENIZER__MAP, r);
+    for (int k = 0; k < SAMBA_TOKENIZER__KEYS; k++) {
+        const char *key = samba_tokenizer__keys[k];
+        const cJSON *item;
+        if (!samba_tokenizer__find_named(s, key, &item, r)) return false;
+        if (item) {
+            if (!samba_tokenizer__add_named(t, key, item, &of)) return false;
+        } else if (s->gives_defaults && k < SAMBA_TOKENIZER__KEYS_WITH_DEFAULT) {
+            if (!samba_tokenizer__add_default(t, s, key, &of)) return false;
+        }
+    }
+    return true;
+}
+
+/* Lists of special tokens, and keys of the model's own that end in _token. */
+static bool samba_tokenizer__add_extra(samba_tokenizer *t, const samba_tokenizer__settings *s,
+                                       int which, const samba_tokenizer__report *r)
+{
+    static const char *const list[2] = { "additional_special_tokens", "extra_special_tokens" };
+    samba_tokenizer__report of = samba_tokenizer__of_file(s, which, r);
+    samba_tokenizer__shown shown;
+    const cJSON *config = s->json[SAMBA_TOKENIZER__CONFIG];
+    bool ignored = which == SAMBA_TOKENIZER__MAP
+        && (cJSON_HasObjectItem(config, "added_tokens_decoder")
+            || cJSON_HasObjectItem(config, list[0]) || cJSON_HasObjectItem(config, list[1]));
+    for (int k = 0; k < 2; k++) {
+        const cJSON *item;
+        if (!samba_tokenizer__member(s->json[which], list[k], &item, &of)) return false;
+        if (!item || cJSON_IsNull(item)) continue;
+        if (!cJSON_IsArray(item) && !(k && cJSON_IsObject(item)))
+            return samba_tokenizer__fail(&of, "%s is no list of tokens", list[k]);
+        for (const cJSON *i = item->child; i; i = i->next) {
+            const char *text = samba_tokenizer__text_of(i);
+            if (ignored && text && samba_tokenizer__find_special(t, text, strlen(text)) < 0)
+                return samba_tokenizer__fail(&of,
+                                             "%s: tokenizer_config.json lists special tokens, too, "
+                                             "and lacks \"%s\"; make them the same",
+                                             list[k],
+                                             samba_tokenizer__show(&shown, text, strlen(text)));
+            if (!samba_tokenizer__add_named(t, list[k], i, &of)) return false;
+        }
+    }
+    for (const cJSON *i = s->json[which]->child; i; i = i->next) {
+        size_t n = strlen(i->string);
+        const char *text = samba_tokenizer__text_of(i);
+        if (n < 6 || strcmp(i->string + n - 6, "_token") != 0 || !text) continue;
+        if (samba_tokenizer__is_one_of(i->string, samba_tokenizer__keys, SAMBA_TOKENIZER__KEYS))
+            continue;
+        if (samba_tokenizer__find_special(t, text, strlen(text)) >= 0) continue;
+        return samba_tokenizer__fail(&of,
+                                     "%s: no other key makes \"%s\" a special token; name it in "
+                                     "extra_special_tokens or take it out",
+                                     i->string, samba_tokenizer__show(&shown, text, strlen(text)));
+    }
+    return true;
+}
+
+/* One of added_tokens_decoder, "id": { "content": ... }; ids are below n. */
+static bool samba_tokenizer__read_decoder_entry(samba_tokenizer *t, const cJSON *entry, size_t n,
+                                                const samba_tokenizer__report *r)
+{
+    const char *text;
+    char *end;
+    uint32_t flags;
+    samba_tokenizer__shown shown;
+    unsigned long id = strtoul(entry->string, &end, 10);
+    samba_tokenizer__show(&shown, entry->string, strlen(entry->string));
+    if (entry->string[0] < '0' || entry->string[0] > '9' || *end || id >= n)
+        return samba_tokenizer__fail(r, "added_tokens_decoder: \"%s\" is no id from 0 to %lu",
+                                     shown.text, (unsigned long)(n - 1));
+    if (!cJSON_IsObject(entry))
+        return samba_tokenizer__fail(r, "added_tokens_decoder: \"%s\" is no object", shown.text);
+    if (!samba_tokenizer__describe(entry, &text, &flags, r)) return false;
+    int32_t found = samba_tokenizer__find_special(t, text, strlen(text));
+    if (found < 0) return samba_tokenizer__add(t, text, (int32_t)id, flags, r);
+    samba_tokenizer__show(&shown, text, strlen(text));
+    if (found != (int32_t)id)
+        return samba_tokenizer__fail(r,
+                                     "added_tokens_decoder: \"%s\" has the id %lu, but %d in the "
+                                     "vocabulary",
+                                     shown.text, id, (int)found);
+    if ((t->token[found].flags & SAMBA_TOKENIZER__HOW) != flags)
+        return samba_tokenizer__fail(
+            r,
+            "added_tokens_decoder: lstrip, rstrip or normalized of \"%s\" is "
+            "not what tokenizer.json says",
+            shown.text);
+    return true;
+}
+
+/* Whether tokenizer_config.json or special_tokens_map.json names this text as special, in the eyes
+   of transformers: an object in the former does not count. */
+static bool samba_tokenizer__is_named(const samba_tokenizer__settings *s, const char *text)
+{
+    for (int which = SAMBA_TOKENIZER__CONFIG; which <= SAMBA_TOKENIZER__MAP; which++) {
+        for (const cJSON *i = s->json[which] ? s->json[which]->child : NULL; i; i = i->next) {
+            const char *one = samba_tokenizer__text_of(i);
+            if (which == SAMBA_TOKENIZER__CONFIG && cJSON_IsObject(i)) continue;
+            if (samba_tokenizer__is_one_of(i->string, samba_tokenizer__keys, SAMBA_TOKENIZER__KEYS)
+                && one && strcmp(one, text) == 0)
+                return true;
+            if (!strstr(i->string, "_special_tokens")) continue;
+            for (const cJSON *k = i->child; k; k = k->next)
+                if ((one = samba_tokenizer__text_of(k)) != NULL && strcmp(one, text) == 0)
+                    return true;
+        }
+    }
+    return false;
+}
+
+/* added_tokens.json, "token": id; ids are below n. Tokens that nothing names are sought late. */
+static bool samba_tokenizer__read_added_file(samba_tokenizer *t, const samba_tokenizer__settings *s,
+                                             bool known, size_t n, const samba_tokenizer__report *r)
+{
+    samba_tokenizer__report of = samba_tokenizer__of_file(s, SAMBA_TOKENIZER__ADDED, r);
+    const cJSON *json = s->json[SAMBA_TOKENIZER__ADDED];
+    samba_tokenizer__shown shown;
+    for (const cJSON *i = json ? json->child : NULL; i; i = i->next) {
+        int32_t id, found;
+        if (!i->string[0]) return samba_tokenizer__fail(&of, "has a token without text (\"\")");
+        if (!samba_tokenizer__read_id(i, n, i->string, &id, &of)) return false;
+        found = samba_tokenizer__find_special(t, i->string, strlen(i->string));
+        if (found == id) continue;
+        if (known && found < 0)
+            return samba_tokenizer__fail(
+                &of,
+                "\"%s\" is not in added_tokens_decoder of "
+                "tokenizer_config.json; make them the same",
+                samba_tokenizer__show(&shown, i->string, strlen(i->string)));
+        if (!samba_tokenizer__add(
+                t, i->string, id,
+                samba_tokenizer__is_named(s, i->string) ? 0 : SAMBA_TOKENIZER__LATE, &of))
+            return false;
+    }
+    return true;
+}
+
+static size_t samba_tokenizer__count(const cJSON *json)
+{
+    size_t n = 0;
+    for (const cJSON *i = json ? json->child : NULL; i; i = i->next)
+        n++;
+    return n;
+}
+
+/* How many ids the settings may add to the vocabulary. */
+static size_t samba_tokenizer__count_added(const samba_tokenizer__settings *s)
+{
+    return samba_tokenizer__count(s->json[SAMBA_TOKENIZER__ADDED])
+        + samba_tokenizer__count(cJSON_GetObjectItemCaseSensitive(s->json[SAMBA_TOKENIZER__CONFIG],
+                                                                  "added_tokens_decoder"));
+}
+
+/* Adds what the files name to the tokens of the vocabulary, which is read. */
+static bool samba_tokenizer__apply(samba_tokenizer *t, const samba_tokenizer__settings *s,
+                                   const samba_tokenizer__report *r)
+{
+    samba_tokenizer__report of = samba_tokenizer__of_file(s, SAMBA_TOKENIZER__CONFIG, r);
+    size_t n = t->n_tokens + samba_tokenizer__count_added(s);
+    const cJSON *decoder = NULL;
+    bool named = s->json[SAMBA_TOKENIZER__CONFIG] || s->json[SAMBA_TOKENIZER__MAP] || s->has_class;
+    if (n > SAMBA_TOKENIZER__MAX_IDS) return samba_tokenizer__fail(r, "has too many added tokens");
+    if (!named && !s->has_tokenizer_json && !samba_tokenizer__find_specials(t, r)) return false;
+    if (s->json[SAMBA_TOKENIZER__CONFIG]
+        && !samba_tokenizer__member(s->json[SAMBA_TOKENIZER__CONFIG], "added_tokens_decoder",
+                                    &decoder, &of))
+        return false;
+    if (decoder && !cJSON_IsObject(decoder))
+        return samba_tokenizer__fail(&of, "added_tokens_decoder is no object");
+    for (const cJSON *i = decoder ? decoder->child : NULL; i; i = i->next)
+        if (!samba_tokenizer__read_decoder_entry(t, i, n, &of)) return false;
+    if (decoder && t->trie[0].n_tokens + t->trie[1].n_tokens > samba_tokenizer__count(decoder))
+        return samba_tokenizer__fail(&of,
+                                     "added_tokens_decoder lacks some of added_tokens in "
+                                     "tokenizer.json; make them the same");
+    if (!samba_tokenizer__read_added_file(t, s, decoder != NULL, n, r)
+        || !samba_tokenizer__has_no_hole(t, r))
+        return false;
+    if (named && !samba_tokenizer__add_keys(t, s, r)) return false;
+    for (int which = SAMBA_TOKENIZER__CONFIG; which <= SAMBA_TOKENIZER__MAP; which++)
+        if (s->json[which] && !samba_tokenizer__add_extra(t, s, which, r)) return false;
+    return true;
+}
