@@ -74,11 +74,17 @@ static uint64_t samba_tokenizer__hash(const uint8_t *bytes, size_t size)
 
 /* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
+/* Bytes of the character that begins with this byte. */
+static size_t samba_tokenizer__char_size(uint8_t byte)
+{
+    return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
 /* The character at p, which is whole. */
 static int32_t samba_tokenizer__char(const uint8_t *p, size_t *size)
 {
     int32_t c = p[0];
-    *size = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+    *size = samba_tokenizer__char_size(p[0]);
     if (*size == 1) return c;
     c &= 0x7F >> *size;
     for (size_t i = 1; i < *size; i++)
@@ -92,9 +98,13 @@ static size_t samba_tokenizer__put_char(uint8_t *out, uint32_t c)
         out[0] = (uint8_t)c;
         return 1;
     }
-    out[0] = (uint8_t)(0xC0 | c >> 6); /* letters for bytes end at 323 */
-    out[1] = (uint8_t)(0x80 | (c & 0x3F));
-    return 2;
+    size_t size = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i > 0; i--) {
+        out[i] = (uint8_t)(0x80 | (c & 0x3F));
+        c >>= 6;
+    }
+    out[0] = (uint8_t)(0xF00 >> size | c);
+    return size;
 }
 
 /* The first byte from p that is not part of a whole character; end: all is UTF-8. */
@@ -138,6 +148,9 @@ static uint8_t *samba_tokenizer__repaired(const uint8_t *text, size_t size, size
     return fixed;
 }
 
+/* What SentencePiece writes for a space: U+2581. */
+#define SAMBA_TOKENIZER__MARK "\xE2\x96\x81"
+
 /* ---- Letters for bytes: how the files write bytes ----------------------------------------------
 
    Bytes that print stand for themselves; the others, in order, are the characters from U+0100. */
@@ -169,4 +182,35 @@ static bool samba_tokenizer__unspell(const char *key, size_t size, uint8_t *out,
         out[(*out_size)++] = (uint8_t)byte;
     }
     return true;
+}
+
+/* ---- Bytes that grow ------------------------------------------------------------------------- */
+
+typedef struct samba_tokenizer__buffer {
+    uint8_t *at;
+    size_t size, cap;
+    bool failed; /* out of memory: what was added since is missing */
+} samba_tokenizer__buffer;
+
+static void samba_tokenizer__append(samba_tokenizer__buffer *b, const void *bytes, size_t size)
+{
+    if (size == 0 || b->failed) return;
+    if (size > b->cap - b->size) {
+        uint8_t *grown = size > SIZE_MAX / 4 - b->size
+            ? NULL
+            : (uint8_t *)samba_tokenizer__grown(b->at, &b->cap, b->size + size, 1);
+        if (!grown) {
+            b->failed = true;
+            return;
+        }
+        b->at = grown;
+    }
+    memcpy(b->at + b->size, bytes, size);
+    b->size += size;
+}
+
+static void samba_tokenizer__append_char(samba_tokenizer__buffer *b, int32_t c)
+{
+    uint8_t bytes[4];
+    samba_tokenizer__append(b, bytes, samba_tokenizer__put_char(bytes, (uint32_t)c));
 }

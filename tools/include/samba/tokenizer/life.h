@@ -7,8 +7,12 @@ static samba_tokenizer *samba_tokenizer__new(void)
     samba_tokenizer *t = (samba_tokenizer *)SAMBA_TOKENIZER_MALLOC(sizeof *t);
     if (!t) return NULL;
     memset(t, 0, sizeof *t);
+    t->unk = -1;
+    t->words.n = 1; /* until a file says something else */
+    t->words.step[0].kind = SAMBA_TOKENIZER__GPT2;
+    t->has_decoder = true;
     for (int i = 0; i < 256; i++)
-        t->byte_id[i] = -1;
+        t->byte_id[i] = t->fallback[i] = -1;
     size_t size = SAMBA_TOKENIZER__CACHE_SLOTS * sizeof *t->cache;
     t->cache = (samba_tokenizer__cached *)SAMBA_TOKENIZER_MALLOC(size);
     if (!t->cache) {
@@ -29,6 +33,14 @@ SAMBA_TOKENIZER_API void samba_tokenizer_close(samba_tokenizer *t)
     SAMBA_TOKENIZER_FREE(t->slot);
     samba_tokenizer__trie_free(&t->trie[0]);
     samba_tokenizer__trie_free(&t->trie[1]);
+    samba_tokenizer__trie_free(&t->pieces);
+    samba_tokenizer__trie_free(&t->user);
+    samba_tokenizer__free_steps(&t->normalizer);
+    samba_tokenizer__free_steps(&t->words);
+    samba_tokenizer__free_steps(&t->decoder);
+    SAMBA_TOKENIZER_FREE(t->score);
+    SAMBA_TOKENIZER_FREE(t->rank);
+    SAMBA_TOKENIZER_FREE(t->unk_text);
     SAMBA_TOKENIZER_FREE(t->cache);
     SAMBA_TOKENIZER_FREE(t);
 }
@@ -70,7 +82,7 @@ SAMBA_TOKENIZER_API bool samba_tokenizer_add_special(samba_tokenizer *t, const c
     if (id < 0) id = samba_tokenizer__find(t, text, size, SAMBA_TOKENIZER__RAW);
     if (id < 0) {
         id = (int32_t)t->n_tokens;
-        if (!samba_tokenizer__put(t, id, text, size, samba_tokenizer__raw(text, size)))
+        if (!samba_tokenizer__put(t, id, text, size, samba_tokenizer__raw_of(t, text, size)))
             return samba_tokenizer__no_memory(&r);
     }
     return samba_tokenizer__make_special(t, id, 0, &r);

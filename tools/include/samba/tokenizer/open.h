@@ -21,7 +21,7 @@ static bool samba_tokenizer__exists(const char *path)
 
 /* The vocabulary that a folder may have; a path that is no folder has none of them. */
 typedef struct samba_tokenizer__paths {
-    char *json, *vocab, *merges;
+    char *json, *vocab, *merges, *model, *txt;
 } samba_tokenizer__paths;
 
 /* The JSON files that there are beside the vocabulary. */
@@ -35,11 +35,7 @@ static bool samba_tokenizer__read_settings(samba_tokenizer__settings *s, const c
         if (samba_tokenizer__exists(s->path[i]) && !(s->json[i] = samba_tokenizer__read_json(&of)))
             return false;
     }
-    samba_tokenizer__report of = samba_tokenizer__of_file(s, SAMBA_TOKENIZER__CONFIG, r);
-    return samba_tokenizer__check_class(s, r)
-        && (!s->json[SAMBA_TOKENIZER__CONFIG]
-            || SAMBA_TOKENIZER__OBEYS(s->json[SAMBA_TOKENIZER__CONFIG], "",
-                                      samba_tokenizer__config_rules, &of));
+    return samba_tokenizer__check_class(s, r);
 }
 
 static bool samba_tokenizer__load_json(samba_tokenizer *t, const samba_tokenizer__report *r)
@@ -50,34 +46,30 @@ static bool samba_tokenizer__load_json(samba_tokenizer *t, const samba_tokenizer
     return done;
 }
 
-/* Looks for what a folder, or a file by its name, has of tokenizers that are not read here; *kind
-   is NULL if there is nothing. False: out of memory. */
-static bool samba_tokenizer__find_other_kind(const char *path, const char **kind)
+/* Whether a path ends so. */
+static bool samba_tokenizer__ends(const char *path, const char *ending)
 {
-    static const struct {
-        const char *name, *kind;
-    } others[] = {
-        { "tokenizer.model", "tokenizer.model is SentencePiece's, as of Llama 2 and T5" },
-        { "spiece.model", "spiece.model is SentencePiece's, as of T5" },
-        { "sentencepiece.bpe.model", "sentencepiece.bpe.model is SentencePiece's" },
-        { "vocab.txt", "vocab.txt is WordPiece's, as of BERT" },
-    };
+    size_t n = strlen(path), m = strlen(ending);
+    return n >= m && strcmp(path + n - m, ending) == 0;
+}
 
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        char *inner = samba_tokenizer__join(path, others[i].name);
+/* Looks for what a folder has of SentencePiece whose ids are not those of the model; *name is NULL
+   if there is nothing. False: out of memory. */
+static bool samba_tokenizer__find_other_model(const char *path, const char **name)
+{
+    static const char *const others[] = { "spiece.model", "sentencepiece.bpe.model" };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char *inner = samba_tokenizer__join(path, others[i]);
         if (!inner) return false;
         bool there = samba_tokenizer__exists(inner);
         SAMBA_TOKENIZER_FREE(inner);
-        if (there || strcmp(base, others[i].name) == 0) {
-            *kind = others[i].kind;
-            return true;
-        }
+        if (there) *name = others[i];
     }
     return true;
 }
 
-/* A path without any vocabulary in it: a tokenizer.json itself, whatever its name, and alone. */
+/* A path without any vocabulary in it: a file itself. Its name says what it is; tokenizer.json may
+   have any name. */
 static bool samba_tokenizer__load_file(samba_tokenizer *t, const char *path,
                                        const samba_tokenizer__paths *p, samba_tokenizer__report *r)
 {
@@ -86,40 +78,60 @@ static bool samba_tokenizer__load_file(samba_tokenizer *t, const char *path,
         return samba_tokenizer__fail(r,
                                      "has merges.txt, but neither vocab.json nor tokenizer.json");
     const char *other = NULL;
-    if (!samba_tokenizer__find_other_kind(path, &other)) return samba_tokenizer__no_memory(r);
+    if (!samba_tokenizer__find_other_model(path, &other)) return samba_tokenizer__no_memory(r);
     if (other)
         return samba_tokenizer__fail(
             r,
-            "is of another kind: %s. Read are byte-level BPE tokenizers, as "
-            "those of GPT-2 and Llama 3: tokenizer.json, or vocab.json and "
-            "merges.txt; train one of your own with tools/samba "
-            "train-tokenizer",
+            "has %s, whose ids are not those of the model, and no tokenizer.json; write one with "
+            "transformers (save_pretrained), or name the file itself, for its own ids",
             other);
+
     FILE *f = fopen(path, "rb");
     int first = f ? fgetc(f) : 0;
     if (f) fclose(f);
     if (f && first == EOF)
         return samba_tokenizer__fail(r,
-                                     "is a folder without tokenizer.json, and without vocab.json "
-                                     "and merges.txt; or an empty file");
+                                     "is a folder without tokenizer.json, vocab.json and merges.txt, "
+                                     "tokenizer.model or vocab.txt; or an empty file");
+    if (samba_tokenizer__ends(path, ".model"))
+        return samba_tokenizer__load_sentencepiece(t, r);
+    if (samba_tokenizer__ends(path, "vocab.txt"))
+        return samba_tokenizer__load_txt(t, NULL, r) && samba_tokenizer__add_bert_tokens(t, r);
     return samba_tokenizer__load_json(t, r) && samba_tokenizer__has_no_hole(t, r);
+}
+
+/* The vocabulary of a folder, of which s says the kind. */
+static bool samba_tokenizer__load_kind(samba_tokenizer *t, const samba_tokenizer__settings *s,
+                                       const samba_tokenizer__paths *p,
+                                       const samba_tokenizer__report *r)
+{
+    switch (s->kind) {
+    case SAMBA_TOKENIZER__JSON:
+        return samba_tokenizer__load_json(t, r);
+    case SAMBA_TOKENIZER__PAIR:
+        return samba_tokenizer__load_pair(t, r, p->merges, samba_tokenizer__count_added(s));
+    case SAMBA_TOKENIZER__MODEL_FILE:
+        return samba_tokenizer__load_sentencepiece(t, r);
+    default:
+        return samba_tokenizer__load_txt(t, s->json[SAMBA_TOKENIZER__CONFIG], r);
+    }
 }
 
 static bool samba_tokenizer__load(samba_tokenizer *t, const char *path,
                                   const samba_tokenizer__paths *p, samba_tokenizer__report *r)
 {
     samba_tokenizer__settings s;
+    const char *const file[4] = { p->json, p->vocab, p->model, p->txt };
     memset(&s, 0, sizeof s);
-    s.has_tokenizer_json = samba_tokenizer__exists(p->json);
-    if (!s.has_tokenizer_json && !samba_tokenizer__exists(p->vocab))
-        return samba_tokenizer__load_file(t, path, p, r);
-    r->file = s.has_tokenizer_json ? p->json : p->vocab;
-    bool done = samba_tokenizer__read_settings(&s, path, r);
-    if (done)
-        done = s.has_tokenizer_json
-            ? samba_tokenizer__load_json(t, r)
-            : samba_tokenizer__load_pair(t, r, p->merges, samba_tokenizer__count_added(&s));
-    done = done && samba_tokenizer__apply(t, &s, r);
+    while (s.kind < 4 && !samba_tokenizer__exists(file[s.kind]))
+        s.kind++;
+    if (s.kind == 4) return samba_tokenizer__load_file(t, path, p, r);
+
+    s.has_tokenizer_json = s.kind == SAMBA_TOKENIZER__JSON;
+    r->file = file[s.kind];
+    bool done = samba_tokenizer__read_settings(&s, path, r)
+        && samba_tokenizer__load_kind(t, &s, p, r) && samba_tokenizer__apply(t, &s, r);
+    if (done && s.kind == SAMBA_TOKENIZER__TXT) done = samba_tokenizer__add_bert_tokens(t, r);
     for (int i = 0; i < SAMBA_TOKENIZER__FILES; i++) {
         cJSON_Delete(s.json[i]);
         SAMBA_TOKENIZER_FREE(s.path[i]);
@@ -142,13 +154,17 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_open(const char *path, char
     p.json = samba_tokenizer__join(path, "tokenizer.json");
     p.vocab = samba_tokenizer__join(path, "vocab.json");
     p.merges = samba_tokenizer__join(path, "merges.txt");
-    if (t && p.json && p.vocab && p.merges)
+    p.model = samba_tokenizer__join(path, "tokenizer.model");
+    p.txt = samba_tokenizer__join(path, "vocab.txt");
+    if (t && p.json && p.vocab && p.merges && p.model && p.txt)
         done = samba_tokenizer__load(t, path, &p, &r);
     else
         samba_tokenizer__no_memory(&r);
     SAMBA_TOKENIZER_FREE(p.json);
     SAMBA_TOKENIZER_FREE(p.vocab);
     SAMBA_TOKENIZER_FREE(p.merges);
+    SAMBA_TOKENIZER_FREE(p.model);
+    SAMBA_TOKENIZER_FREE(p.txt);
     if (done) return t;
     samba_tokenizer_close(t);
     return NULL;

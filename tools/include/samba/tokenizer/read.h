@@ -136,3 +136,12 @@ static bool samba_tokenizer__read_id(const cJSON *item, size_t n, const char *of
         ? true
         : samba_tokenizer__fail(r, "the id of \"%s\" is %.15g, not a whole number", shown.text, v);
 }
+
+/* How many members or elements there are. */
+static size_t samba_tokenizer__count(const cJSON *json)
+{
+    size_t n = 0;
+    for (const cJSON *i = json ? json->child : NULL; i; i = i->next)
+        n++;
+    return n;
+}

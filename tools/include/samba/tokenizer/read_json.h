@@ -9,23 +9,26 @@ typedef struct samba_tokenizer__rule {
     bool needed;
 } samba_tokenizer__rule;
 
-static const samba_tokenizer__rule samba_tokenizer__model_rules[] = {
-    { "type", "BPE", false },
+static const samba_tokenizer__rule samba_tokenizer__bpe_rules[] = {
     { "dropout", "null|zero", false },
     { "continuing_subword_prefix", "null|empty", false },
     { "end_of_word_suffix", "null|empty", false },
-    { "byte_fallback", "null|false", false },
-    { "ignore_merges", "null|false", false },
+    { "byte_fallback", "null|false|true", false },
+    { "fuse_unk", "null|false|true", false },
+    { "ignore_merges", "null|false|true", false },
 };
 
-static const samba_tokenizer__rule samba_tokenizer__words_rules[] = {
-    { "type", "ByteLevel", true },
-    { "add_prefix_space", "false", true },
-    { "use_regex", "null|true", false },
+static const samba_tokenizer__rule samba_tokenizer__unigram_rules[] = {
+    { "byte_fallback", "null|false|true", false },
 };
 
-static const samba_tokenizer__rule samba_tokenizer__decoder_rules[]
-    = { { "type", "ByteLevel", true } };
+/* The models of a tokenizer.json, and the keys that each has. */
+static const char *const samba_tokenizer__model_keys[] = {
+    "type|dropout|unk_token|continuing_subword_prefix|end_of_word_suffix|fuse_unk|byte_fallback|"
+    "ignore_merges|vocab|merges",
+    "type|unk_id|vocab|byte_fallback",
+    "type|unk_token|continuing_subword_prefix|max_input_chars_per_word|vocab",
+};
 
 /* What kind of value this is, in the words of the rules. */
 static const char *samba_tokenizer__value(const cJSON *item)
@@ -59,7 +62,7 @@ static bool samba_tokenizer__obeys(const cJSON *object, const char *where,
         const char *value = item ? samba_tokenizer__value(item) : "missing";
         if (!item || !samba_tokenizer__is_allowed(value, rule[i].allowed))
             return samba_tokenizer__fail(
-                r, "%s%s is %s; GPT-2's tokenizer, the only one here, wants %s", where, rule[i].key,
+                r, "%s%s is %s; known here: %s", where, rule[i].key,
                 samba_tokenizer__show(&shown, value, strlen(value)), rule[i].allowed);
     }
     return true;
@@ -67,27 +70,6 @@ static bool samba_tokenizer__obeys(const cJSON *object, const char *where,
 
 #define SAMBA_TOKENIZER__OBEYS(object, where, rules, r) \
     samba_tokenizer__obeys(object, where, rules, sizeof rules / sizeof rules[0], r)
-
-/* The parts of a tokenizer.json that change ids, beside the model. */
-static bool samba_tokenizer__check_parts(const cJSON *json, const samba_tokenizer__report *r)
-{
-    const cJSON *normalizer, *words, *decoder;
-    if (!samba_tokenizer__member(json, "normalizer", &normalizer, r)
-        || !samba_tokenizer__member(json, "pre_tokenizer", &words, r)
-        || !samba_tokenizer__member(json, "decoder", &decoder, r))
-        return false;
-    if (normalizer && !cJSON_IsNull(normalizer))
-        return samba_tokenizer__fail(r,
-                                     "has a normalizer; GPT-2's tokenizer, the only one here, has "
-                                     "none");
-    if (!words || !cJSON_IsObject(words))
-        return samba_tokenizer__fail(r, "has no pre_tokenizer; expected one of type ByteLevel");
-    if (!SAMBA_TOKENIZER__OBEYS(words, "pre_tokenizer.", samba_tokenizer__words_rules, r))
-        return false;
-    if (!decoder || cJSON_IsNull(decoder)) return true;
-    if (!cJSON_IsObject(decoder)) return samba_tokenizer__fail(r, "decoder is not an object");
-    return SAMBA_TOKENIZER__OBEYS(decoder, "decoder.", samba_tokenizer__decoder_rules, r);
-}
 
 /* A member that is true or false, or missing: false. */
 static bool samba_tokenizer__read_flag(const cJSON *object, const char *key, bool *flag,
@@ -110,7 +92,8 @@ static bool samba_tokenizer__find_key(const samba_tokenizer *t, const char *key,
     size_t size = strlen(key), n;
     uint8_t *bytes = (uint8_t *)SAMBA_TOKENIZER_MALLOC(size + 1);
     if (!bytes) return false;
-    *id = samba_tokenizer__unspell(key, size, bytes, &n)
+    bool in_letters = t->model == SAMBA_TOKENIZER__BYTES;
+    *id = in_letters && samba_tokenizer__unspell(key, size, bytes, &n)
         ? samba_tokenizer__find(t, bytes, n, 0)
         : samba_tokenizer__find(t, (const uint8_t *)key, size, SAMBA_TOKENIZER__RAW);
     SAMBA_TOKENIZER_FREE(bytes);
@@ -142,7 +125,7 @@ static bool samba_tokenizer__add(samba_tokenizer *t, const char *key, int32_t id
     if (found < 0 && !samba_tokenizer__id_is_free(t, id, key, r)) return false;
     if (found < 0
         && !samba_tokenizer__put(t, id, (const uint8_t *)key, size,
-                                 samba_tokenizer__raw((const uint8_t *)key, size)))
+                                 samba_tokenizer__raw_of(t, (const uint8_t *)key, size)))
         return samba_tokenizer__no_memory(r);
     return samba_tokenizer__make_special(t, id, flags, r);
 }
@@ -153,7 +136,6 @@ static bool samba_tokenizer__describe(const cJSON *object, const char **text, ui
 {
     const cJSON *content;
     bool single_word, lstrip, rstrip, normalized;
-    samba_tokenizer__shown shown;
     if (!samba_tokenizer__member(object, "content", &content, r)
         || !samba_tokenizer__read_flag(object, "single_word", &single_word, r)
         || !samba_tokenizer__read_flag(object, "lstrip", &lstrip, r)
@@ -163,12 +145,9 @@ static bool samba_tokenizer__describe(const cJSON *object, const char **text, ui
     if (!cJSON_IsString(content) || !content->valuestring[0])
         return samba_tokenizer__fail(r, "added_tokens: content is missing, empty or not a string");
     *text = content->valuestring;
-    if (single_word)
-        return samba_tokenizer__fail(
-            r, "the added token \"%s\" has single_word, which is not known here",
-            samba_tokenizer__show(&shown, *text, strlen(*text)));
     *flags = (uint32_t)lstrip * SAMBA_TOKENIZER__LSTRIP | (uint32_t)rstrip * SAMBA_TOKENIZER__RSTRIP
-        | (uint32_t)normalized * SAMBA_TOKENIZER__LATE;
+        | (uint32_t)normalized * SAMBA_TOKENIZER__LATE
+        | (uint32_t)single_word * SAMBA_TOKENIZER__SINGLE;
     return true;
 }
 
@@ -188,36 +167,236 @@ static bool samba_tokenizer__read_added(samba_tokenizer *t, const cJSON *object,
         && samba_tokenizer__add(t, text, id, flags, r);
 }
 
-static bool samba_tokenizer__load_model(samba_tokenizer *t, const cJSON *json,
-                                        const samba_tokenizer__report *r)
+/* The tokens of bytes, <0x00> to <0xFF>, as far as there are any. */
+static void samba_tokenizer__find_fallback(samba_tokenizer *t)
 {
-    const cJSON *model, *vocab, *merges, *added;
-    if (!samba_tokenizer__member(json, "model", &model, r)) return false;
-    if (!model || !cJSON_IsObject(model))
-        return samba_tokenizer__fail(r, "has no object \"model\"");
-    if (!SAMBA_TOKENIZER__OBEYS(model, "model.", samba_tokenizer__model_rules, r)
-        || !samba_tokenizer__check_parts(json, r)
+    for (int b = 0; b < 256; b++) {
+        char key[8];
+        snprintf(key, sizeof key, "<0x%02X>", (unsigned)b);
+        t->fallback[b] = samba_tokenizer__find_model(t, (const uint8_t *)key, 6);
+    }
+}
+
+/* The token that unk_token names; -1 for null. */
+static bool samba_tokenizer__read_unk(samba_tokenizer *t, const cJSON *model,
+                                      const samba_tokenizer__report *r)
+{
+    const cJSON *item;
+    samba_tokenizer__shown shown;
+    if (!samba_tokenizer__member(model, "unk_token", &item, r)) return false;
+    t->unk = -1;
+    if (!item || cJSON_IsNull(item)) return true;
+    if (!cJSON_IsString(item)) return samba_tokenizer__fail(r, "model.unk_token is no text");
+    const char *text = item->valuestring;
+    t->unk = samba_tokenizer__find_model(t, (const uint8_t *)text, strlen(text));
+    return t->unk >= 0
+        || samba_tokenizer__fail(r, "model.unk_token is \"%s\", which is not in the vocabulary",
+                                 samba_tokenizer__show(&shown, text, strlen(text)));
+}
+
+static bool samba_tokenizer__load_bpe(samba_tokenizer *t, const cJSON *model, size_t more,
+                                      const samba_tokenizer__report *r)
+{
+    const cJSON *vocab, *merges;
+    bool bytes = t->model == SAMBA_TOKENIZER__BYTES;
+    if (!SAMBA_TOKENIZER__OBEYS(model, "model.", samba_tokenizer__bpe_rules, r)
         || !samba_tokenizer__member(model, "vocab", &vocab, r)
-        || !samba_tokenizer__member(model, "merges", &merges, r)
-        || !samba_tokenizer__member(json, "added_tokens", &added, r))
+        || !samba_tokenizer__member(model, "merges", &merges, r))
         return false;
     if (!vocab || !cJSON_IsObject(vocab))
         return samba_tokenizer__fail(r, "model.vocab is not an object");
     if (!merges || !cJSON_IsArray(merges))
         return samba_tokenizer__fail(r, "model.merges is not an array");
-    if (added && !cJSON_IsNull(added) && !cJSON_IsArray(added))
-        return samba_tokenizer__fail(r, "added_tokens is not an array");
-    size_t n_added = 0, n = 0;
-    for (const cJSON *i = added ? added->child : NULL; i; i = i->next)
-        n_added++;
-    for (const cJSON *i = vocab->child; i; i = i->next)
-        n++;
-    if (!samba_tokenizer__read_vocabulary(t, vocab, n_added, r)
+
+    t->ignore_merges = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "ignore_merges"));
+    t->fuse_unk = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "fuse_unk"));
+    t->byte_fallback = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "byte_fallback"));
+    if (!samba_tokenizer__read_vocabulary(t, vocab, more, r)
         || !samba_tokenizer__read_merge_array(t, merges, r))
         return false;
-    for (const cJSON *i = added ? added->child : NULL; i; i = i->next)
-        if (!samba_tokenizer__read_added(t, i, n + n_added, r)) return false;
+    if (bytes) return true; /* no byte is unknown */
+    samba_tokenizer__find_fallback(t);
+    return samba_tokenizer__read_unk(t, model, r);
+}
+
+/* Room for the scores of n ids, all 0. */
+static bool samba_tokenizer__new_scores(samba_tokenizer *t, size_t n)
+{
+    t->score = (double *)SAMBA_TOKENIZER_MALLOC((n + 1) * sizeof *t->score);
+    if (!t->score) return false;
+    t->n_scores = n;
+    for (size_t i = 0; i < n; i++)
+        t->score[i] = 0;
     return true;
+}
+
+/* A token of the model, new, which is its own text. */
+static bool samba_tokenizer__put_piece_of(samba_tokenizer *t, size_t id, const char *text, size_t n,
+                                          uint32_t flags, const samba_tokenizer__report *r)
+{
+    samba_tokenizer__shown shown;
+    if (n == 0) return samba_tokenizer__fail(r, "has a token without text (\"\")");
+    if (samba_tokenizer__find(t, (const uint8_t *)text, n, SAMBA_TOKENIZER__RAW) >= 0)
+        return samba_tokenizer__fail(r, "has the token \"%s\" twice",
+                                     samba_tokenizer__show(&shown, text, n));
+    flags |= SAMBA_TOKENIZER__RAW | SAMBA_TOKENIZER__OF_MODEL;
+    return samba_tokenizer__put(t, (int32_t)id, (const uint8_t *)text, n, flags)
+        || samba_tokenizer__no_memory(r);
+}
+
+/* The tokens of the model become the pieces that words are made of. */
+static bool samba_tokenizer__add_pieces(samba_tokenizer *t, const samba_tokenizer__report *r)
+{
+    for (size_t i = 0; i < t->n_tokens; i++) {
+        const samba_tokenizer__token *k = &t->token[i];
+        if (!(k->flags & SAMBA_TOKENIZER__KNOWN) || k->flags & SAMBA_TOKENIZER__RESERVED) continue;
+        if (!samba_tokenizer__trie_add(&t->pieces, t->bytes + k->at, k->size, (int32_t)i))
+            return samba_tokenizer__no_memory(r);
+    }
+    return true;
+}
+
+/* One [text, score] of a Unigram's vocabulary. */
+static bool samba_tokenizer__read_scored(samba_tokenizer *t, const cJSON *entry, size_t id,
+                                         const samba_tokenizer__report *r)
+{
+    const cJSON *text = cJSON_IsArray(entry) ? entry->child : NULL;
+    const cJSON *score = text ? text->next : NULL;
+    if (!score || score->next || !cJSON_IsString(text) || !cJSON_IsNumber(score)
+        || !(score->valuedouble > -1e30 && score->valuedouble < 1e30))
+        return samba_tokenizer__fail(r, "entry %lu of model.vocab is not [\"text\", score]",
+                                     (unsigned long)id);
+    t->score[id] = score->valuedouble;
+    return samba_tokenizer__put_piece_of(t, id, text->valuestring, strlen(text->valuestring), 0, r);
+}
+
+static bool samba_tokenizer__load_unigram(samba_tokenizer *t, const cJSON *model, size_t more,
+                                          const samba_tokenizer__report *r)
+{
+    const cJSON *vocab, *unk;
+    size_t n = 0, id = 0;
+    if (!SAMBA_TOKENIZER__OBEYS(model, "model.", samba_tokenizer__unigram_rules, r)
+        || !samba_tokenizer__member(model, "vocab", &vocab, r)
+        || !samba_tokenizer__member(model, "unk_id", &unk, r))
+        return false;
+    if (!vocab || !cJSON_IsArray(vocab) || !vocab->child)
+        return samba_tokenizer__fail(r, "model.vocab is not an array of [\"text\", score]");
+    for (const cJSON *i = vocab->child; i; i = i->next)
+        n++;
+    if (n + more > SAMBA_TOKENIZER__MAX_IDS)
+        return samba_tokenizer__fail(r, "has %lu tokens; at most %d are possible",
+                                     (unsigned long)(n + more), (int)SAMBA_TOKENIZER__MAX_IDS);
+
+    if (!samba_tokenizer__new_scores(t, n)) return samba_tokenizer__no_memory(r);
+    for (const cJSON *i = vocab->child; i; i = i->next)
+        if (!samba_tokenizer__read_scored(t, i, id++, r)) return false;
+    if (!samba_tokenizer__read_id(unk, n, "unk_id", &t->unk, r)
+        || !samba_tokenizer__add_pieces(t, r))
+        return false;
+
+    t->byte_fallback = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "byte_fallback"));
+    samba_tokenizer__find_fallback(t);
+    t->unk_score = t->score[0];
+    for (size_t i = 1; i < n; i++)
+        if (t->score[i] < t->unk_score) t->unk_score = t->score[i];
+    t->unk_score -= 10; /* tokenizers' and sentencepiece's kUnkPenalty */
+    return true;
+}
+
+/* WORDPIECE: the node from which the pieces within words are found. */
+static void samba_tokenizer__find_inner(samba_tokenizer *t, const char *prefix)
+{
+    t->inner = 0;
+    t->has_inner = true;
+    for (const char *p = prefix; *p && t->has_inner; p++) {
+        t->inner = samba_tokenizer__trie_step(&t->pieces, t->inner, (uint8_t)*p);
+        t->has_inner = t->inner != 0;
+    }
+}
+
+static bool samba_tokenizer__load_wordpiece(samba_tokenizer *t, const cJSON *model, size_t more,
+                                            const samba_tokenizer__report *r)
+{
+    const cJSON *vocab, *prefix, *most;
+    if (!samba_tokenizer__member(model, "vocab", &vocab, r)
+        || !samba_tokenizer__member(model, "continuing_subword_prefix", &prefix, r)
+        || !samba_tokenizer__member(model, "max_input_chars_per_word", &most, r))
+        return false;
+    if (!vocab || !cJSON_IsObject(vocab) || !vocab->child)
+        return samba_tokenizer__fail(r, "model.vocab is not an object with tokens");
+    if (prefix && !cJSON_IsString(prefix))
+        return samba_tokenizer__fail(r, "model.continuing_subword_prefix is no text");
+    double limit = most ? most->valuedouble : 100;
+    if ((most && !cJSON_IsNumber(most)) || !(limit >= 0 && limit <= 1 << 20))
+        return samba_tokenizer__fail(r, "model.max_input_chars_per_word is no number from 0 to %d",
+                                     1 << 20);
+
+    t->longest_word = (int32_t)limit;
+    if (!samba_tokenizer__read_vocabulary(t, vocab, more, r)
+        || !samba_tokenizer__read_unk(t, model, r) || !samba_tokenizer__add_pieces(t, r))
+        return false;
+    samba_tokenizer__find_inner(t, prefix ? prefix->valuestring : "##");
+    return t->unk >= 0 || samba_tokenizer__fail(r, "model.unk_token is missing");
+}
+
+/* What the model is: its type, and whether its words are bytes. */
+static bool samba_tokenizer__read_type(samba_tokenizer *t, const cJSON *model,
+                                       const samba_tokenizer__report *r)
+{
+    const cJSON *item;
+    samba_tokenizer__shown shown;
+    if (!samba_tokenizer__member(model, "type", &item, r)) return false;
+    const char *type = !item ? "BPE" : cJSON_IsString(item) ? item->valuestring : "no text";
+    int which = strcmp(type, "BPE") == 0 ? 0
+        : strcmp(type, "Unigram") == 0   ? 1
+        : strcmp(type, "WordPiece") == 0 ? 2
+                                         : -1;
+    if (which < 0)
+        return samba_tokenizer__fail(r, "model.type is %s; known here are BPE, Unigram and WordPiece",
+                                     samba_tokenizer__show(&shown, type, strlen(type)));
+    if (which > 0 && t->model == SAMBA_TOKENIZER__BYTES)
+        return samba_tokenizer__fail(r, "model.type is %s, but pre_tokenizer is ByteLevel, which goes "
+                                        "with BPE here",
+                                     type);
+
+    for (const cJSON *i = model->child; i; i = i->next)
+        if (!samba_tokenizer__lists(samba_tokenizer__model_keys[which], i->string))
+            return samba_tokenizer__fail(r, "model has the key \"%s\", which %s has not here",
+                                         samba_tokenizer__show(&shown, i->string, strlen(i->string)),
+                                         type);
+    if (which == 1) t->model = SAMBA_TOKENIZER__UNIGRAM;
+    if (which == 2) t->model = SAMBA_TOKENIZER__WORDPIECE;
+    return true;
+}
+
+static bool samba_tokenizer__load_model(samba_tokenizer *t, const cJSON *json,
+                                        const samba_tokenizer__report *r)
+{
+    const cJSON *model, *vocab, *added;
+    if (!samba_tokenizer__member(json, "model", &model, r)) return false;
+    if (!model || !cJSON_IsObject(model))
+        return samba_tokenizer__fail(r, "has no object \"model\"");
+    t->model = SAMBA_TOKENIZER__CHARS;
+    samba_tokenizer__free_steps(&t->words);
+    if (!samba_tokenizer__read_section(t, json, "normalizer", r)
+        || !samba_tokenizer__read_section(t, json, "pre_tokenizer", r)
+        || !samba_tokenizer__read_section(t, json, "decoder", r)
+        || !samba_tokenizer__read_type(t, model, r)
+        || !samba_tokenizer__member(model, "vocab", &vocab, r)
+        || !samba_tokenizer__member(json, "added_tokens", &added, r))
+        return false;
+    if (added && !cJSON_IsNull(added) && !cJSON_IsArray(added))
+        return samba_tokenizer__fail(r, "added_tokens is not an array");
+
+    size_t n_added = samba_tokenizer__count(added), n = samba_tokenizer__count(vocab);
+    bool done = t->model == SAMBA_TOKENIZER__UNIGRAM
+        ? samba_tokenizer__load_unigram(t, model, n_added, r)
+        : t->model == SAMBA_TOKENIZER__WORDPIECE
+        ? samba_tokenizer__load_wordpiece(t, model, n_added, r)
+        : samba_tokenizer__load_bpe(t, model, n_added, r);
+    for (const cJSON *i = added ? added->child : NULL; i && done; i = i->next)
+        done = samba_tokenizer__read_added(t, i, n + n_added, r);
+    return done;
 }
 
 /* Makes special what no word can become and what its key writes out. */

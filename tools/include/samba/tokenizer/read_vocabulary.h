@@ -27,7 +27,8 @@ static bool samba_tokenizer__read_token(samba_tokenizer *t, const cJSON *item, s
     if (!samba_tokenizer__read_id(item, n, key, &id, r)
         || !samba_tokenizer__id_is_free(t, id, key, r))
         return false;
-    if (!samba_tokenizer__unspell(key, size, bytes, &spelled)) {
+    bool in_letters = t->model == SAMBA_TOKENIZER__BYTES;
+    if (!in_letters || !samba_tokenizer__unspell(key, size, bytes, &spelled)) {
         raw = SAMBA_TOKENIZER__RAW;
         memcpy(bytes, key, size);
         spelled = size;
@@ -35,6 +36,7 @@ static bool samba_tokenizer__read_token(samba_tokenizer *t, const cJSON *item, s
     if (samba_tokenizer__find(t, bytes, spelled, raw) >= 0)
         return samba_tokenizer__fail(r, "has the token \"%s\" twice",
                                      samba_tokenizer__show(&shown, key, size));
+    raw |= SAMBA_TOKENIZER__OF_MODEL;
     return samba_tokenizer__put(t, id, bytes, spelled, raw) ? true : samba_tokenizer__no_memory(r);
 }
 
@@ -56,7 +58,7 @@ static bool samba_tokenizer__read_vocabulary(samba_tokenizer *t, const cJSON *vo
     for (const cJSON *i = vocab->child; i && done; i = i->next)
         done = samba_tokenizer__read_token(t, i, n, bytes, r);
     SAMBA_TOKENIZER_FREE(bytes);
-    for (int b = 0; b < 256 && done; b++)
+    for (int b = 0; b < 256 && done && t->model == SAMBA_TOKENIZER__BYTES; b++)
         if (t->byte_id[b] < 0)
             done = samba_tokenizer__fail(r,
                                          "no token for the byte 0x%02X: this is not a byte-level "
@@ -109,8 +111,13 @@ static int32_t samba_tokenizer__part(const samba_tokenizer *t, const samba_token
 {
     const char *key = right ? line->right : line->left;
     size_t size = right ? line->right_size : line->left_size, n;
-    int32_t id
-        = samba_tokenizer__unspell(key, size, out, &n) ? samba_tokenizer__find(t, out, n, 0) : -1;
+    int32_t id = -1;
+    if (t->model != SAMBA_TOKENIZER__BYTES) {
+        memcpy(out, key, size);
+        id = samba_tokenizer__find_model(t, out, size);
+    } else if (samba_tokenizer__unspell(key, size, out, &n)) {
+        id = samba_tokenizer__find(t, out, n, 0);
+    }
     samba_tokenizer__shown shown;
     if (id < 0)
         samba_tokenizer__fail(
@@ -130,7 +137,7 @@ static bool samba_tokenizer__read_merge_to(samba_tokenizer *t, const samba_token
     size_t n = t->token[m.left].size;
     m.right = samba_tokenizer__part(t, line, true, bytes + n, r);
     if (m.right < 0) return false;
-    m.made = samba_tokenizer__find(t, bytes, n + t->token[m.right].size, 0);
+    m.made = samba_tokenizer__find_model(t, bytes, n + t->token[m.right].size);
     samba_tokenizer__show(&a, line->left, line->left_size);
     samba_tokenizer__show(&b, line->right, line->right_size);
     if (m.made < 0)

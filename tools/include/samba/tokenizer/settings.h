@@ -25,10 +25,19 @@ static const char *const samba_tokenizer__file[SAMBA_TOKENIZER__FILES] = {
 typedef struct samba_tokenizer__settings {
     cJSON *json[SAMBA_TOKENIZER__FILES]; /* NULL: there is no such file */
     char *path[SAMBA_TOKENIZER__FILES];
+    int kind; /* of the vocabulary: PAIR, JSON, MODEL or TXT */
     bool has_tokenizer_json;
     bool has_class;      /* a file names the class, or the model */
     bool gives_defaults; /* it names <|endoftext|> where nothing else does */
 } samba_tokenizer__settings;
+
+/* The vocabulary that a folder has. */
+enum {
+    SAMBA_TOKENIZER__JSON, /* tokenizer.json */
+    SAMBA_TOKENIZER__PAIR, /* vocab.json and merges.txt */
+    SAMBA_TOKENIZER__MODEL_FILE, /* tokenizer.model */
+    SAMBA_TOKENIZER__TXT         /* vocab.txt */
+};
 
 /* Any of these is GPT-2's tokenizer; the last two only as the name of a tokenizer.json. */
 static const char *const samba_tokenizer__classes[] = {
@@ -38,15 +47,43 @@ static const char *const samba_tokenizer__classes[] = {
 
 enum { SAMBA_TOKENIZER__GPT2_CLASSES = 4, SAMBA_TOKENIZER__CLASSES = 6 };
 
+/* Classes, without Fast, that take a tokenizer.json as it is, but for what config_rules say. */
+static const char *const samba_tokenizer__json_classes[] = {
+    "LlamaTokenizer",  "Qwen2Tokenizer",      "GemmaTokenizer",  "BertTokenizer",
+    "T5Tokenizer",     "XLMRobertaTokenizer", "AlbertTokenizer", "DistilBertTokenizer",
+    "GPTNeoXTokenizer", "CohereTokenizer",     "BloomTokenizer",
+};
+
+/* Classes of the other files: tokenizer.model, vocab.txt. */
+static const char *const samba_tokenizer__model_classes[] = { "LlamaTokenizer", "GemmaTokenizer" };
+
+static const char *const samba_tokenizer__txt_classes[]
+    = { "BertTokenizer", "DistilBertTokenizer" };
+
+/* Models that have these classes when no file names one. */
+static const char *const samba_tokenizer__json_models[] = {
+    "llama",  "mistral", "mixtral", "qwen2",       "qwen2_moe", "qwen3",       "qwen3_moe",
+    "gemma",  "gemma2",  "bert",    "distilbert",  "t5",        "mt5",         "xlm-roberta",
+    "albert", "bloom",   "cohere",  "gpt_neox",    "phi3",      "deepseek_v2", "deepseek_v3",
+    "olmo",   "olmo2",   "smollm3",
+};
+
+static const char *const samba_tokenizer__model_models[] = { "llama", "mistral", "mixtral", "gemma" };
+
+static const char *const samba_tokenizer__txt_models[] = { "bert", "distilbert" };
+
 /* The models for which transformers takes GPT-2's tokenizer when no class is named. */
 static const char *const samba_tokenizer__models[] = {
     "gpt2",         "gpt_neo",           "gptj", "opt",  "codegen", "phi", "starcoder2", "blip-2",
     "instructblip", "instructblipvideo", "dbrx", "emu3",
 };
 
-static const samba_tokenizer__rule samba_tokenizer__config_rules[] = {
+static const samba_tokenizer__rule samba_tokenizer__byte_rules[] = {
     { "add_prefix_space", "null|false", false },
     { "do_lower_case", "null|false", false },
+};
+
+static const samba_tokenizer__rule samba_tokenizer__config_rules[] = {
     { "split_special_tokens", "null|false", false },
     { "init_inputs", "null|an empty array", false },
     { "auto_map", "null", false },
@@ -82,31 +119,68 @@ static const char *samba_tokenizer__text_of(const cJSON *item)
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
-/* Whether a class that a file names is GPT-2's. *said: it names one. */
+#define SAMBA_TOKENIZER__ONE_OF(text, list) \
+    samba_tokenizer__is_one_of(text, samba_tokenizer__##list, \
+                               sizeof samba_tokenizer__##list / sizeof samba_tokenizer__##list[0])
+
+/* Whether a vocabulary of this kind goes with a class. */
+static bool samba_tokenizer__goes_with(const samba_tokenizer__settings *s, const char *name)
+{
+    char plain[64];
+    size_t n = strlen(name);
+    snprintf(plain, sizeof plain, "%s", name);
+    if (n > 4 && n < sizeof plain && strcmp(name + n - 4, "Fast") == 0) plain[n - 4] = 0;
+    if (s->kind == SAMBA_TOKENIZER__MODEL_FILE)
+        return SAMBA_TOKENIZER__ONE_OF(plain, model_classes);
+    if (s->kind == SAMBA_TOKENIZER__TXT) return SAMBA_TOKENIZER__ONE_OF(plain, txt_classes);
+    return samba_tokenizer__is_one_of(name, samba_tokenizer__classes,
+                                      s->has_tokenizer_json ? SAMBA_TOKENIZER__CLASSES
+                                                            : SAMBA_TOKENIZER__GPT2_CLASSES)
+        || (s->has_tokenizer_json && SAMBA_TOKENIZER__ONE_OF(plain, json_classes));
+}
+
+/* The class to name where this kind of vocabulary says all. */
+static const char *samba_tokenizer__class_to_name(const samba_tokenizer__settings *s)
+{
+    static const char *const name[]
+        = { "PreTrainedTokenizerFast", "GPT2Tokenizer", "LlamaTokenizer", "BertTokenizer" };
+    return name[s->kind];
+}
+
+/* Whether a class that a file names is one of those. *said: it names one. */
 static bool samba_tokenizer__check_named_class(samba_tokenizer__settings *s, int which, bool *said,
                                                const samba_tokenizer__report *r)
 {
     samba_tokenizer__report of = samba_tokenizer__of_file(s, which, r);
-    size_t n = s->has_tokenizer_json ? SAMBA_TOKENIZER__CLASSES : SAMBA_TOKENIZER__GPT2_CLASSES;
     const cJSON *item = NULL;
     samba_tokenizer__shown shown;
     if (s->json[which] && !samba_tokenizer__member(s->json[which], "tokenizer_class", &item, &of))
         return false;
     *said = item && !cJSON_IsNull(item);
     if (!*said) return true;
+
     const char *name = cJSON_IsString(item) ? item->valuestring : "no text";
     s->has_class = true;
     s->gives_defaults
         = samba_tokenizer__is_one_of(name, samba_tokenizer__classes, SAMBA_TOKENIZER__GPT2_CLASSES);
-    if (samba_tokenizer__is_one_of(name, samba_tokenizer__classes, n)) return true;
+    if (samba_tokenizer__goes_with(s, name)) return true;
     return samba_tokenizer__fail(
         &of,
-        "tokenizer_class is %s; only GPT2Tokenizer, and what equals it, is "
-        "known here%s",
-        samba_tokenizer__show(&shown, name, strlen(name)),
-        s->has_tokenizer_json ? " (PreTrainedTokenizerFast where tokenizer.json "
-                                "says all)"
-                              : "");
+        "tokenizer_class is %s, which is not known here with this vocabulary; if the files say all, "
+        "name %s",
+        samba_tokenizer__show(&shown, name, strlen(name)), samba_tokenizer__class_to_name(s));
+}
+
+/* Whether a vocabulary of this kind goes with a model. *is_gpt2: its class is GPT-2's. */
+static bool samba_tokenizer__is_of_model(const samba_tokenizer__settings *s, const char *model,
+                                         bool *is_gpt2)
+{
+    *is_gpt2 = false;
+    if (s->kind == SAMBA_TOKENIZER__MODEL_FILE)
+        return SAMBA_TOKENIZER__ONE_OF(model, model_models);
+    if (s->kind == SAMBA_TOKENIZER__TXT) return SAMBA_TOKENIZER__ONE_OF(model, txt_models);
+    *is_gpt2 = SAMBA_TOKENIZER__ONE_OF(model, models);
+    return *is_gpt2 || (s->has_tokenizer_json && SAMBA_TOKENIZER__ONE_OF(model, json_models));
 }
 
 /* The class that transformers would take; where no file names one, by the model. */
@@ -117,7 +191,7 @@ static bool samba_tokenizer__check_class(samba_tokenizer__settings *s,
     const cJSON *model = NULL;
     samba_tokenizer__shown shown;
     bool said;
-    s->gives_defaults = !s->has_tokenizer_json;
+    s->gives_defaults = s->kind == SAMBA_TOKENIZER__PAIR;
     if (!samba_tokenizer__check_named_class(s, SAMBA_TOKENIZER__CONFIG, &said, r)) return false;
     if (said) return true;
     if (!samba_tokenizer__check_named_class(s, SAMBA_TOKENIZER__MODEL, &said, r)) return false;
@@ -125,17 +199,45 @@ static bool samba_tokenizer__check_class(samba_tokenizer__settings *s,
     if (!samba_tokenizer__member(s->json[SAMBA_TOKENIZER__MODEL], "model_type", &model, &of))
         return false;
     if (!model || !cJSON_IsString(model)) return true;
-    s->has_class = s->gives_defaults = true;
-    if (samba_tokenizer__is_one_of(model->valuestring, samba_tokenizer__models,
-                                   sizeof samba_tokenizer__models
-                                       / sizeof samba_tokenizer__models[0]))
-        return true;
+
+    s->has_class = true;
+    if (samba_tokenizer__is_of_model(s, model->valuestring, &s->gives_defaults)) return true;
     return samba_tokenizer__fail(
         &of,
-        "model_type is %s, whose tokenizer is not GPT-2's; if this one is, "
-        "say \"tokenizer_class\": \"%s\" in tokenizer_config.json",
+        "model_type is %s, whose tokenizer is not known here with this vocabulary; if the files say "
+        "all, say \"tokenizer_class\": \"%s\" in tokenizer_config.json",
         samba_tokenizer__show(&shown, model->valuestring, strlen(model->valuestring)),
-        s->has_tokenizer_json ? "PreTrainedTokenizerFast" : "GPT2Tokenizer");
+        samba_tokenizer__class_to_name(s));
+}
+
+/* Whether BERT's options, which transformers puts above what tokenizer.json says, say the same. */
+static bool samba_tokenizer__check_lower_case(const samba_tokenizer *t, const cJSON *config,
+                                              const samba_tokenizer__report *r)
+{
+    const cJSON *item;
+    bool lower = false;
+    if (!samba_tokenizer__member(config, "do_lower_case", &item, r)) return false;
+    for (int i = 0; i < t->normalizer.n; i++)
+        lower = lower || t->normalizer.step[i].kind == SAMBA_TOKENIZER__LOWERCASE;
+    if (!cJSON_IsBool(item) || cJSON_IsTrue(item) == lower) return true;
+    return samba_tokenizer__fail(r, "do_lower_case is not what the normalizer of tokenizer.json says; "
+                                    "make them the same");
+}
+
+/* The keys of tokenizer_config.json that change ids, and which files do not say otherwise. */
+static bool samba_tokenizer__check_config(const samba_tokenizer *t,
+                                          const samba_tokenizer__settings *s,
+                                          const samba_tokenizer__report *r)
+{
+    const cJSON *config = s->json[SAMBA_TOKENIZER__CONFIG];
+    samba_tokenizer__report of = samba_tokenizer__of_file(s, SAMBA_TOKENIZER__CONFIG, r);
+    if (!config) return true;
+    if (!SAMBA_TOKENIZER__OBEYS(config, "", samba_tokenizer__config_rules, &of)) return false;
+    if (t->model == SAMBA_TOKENIZER__BYTES)
+        return SAMBA_TOKENIZER__OBEYS(config, "", samba_tokenizer__byte_rules, &of);
+    if (t->model == SAMBA_TOKENIZER__WORDPIECE && s->has_tokenizer_json)
+        return samba_tokenizer__check_lower_case(t, config, &of);
+    return true;
 }
 
 /* Makes a text special that a key names. One that is not in the vocabulary gets the next id. */
@@ -360,14 +462,6 @@ static bool samba_tokenizer__read_added_file(samba_tokenizer *t, const samba_tok
     return true;
 }
 
-static size_t samba_tokenizer__count(const cJSON *json)
-{
-    size_t n = 0;
-    for (const cJSON *i = json ? json->child : NULL; i; i = i->next)
-        n++;
-    return n;
-}
-
 /* How many ids the settings may add to the vocabulary. */
 static size_t samba_tokenizer__count_added(const samba_tokenizer__settings *s)
 {
@@ -385,7 +479,9 @@ static bool samba_tokenizer__apply(samba_tokenizer *t, const samba_tokenizer__se
     const cJSON *decoder = NULL;
     bool named = s->json[SAMBA_TOKENIZER__CONFIG] || s->json[SAMBA_TOKENIZER__MAP] || s->has_class;
     if (n > SAMBA_TOKENIZER__MAX_IDS) return samba_tokenizer__fail(r, "has too many added tokens");
-    if (!named && !s->has_tokenizer_json && !samba_tokenizer__find_specials(t, r)) return false;
+    if (!samba_tokenizer__check_config(t, s, r)) return false;
+    bool is_pair = s->kind == SAMBA_TOKENIZER__PAIR;
+    if (!named && is_pair && !samba_tokenizer__find_specials(t, r)) return false;
     if (s->json[SAMBA_TOKENIZER__CONFIG]
         && !samba_tokenizer__member(s->json[SAMBA_TOKENIZER__CONFIG], "added_tokens_decoder",
                                     &decoder, &of))

@@ -63,17 +63,27 @@ static bool samba_tokenizer__trie_add(samba_tokenizer__trie *trie, const uint8_t
     return true;
 }
 
-/* The longest token that begins at p; -1: none. */
-static int32_t samba_tokenizer__trie_longest(const samba_tokenizer__trie *trie, const uint8_t *p,
-                                             const uint8_t *end)
+/* The node that a byte leads to; 0: none. */
+static uint32_t samba_tokenizer__trie_step(const samba_tokenizer__trie *trie, uint32_t node,
+                                           uint8_t byte)
+{
+    uint64_t key = (uint64_t)node << 8 | byte;
+    const samba_tokenizer__edge *edge = &trie->edge[samba_tokenizer__edge_slot(trie, key)];
+    return edge->key == key ? edge->node : 0;
+}
+
+/* The longest token that begins at p, and its size; -1: none. */
+static int32_t samba_tokenizer__trie_longest(const samba_tokenizer__trie *trie, uint32_t node,
+                                             const uint8_t *p, const uint8_t *end, size_t *size)
 {
     int32_t id = -1;
-    for (uint64_t node = 0; p < end; p++) {
-        const samba_tokenizer__edge *edge
-            = &trie->edge[samba_tokenizer__edge_slot(trie, node << 8 | *p)];
-        if (edge->key == SAMBA_TOKENIZER__EMPTY) break;
-        node = edge->node;
-        if (trie->id[node] >= 0) id = trie->id[node];
+    if (!trie->n_tokens) return -1;
+    for (const uint8_t *q = p; q < end; q++) {
+        node = samba_tokenizer__trie_step(trie, node, *q);
+        if (!node) break;
+        if (trie->id[node] < 0) continue;
+        id = trie->id[node];
+        *size = (size_t)(q + 1 - p);
     }
     return id;
 }
@@ -102,8 +112,17 @@ static bool samba_tokenizer__make_special(samba_tokenizer *t, int32_t id, uint32
     samba_tokenizer__token *k = &t->token[id];
     samba_tokenizer__trie *trie = &t->trie[flags & SAMBA_TOKENIZER__LATE ? 1 : 0];
     if (!samba_tokenizer__can_be_special((const char *)t->bytes + k->at, k->size, r)) return false;
-    if (!samba_tokenizer__trie_add(trie, t->bytes + k->at, k->size, id))
-        return samba_tokenizer__no_memory(r);
+    samba_tokenizer__buffer sought = { NULL, 0, 0, false };
+    if (flags & SAMBA_TOKENIZER__LATE)
+        samba_tokenizer__normalize(&t->normalizer, t->bytes + k->at, k->size, &sought);
+    else
+        samba_tokenizer__append(&sought, t->bytes + k->at, k->size);
+
+    /* a token that normalizes to nothing is never found */
+    bool done = !sought.failed
+        && (sought.size == 0 || samba_tokenizer__trie_add(trie, sought.at, sought.size, id));
+    SAMBA_TOKENIZER_FREE(sought.at);
+    if (!done) return samba_tokenizer__no_memory(r);
     k->flags |= flags | SAMBA_TOKENIZER__SPECIAL;
     return true;
 }
@@ -125,4 +144,11 @@ static uint32_t samba_tokenizer__raw(const uint8_t *text, size_t size)
     for (size_t i = 0; i < size; i++)
         if (text[i] <= 32 || text[i] >= 127) return SAMBA_TOKENIZER__RAW;
     return 0;
+}
+
+/* The same in this tokenizer: only those of bytes write letters for bytes. */
+static uint32_t samba_tokenizer__raw_of(const samba_tokenizer *t, const uint8_t *text, size_t size)
+{
+    if (t->model != SAMBA_TOKENIZER__BYTES) return SAMBA_TOKENIZER__RAW;
+    return samba_tokenizer__raw(text, size);
 }

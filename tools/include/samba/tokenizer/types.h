@@ -19,9 +19,16 @@ enum {
     SAMBA_TOKENIZER__SPECIAL = 8,
     SAMBA_TOKENIZER__LSTRIP = 16, /* a special token that swallows whitespace before it */
     SAMBA_TOKENIZER__RSTRIP = 32, /* or after it */
-    SAMBA_TOKENIZER__LATE = 64,   /* sought after those that are not */
-    SAMBA_TOKENIZER__HOW = 16 | 32 | 64,
-    SAMBA_TOKENIZER__NAMED = 128 /* a key such as pad_token has made it special */
+    SAMBA_TOKENIZER__LATE = 64,   /* sought after those that are not, in the normalized text */
+    SAMBA_TOKENIZER__NAMED = 128, /* a key such as pad_token has made it special */
+    SAMBA_TOKENIZER__SINGLE = 256, /* a special token that is not within a word */
+    SAMBA_TOKENIZER__HOW = 16 | 32 | 64 | 256,
+    SAMBA_TOKENIZER__CONTROL = 512, /* types of pieces in a tokenizer.model, beside normal ones */
+    SAMBA_TOKENIZER__UNKNOWN = 1024,
+    SAMBA_TOKENIZER__BYTE = 2048,
+    SAMBA_TOKENIZER__USER = 4096,
+    SAMBA_TOKENIZER__RESERVED = 512 | 1024 | 2048, /* what text does not become */
+    SAMBA_TOKENIZER__OF_MODEL = 8192 /* in the vocabulary of the model, not only added to it */
 };
 
 typedef struct samba_tokenizer__token {
@@ -47,6 +54,36 @@ typedef struct samba_tokenizer__cached {
     int32_t ids[SAMBA_TOKENIZER__CACHE_IDS];
     int32_t n;
 } samba_tokenizer__cached;
+
+/* What makes tokens of a word. */
+enum {
+    SAMBA_TOKENIZER__BYTES,     /* BPE of bytes by merges: GPT-2, Llama 3, Qwen, DeepSeek */
+    SAMBA_TOKENIZER__CHARS,     /* BPE of characters by merges: Llama 2, Mistral, Gemma */
+    SAMBA_TOKENIZER__PIECES,    /* BPE of characters by scores: the same, in a tokenizer.model */
+    SAMBA_TOKENIZER__UNIGRAM,   /* the most likely pieces: T5, XLM-R, ALBERT */
+    SAMBA_TOKENIZER__WORDPIECE, /* the longest pieces from the left: BERT */
+    SAMBA_TOKENIZER__MODELS
+};
+
+/* What is done to a text before tokens are sought in it, between words, or with the texts of tokens:
+   one step of normalizer, pre_tokenizer or decoder. What the members mean is said where steps are
+   run: normalize.h, split.h and decode.h. */
+typedef struct samba_tokenizer__step {
+    int kind;
+    int32_t number[2];
+    bool flag[4];
+    struct samba_tokenizer__pattern *pattern; /* NULL: none */
+    uint8_t *text[2];                         /* NULL: none */
+    size_t size[2];
+    struct samba_tokenizer__charsmap *map; /* NULL: none */
+} samba_tokenizer__step;
+
+enum { SAMBA_TOKENIZER__MAX_STEPS_OF_A_KIND = 32 };
+
+typedef struct samba_tokenizer__steps {
+    samba_tokenizer__step step[SAMBA_TOKENIZER__MAX_STEPS_OF_A_KIND];
+    int n;
+} samba_tokenizer__steps;
 
 /* An edge of a trie: from a node by a byte to the next one. */
 typedef struct samba_tokenizer__edge {
@@ -79,4 +116,27 @@ struct samba_tokenizer {
     int32_t byte_id[256];
     samba_tokenizer__trie trie[2]; /* special tokens: those sought first, and LATE ones */
     samba_tokenizer__cached *cache;
+
+    int model;
+    samba_tokenizer__steps normalizer, words, decoder;
+    bool ignore_merges; /* a word that is a token is that token */
+    bool byte_fallback; /* an unknown character becomes the tokens of its bytes */
+    bool fuse_unk;      /* unknown characters in a row are one unknown token */
+    bool by_sentencepiece; /* as tokenizer.model says, not tokenizer.json */
+    bool dummy_prefix, strips_spaces, escapes_spaces; /* of a tokenizer.model */
+    bool has_decoder;      /* false: tokens are written with spaces between */
+    int32_t unk;           /* -1: none */
+    int32_t fallback[256]; /* the tokens of bytes, <0x00> and so on; -1: none */
+    double *score;         /* by id; NULL: none */
+    int32_t *rank;         /* by id, of scores: the highest is 0 */
+    size_t n_scores;
+    size_t longest_piece; /* PIECES: in bytes */
+    double unk_score, max_score;
+    samba_tokenizer__trie pieces; /* the tokens that words may become */
+    samba_tokenizer__trie user;   /* pieces of the user in a tokenizer.model */
+    uint32_t inner;               /* WORDPIECE: the node of "##" in pieces */
+    bool has_inner;               /* false: no piece begins with it */
+    int32_t longest_word;         /* WORDPIECE: in characters */
+    uint8_t *unk_text;            /* of a tokenizer.model: what the unknown token says */
+    size_t unk_text_size;
 };

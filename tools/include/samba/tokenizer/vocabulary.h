@@ -29,6 +29,15 @@ static int32_t samba_tokenizer__find(const samba_tokenizer *t, const uint8_t *by
     return t->by_text_slots ? t->by_text[samba_tokenizer__text_slot(t, bytes, size, raw)] : -1;
 }
 
+/* The id of a token of the model's vocabulary by the bytes that a word has; -1: none. */
+static int32_t samba_tokenizer__find_model(const samba_tokenizer *t, const uint8_t *bytes,
+                                           size_t size)
+{
+    uint32_t raw = t->model == SAMBA_TOKENIZER__BYTES ? 0 : SAMBA_TOKENIZER__RAW;
+    int32_t id = samba_tokenizer__find(t, bytes, size, raw);
+    return id >= 0 && t->token[id].flags & SAMBA_TOKENIZER__OF_MODEL ? id : -1;
+}
+
 /* Room in by_text for n tokens. */
 static bool samba_tokenizer__room(samba_tokenizer *t, size_t n)
 {

@@ -9,55 +9,15 @@ enum {
     SAMBA_TOKENIZER__SPACE
 };
 
-/* Letters and numbers that Unicode 15.1 and 16.0 added to 15.0. */
-static const struct {
-    int32_t first, last, kind;
-} samba_tokenizer__newer[] = {
-    { 0x1C89, 0x1C8A, SAMBA_TOKENIZER__LETTER },   { 0xA7CB, 0xA7CD, SAMBA_TOKENIZER__LETTER },
-    { 0xA7DA, 0xA7DC, SAMBA_TOKENIZER__LETTER },   { 0x105C0, 0x105F3, SAMBA_TOKENIZER__LETTER },
-    { 0x10D40, 0x10D49, SAMBA_TOKENIZER__NUMBER }, { 0x10D4A, 0x10D65, SAMBA_TOKENIZER__LETTER },
-    { 0x10D6F, 0x10D85, SAMBA_TOKENIZER__LETTER }, { 0x10EC2, 0x10EC4, SAMBA_TOKENIZER__LETTER },
-    { 0x11380, 0x11389, SAMBA_TOKENIZER__LETTER }, { 0x1138B, 0x1138B, SAMBA_TOKENIZER__LETTER },
-    { 0x1138E, 0x1138E, SAMBA_TOKENIZER__LETTER }, { 0x11390, 0x113B5, SAMBA_TOKENIZER__LETTER },
-    { 0x113B7, 0x113B7, SAMBA_TOKENIZER__LETTER }, { 0x113D1, 0x113D1, SAMBA_TOKENIZER__LETTER },
-    { 0x113D3, 0x113D3, SAMBA_TOKENIZER__LETTER }, { 0x116D0, 0x116E3, SAMBA_TOKENIZER__NUMBER },
-    { 0x11BC0, 0x11BE0, SAMBA_TOKENIZER__LETTER }, { 0x11BF0, 0x11BF9, SAMBA_TOKENIZER__NUMBER },
-    { 0x13460, 0x143FA, SAMBA_TOKENIZER__LETTER }, { 0x16100, 0x1611D, SAMBA_TOKENIZER__LETTER },
-    { 0x16130, 0x16139, SAMBA_TOKENIZER__NUMBER }, { 0x16D40, 0x16D6C, SAMBA_TOKENIZER__LETTER },
-    { 0x16D70, 0x16D79, SAMBA_TOKENIZER__NUMBER }, { 0x18CFF, 0x18CFF, SAMBA_TOKENIZER__LETTER },
-    { 0x1CCF0, 0x1CCF9, SAMBA_TOKENIZER__NUMBER }, { 0x1E5D0, 0x1E5ED, SAMBA_TOKENIZER__LETTER },
-    { 0x1E5F0, 0x1E5F0, SAMBA_TOKENIZER__LETTER }, { 0x1E5F1, 0x1E5FA, SAMBA_TOKENIZER__NUMBER },
-    { 0x2EBF0, 0x2EE5D, SAMBA_TOKENIZER__LETTER },
-};
-
-static int samba_tokenizer__kind_of_newer(int32_t c)
-{
-    size_t low = 0, high = sizeof samba_tokenizer__newer / sizeof samba_tokenizer__newer[0];
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (samba_tokenizer__newer[middle].last < c)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == sizeof samba_tokenizer__newer / sizeof samba_tokenizer__newer[0])
-        return SAMBA_TOKENIZER__OTHER;
-    return samba_tokenizer__newer[low].first <= c ? (int)samba_tokenizer__newer[low].kind
-                                                  : SAMBA_TOKENIZER__OTHER;
-}
-
+/* The kind of a category; the categories of White_Space that is Cc are CONTROL_SPACE. */
 static int samba_tokenizer__kind_of_char(int32_t c)
 {
-    if (c == 0x85) return SAMBA_TOKENIZER__SPACE; /* NEL is a control, and White_Space */
-    utf8proc_category_t category = utf8proc_category(c);
-    if (category == UTF8PROC_CATEGORY_CN) return samba_tokenizer__kind_of_newer(c);
-    if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO)
-        return SAMBA_TOKENIZER__LETTER;
-    if (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO)
-        return SAMBA_TOKENIZER__NUMBER;
-    if (category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP)
-        return SAMBA_TOKENIZER__SPACE;
-    return SAMBA_TOKENIZER__OTHER;
+    int category = samba_tokenizer__category(c);
+    uint32_t bit = UINT32_C(1) << category;
+
+    if (bit & SAMBA_TOKENIZER__LETTERS) return SAMBA_TOKENIZER__LETTER;
+    if (bit & SAMBA_TOKENIZER__NUMBERS) return SAMBA_TOKENIZER__NUMBER;
+    return bit & SAMBA_TOKENIZER__SPACES ? SAMBA_TOKENIZER__SPACE : SAMBA_TOKENIZER__OTHER;
 }
 
 /* The kind of the character at p, and its size. */
@@ -107,4 +67,26 @@ static const uint8_t *samba_tokenizer__word(const uint8_t *p, const uint8_t *end
         q += size;
     while (q < end && samba_tokenizer__kind(q, &size) == kind);
     return q;
+}
+
+/* The start of the whitespace that ends at p, not before start. */
+static const uint8_t *samba_tokenizer__trim_left(const uint8_t *p, const uint8_t *start)
+{
+    while (p > start) {
+        const uint8_t *q = p - 1;
+        size_t size;
+        while (q > start && (*q & 0xC0) == 0x80)
+            q--;
+        if (samba_tokenizer__kind(q, &size) != SAMBA_TOKENIZER__SPACE) break;
+        p = q;
+    }
+    return p;
+}
+
+static const uint8_t *samba_tokenizer__trim_right(const uint8_t *p, const uint8_t *end)
+{
+    size_t size;
+    while (p < end && samba_tokenizer__kind(p, &size) == SAMBA_TOKENIZER__SPACE)
+        p += size;
+    return p;
 }
