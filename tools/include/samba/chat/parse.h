@@ -401,6 +401,8 @@ static const char samba_chat__tests[]
     = "boolean defined divisibleby eq equalto even false in integer iterable mapping none number "
       "odd sequence string true undefined";
 
+static int samba_chat__postfix(samba_chat__parser *ps, int of);
+
 /* A filter or a test: its name, and arguments in parentheses if there are any. */
 static int samba_chat__named(samba_chat__parser *ps, int kind, int of)
 {
@@ -416,7 +418,7 @@ static int samba_chat__named(samba_chat__parser *ps, int kind, int of)
     if (samba_chat__take(ps, "("))
         arguments = samba_chat__items(ps, ")", true);
     else if (kind == CHAT__TEST && samba_chat__lists("divisibleby eq equalto in", name, size))
-        return samba_chat__refuse(ps, "the test \"%.*s\" without ( )", (int)size, name);
+        arguments = samba_chat__postfix(ps, samba_chat__primary(ps));
     if (ps->failed) return 0;
     ps->t->node[node].text = name;
     ps->t->node[node].size = size;
@@ -587,6 +589,7 @@ static const char *samba_chat__find_end(const samba_chat__parser *ps, const char
                                         const char *close)
 {
     char quote = 0;
+    int braces = 0; /* of dicts, whose ends may stand side by side */
     for (; p + 1 < ps->end; p++) {
         if (quote) {
             if (*p == '\\')
@@ -599,10 +602,10 @@ static const char *samba_chat__find_end(const samba_chat__parser *ps, const char
             quote = *p;
             continue;
         }
-        if (p[0] != close[0] || p[1] != close[1]) continue;
-        /* }}} ends a dict first */
-        if (close[0] == '}' && p + 2 < ps->end && p[2] == '}') continue;
-        return p;
+        bool closes = p[0] == close[0] && p[1] == close[1];
+        if (closes && (close[0] == '#' || braces == 0)) return p;
+        braces += *p == '{';
+        braces -= *p == '}' && braces > 0;
     }
     return NULL;
 }
@@ -683,7 +686,7 @@ static bool samba_chat__ended_by(samba_chat__parser *ps, const char *word, const
     const char *before = ps->p;
     if (ps->failed) return false;
     if (ps->p + 1 >= ps->end) {
-        samba_chat__refuse(ps, "{%% %s %%} is missing", word);
+        samba_chat__refuse(ps, "it ends within a block: endif, endfor or the like is missing");
         return false;
     }
     if (!samba_chat__open_tag(ps, after)) return false;
