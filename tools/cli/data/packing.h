@@ -72,6 +72,7 @@ typedef struct prep_rules {
     bool adds_bos, adds_eos;   /* the tokenizer begins and ends every text with them */
     bool no_space;             /* leave the spaces between prompt and completion alone */
     bool keep_prompt_only;     /* keep rows, and pairs, without a completion */
+    bool as_is;                /* the texts have their special tokens: none is added or dropped */
     bool pair_packing;         /* every pair is an article of its own */
     bool pair_attention;       /* every pair ends with PREP_SEP */
     prep_text prefix, postfix; /* glued around a prompt */
@@ -272,9 +273,9 @@ static bool prep__add_text(prep *p, prep_text text, int32_t type, int32_t catego
     const prep_rules *r = &p->rules;
     int64_t n = prep__encode(p, text), first = 0, i;
     if (n < 0) return false;
-    if (r->adds_bos && !drop_bos && !prep__add_token(p, r->bos, type, category)) return false;
-    if (!r->adds_bos && drop_bos && n > 0 && r->bos >= 0 && p->ids[0] == r->bos) first = 1;
-    if (!r->adds_eos && n > first && p->ids[n - 1] == r->eos) n--;
+    if (!r->as_is && r->adds_bos && !drop_bos && !prep__add_token(p, r->bos, type, category)) return false;
+    if (!r->as_is && !r->adds_bos && drop_bos && n > 0 && r->bos >= 0 && p->ids[0] == r->bos) first = 1;
+    if (!r->as_is && !r->adds_eos && n > first && p->ids[n - 1] == r->eos) n--;
     if (!prep__reserve_tokens(p, n - first)) return false;
     for (i = first; i < n; i++)
         if (!prep__add_token(p, p->ids[i], type, category)) return false;
@@ -323,7 +324,8 @@ bool prep_pair_tokens(prep *p, prep_pair pair, bool spaced)
         && !(prep__glue(p, spaced ? space : none, completion, none, &text)
              && prep__add_text(p, text, PREP_COMPLETION, pair.category, has_prompt)))
         return false;
-    if (p->n_article > before && !prep__add_token(p, p->rules.eos, PREP_COMPLETION, pair.category))
+    if (!p->rules.as_is && p->n_article > before
+        && !prep__add_token(p, p->rules.eos, PREP_COMPLETION, pair.category))
         return false;
     p->metrics.input_tokens += p->n_article - before;
     return true;

@@ -92,6 +92,17 @@ static int64_t encode(void *tokenizer, const char *text, size_t size, int32_t *i
     return samba_tokenizer_encode(tokenizer, text, size, ids, cap);
 }
 
+// Conversations: what prompts and completions have, they have not.
+static bool open_chat(run *r, fault *why)
+{
+    const options *o = &r->o;
+    if (!o->chat) return true;
+    if (r->is_text || o->categories || *o->prefix || *o->postfix)
+        return fail(why, "--apply_chat_template is for .jsonl files of conversations, without "
+                         "--categories_path, --prompt_prefix and --prompt_postfix");
+    return chat_open(&r->chat, &r->vocabulary, why);
+}
+
 static bool set_rules(run *r, fault *why)
 {
     const options *o = &r->o;
@@ -103,7 +114,8 @@ static bool set_rules(run *r, fault *why)
                              .bos = v->bos,
                              .adds_bos = v->adds_bos,
                              .adds_eos = v->adds_eos,
-                             .no_space = o->no_space,
+                             .no_space = o->no_space || o->chat,
+                             .as_is = o->chat,
                              .keep_prompt_only = o->keep_prompt_only,
                              .pair_packing = strcmp(o->packing_boundary, "jsonl") != 0,
                              .pair_attention = strcmp(o->attention_boundary, "jsonl") != 0,
@@ -213,7 +225,7 @@ static bool run_all(run *r, int argc, char **argv, fault *why)
     plan p = { 0 };
     bool ok = find_input(r, why) && read_categories(r, why)
         && vocabulary_open(&r->vocabulary, r->o.tokenizer, r->o.special_tokens, why)
-        && set_rules(r, why) && (!r->o.pipeline || check_pipeline(r, &p, why))
+        && open_chat(r, why) && set_rules(r, why) && (!r->o.pipeline || check_pipeline(r, &p, why))
         && (r->o.pipeline ? make_output_folder(r, why) : make_output_file(r, why))
         && open_log(r, argc, argv, why);
     if (ok && r->o.pipeline) {
@@ -237,6 +249,7 @@ static bool end_run(run *r, fault *why)
         if (file[i]) fclose(file[i]);
     bool ok = !r->log.file || close_file(r->log.file, "the log", why);
     if (r->vocabulary.tokenizer) vocabulary_close(&r->vocabulary);
+    chat_close(&r->chat);
     for (int i = 0; i < r->categories.n; i++)
         free(r->categories.name[i]);
     free(r->categories.name);

@@ -6,6 +6,7 @@
 #include "lines.h"
 #include "report.h"
 #include "vocabulary.h"
+#include "chat.h"
 
 typedef struct options {
     const char *input, *input_file, *output, *log, *tokenizer, *special_tokens, *packing;
@@ -32,12 +33,17 @@ typedef struct run {
     bool is_text; // .txt, not .jsonl
     prep_rules rules;
     prep_json_rules json;
+    chat chat; // with --apply_chat_template
     char folder[PATH_SIZE];      // of the output
     FILE *bad_lines, *bad_notes; // skipped lines, and why; kept aside until keep_bad_lines
     int64_t n_bad;
     bool has_tests; // some of the input is left as text
     progress progress;
 } run;
+
+// A line of .jsonl as pairs, by its keys or by the chat template. False as prep_parse_line.
+bool parse_line(const run *r, prep_text line, prep_pairs *pairs, bool *fatal, char *why,
+                size_t why_size);
 
 // ---- prepare_file.c: what the command and --pipeline are built on ----
 

@@ -86,6 +86,15 @@ bool keep_bad_lines(run *r, fault *why)
     return ok;
 }
 
+// ---- Lines --------------------------------------------------------------------------------------
+
+bool parse_line(const run *r, prep_text line, prep_pairs *pairs, bool *fatal, char *why,
+                size_t why_size)
+{
+    if (r->o.chat) return chat_parse_line(&r->chat, line.at, line.size, pairs, fatal, why, why_size);
+    return prep_parse_line(&r->json, line.at, line.size, pairs, fatal, why, why_size);
+}
+
 // ---- One file to HDF5 ---------------------------------------------------------------------------
 
 // Rows on their way into a file.
@@ -137,7 +146,7 @@ static bool prepare_line(run *r, prep *p, const lines *in, prep_text line, prep_
     bool fatal;
     p->metrics.articles++;
     if (r->is_text) return prep_line(p, line) || fail(why, "%s", p->why);
-    if (prep_parse_line(&r->json, line.at, line.size, pairs, &fatal, reason, sizeof reason))
+    if (parse_line(r, line, pairs, &fatal, reason, sizeof reason))
         return prep_article(p, pairs->at, pairs->n) || fail(why, "%s", p->why);
     if (fatal) return fail(why, "%s line %lld: %s", lines_file(in), (long long)in->number, reason);
     return !tell_bad || bad_line(r, in, line, reason, why);

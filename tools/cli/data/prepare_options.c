@@ -33,7 +33,7 @@ static int list_flags(options *o, flag list[MAX_FLAGS])
         { "ignore_input_format_error", SWITCH, &o->ignore_errors, false,
           "skip bad lines; json_load_failed_lines.log collects them" },
         { "pretrained_tokenizer", TEXT, &o->tokenizer, false,
-          "folder with tokenizer.json, or vocab.json and merges.txt" },
+          "folder with tokenizer.json, vocab.json and merges.txt, tokenizer.model or vocab.txt" },
         { "special_tokens_dict", TEXT, &o->special_tokens, false,
           "tokens to add, such as \"{'pad_token': '[PAD]'}\"" },
         { "max_seq_length", WHOLE, &o->length, false, "tokens of a row; default 2048" },
@@ -53,7 +53,7 @@ static int list_flags(options *o, flag list[MAX_FLAGS])
           "keep rows, and pairs, without completion" },
         { "categories_path", TEXT, &o->categories, false,
           ".json with a list of names; the key \"category\" of a pair is one of them" },
-        { "apply_chat_template", SWITCH, &o->chat, false, "not supported here" },
+        { "apply_chat_template", SWITCH, &o->chat, false, "lines are {\"messages\": [{\"role\": ..., \"content\": ...}, ...]}" },
         { "silent", SWITCH, &o->silent, false, "print nothing but errors" },
         { "num_training_splits", WHOLE, &o->n_train, true,
           "files to train with; default 32, 128 from 10 GiB, 256 from 100 GiB" },
@@ -203,11 +203,6 @@ static bool check_options(options *o, fault *why)
         return fail(why, "--max_seq_length %lld: expected 1 to %d", (long long)o->length, 1 << 24);
     if (o->workers < 1 || o->workers > 1024)
         return fail(why, "--num_workers %lld: expected 1 to 1024", (long long)o->workers);
-    if (o->chat)
-        return fail(why,
-                    "--apply_chat_template is not supported: a chat template is a program "
-                    "in Jinja. Write what it adds into the text, with --prompt_prefix and "
-                    "--prompt_postfix, say");
     return one_of("packing_boundary", o->packing_boundary, "jsonl", pair, NULL, why)
         && one_of("attention_boundary", o->attention_boundary, "jsonl", pair, NULL, why)
         && one_of("shuffle", o->shuffle, "on_RAM", "large_file", "False", why);

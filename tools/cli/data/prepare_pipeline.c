@@ -32,7 +32,7 @@ static bool check_input(run *r, int64_t *n_lines, fault *why)
         ++*n_lines;
         progress_show(&r->progress, in.done, r->n_bad);
         if (r->is_text
-            || prep_parse_line(&r->json, line.at, line.size, &pairs, &fatal, reason, sizeof reason))
+            || parse_line(r, line, &pairs, &fatal, reason, sizeof reason))
             continue;
         ok = fatal ? fail(why, "%s line %lld: %s", lines_file(&in), (long long)in.number, reason)
                    : bad_line(r, &in, line, reason, why);

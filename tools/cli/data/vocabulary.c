@@ -10,14 +10,14 @@
 static const char *const files_of_tokenizer[] = {
     "tokenizer.json",          "vocab.json",        "merges.txt",          "tokenizer_config.json",
     "special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "config.json",
+    "tokenizer.model",         "vocab.txt",
 };
 
 enum { N_FILES = sizeof files_of_tokenizer / sizeof *files_of_tokenizer };
 
 // ---- Reading JSON files -------------------------------------------------------------------------
 
-// *json is NULL if there is no such file.
-static bool read_json(const char *folder, const char *name, cJSON **json, fault *why)
+bool vocabulary_read_json(const char *folder, const char *name, cJSON **json, fault *why)
 {
     char path[PATH_SIZE];
     size_t size;
@@ -238,8 +238,8 @@ static bool open_tokenizer(vocabulary *v, const char *path, fault *why)
     if (!is_folder(path) && !is_file(path))
         return fail(why,
                     "--pretrained_tokenizer %s: there is no such folder. Names of the Hugging "
-                    "Face hub are not looked up here: download tokenizer.json, or vocab.json and "
-                    "merges.txt, and name their folder",
+                    "Face hub are not looked up here: download tokenizer.json, vocab.json and "
+                    "merges.txt, tokenizer.model or vocab.txt, and name their folder",
                     path);
     const char *slash = strrchr(path, '/');
     if (is_folder(path)) {
@@ -261,7 +261,7 @@ static bool take_vocabulary_size(vocabulary *v, const cJSON *tokenizer, fault *w
 {
     cJSON *vocab;
     if (tokenizer) return take_tokenizer_json(v, tokenizer, why);
-    if (!read_json(v->folder, "vocab.json", &vocab, why)) return false;
+    if (!vocabulary_read_json(v->folder, "vocab.json", &vocab, why)) return false;
     v->size = vocab ? cJSON_GetArraySize(vocab) : samba_tokenizer_size(v->tokenizer);
     cJSON_Delete(vocab);
     return true;
@@ -270,10 +270,10 @@ static bool take_vocabulary_size(vocabulary *v, const cJSON *tokenizer, fault *w
 static bool read_folder(vocabulary *v, fault *why)
 {
     cJSON *map = NULL, *config = NULL, *model = NULL, *tokenizer = NULL;
-    bool ok = read_json(v->folder, "special_tokens_map.json", &map, why)
-        && read_json(v->folder, "tokenizer_config.json", &config, why)
-        && read_json(v->folder, "config.json", &model, why)
-        && read_json(v->folder, "tokenizer.json", &tokenizer, why);
+    bool ok = vocabulary_read_json(v->folder, "special_tokens_map.json", &map, why)
+        && vocabulary_read_json(v->folder, "tokenizer_config.json", &config, why)
+        && vocabulary_read_json(v->folder, "config.json", &model, why)
+        && vocabulary_read_json(v->folder, "tokenizer.json", &tokenizer, why);
     if (ok) {
         v->eos = take_special_token(v, map, config, "eos_token", "<|endoftext|>");
         v->bos = take_special_token(v, map, config, "bos_token", "<|endoftext|>");
@@ -407,10 +407,10 @@ static bool save_special_tokens(const vocabulary *v, const char *folder, fault *
 {
     token_files f = { NULL, NULL, NULL, NULL };
     cJSON *dict = cJSON_Parse(v->special_tokens);
-    bool ok = read_json(folder, "special_tokens_map.json", &f.map, why)
-        && read_json(folder, "tokenizer.json", &f.tokenizer, why)
-        && read_json(folder, "added_tokens.json", &f.added, why)
-        && read_json(folder, "tokenizer_config.json", &f.config, why);
+    bool ok = vocabulary_read_json(folder, "special_tokens_map.json", &f.map, why)
+        && vocabulary_read_json(folder, "tokenizer.json", &f.tokenizer, why)
+        && vocabulary_read_json(folder, "added_tokens.json", &f.added, why)
+        && vocabulary_read_json(folder, "tokenizer_config.json", &f.config, why);
     if (ok && !f.map) {
         f.map = cJSON_CreateObject();
         if (!f.config) { // without any file, these two are understood

@@ -16,7 +16,12 @@ typedef struct vocabulary {
     char *special_tokens;    // the JSON of --special_tokens_dict, or NULL
 } vocabulary;
 
-// path: a folder with tokenizer.json, or vocab.json and merges.txt. special_tokens: JSON with
+// A JSON file of a folder; *json is NULL if there is no such file. The caller deletes it.
+struct cJSON;
+bool vocabulary_read_json(const char *folder, const char *name, struct cJSON **json, fault *why);
+
+// path: a folder with tokenizer.json, vocab.json and merges.txt, tokenizer.model, or vocab.txt.
+// special_tokens: JSON with
 // double or single quotes, or NULL.
 bool vocabulary_open(vocabulary *v, const char *path, const char *special_tokens, fault *why);
 // Into a folder, which is made: what another vocabulary_open, or Hugging Face, needs.

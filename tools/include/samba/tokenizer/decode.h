@@ -211,7 +211,10 @@ static void samba_tokenizer__decode_steps(const samba_tokenizer *t, const int32_
         if (ids[i] < 0 || (size_t)ids[i] >= t->n_tokens) continue;
         const samba_tokenizer__token *k = &t->token[ids[i]];
         if (!(k->flags & SAMBA_TOKENIZER__KNOWN)) continue;
-        samba_tokenizer__append(&x.bytes, t->bytes + k->at, k->size);
+        if (k->flags & SAMBA_TOKENIZER__LATE) /* tokenizers writes what it has sought, since 0.23 */
+            samba_tokenizer__normalize(&t->normalizer, t->bytes + k->at, k->size, &x.bytes);
+        else
+            samba_tokenizer__append(&x.bytes, t->bytes + k->at, k->size);
         samba_tokenizer__end_text(&x);
     }
 
