@@ -207,16 +207,20 @@ static bool cut(conversation *t, prep_pairs *pairs, int first, bool *failed)
     return !*failed;
 }
 
+// What follows the last answer asks for one that is not there: it is left out.
 static bool check_messages(conversation *t)
 {
     const cJSON *message;
+    int n = 0, answered = 0;
     cJSON_ArrayForEach(message, t->messages)
     {
         if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(message, "role")))
             return says(t, "a message is no object with a role that is a text");
-        t->n++;
+        n++;
+        if (is_answer(message)) answered = n;
     }
-    return t->n > 0 || says(t, "there is no message");
+    t->n = answered ? answered : n;
+    return n > 0 || says(t, "there is no message");
 }
 
 static bool parse(conversation *t, prep_pairs *pairs)
@@ -231,10 +235,7 @@ static bool parse(conversation *t, prep_pairs *pairs)
     }
 
     if (cut(t, pairs, 0, &failed)) return true;
-    int last = t->n - 1;
-    while (!failed && last > 0 && !is_answer(cJSON_GetArrayItem(t->messages, last)))
-        last--;
-    if (!failed && cut(t, pairs, last, &failed)) return true;
+    if (!failed && cut(t, pairs, t->n - 1, &failed)) return true; /* the last answer alone */
     return failed ? false
                   : says(t, "the chat template does not begin this conversation with the words in "
                             "which it asks for the answer, so the answer cannot be told");

@@ -201,6 +201,18 @@ static void samba_tokenizer__decode_step(const samba_tokenizer__step *step,
     if (step->kind == SAMBA_TOKENIZER__DECODE_FUSE) samba_tokenizer__end_text(out);
 }
 
+/* The text of one token, as tokenizers has it since 0.23: of one that is sought in the normalized
+   text, what is sought. */
+static void samba_tokenizer__put_token(const samba_tokenizer *t, int32_t id,
+                                       samba_tokenizer__buffer *out)
+{
+    const samba_tokenizer__token *k = &t->token[id];
+    if (k->flags & SAMBA_TOKENIZER__LATE)
+        samba_tokenizer__normalize(&t->normalizer, t->bytes + k->at, k->size, out);
+    else
+        samba_tokenizer__append(out, t->bytes + k->at, k->size);
+}
+
 /* The text of ids through all steps, appended to out, which may fail. */
 static void samba_tokenizer__decode_steps(const samba_tokenizer *t, const int32_t *ids, int64_t n,
                                           samba_tokenizer__buffer *out)
@@ -211,10 +223,7 @@ static void samba_tokenizer__decode_steps(const samba_tokenizer *t, const int32_
         if (ids[i] < 0 || (size_t)ids[i] >= t->n_tokens) continue;
         const samba_tokenizer__token *k = &t->token[ids[i]];
         if (!(k->flags & SAMBA_TOKENIZER__KNOWN)) continue;
-        if (k->flags & SAMBA_TOKENIZER__LATE) /* tokenizers writes what it has sought, since 0.23 */
-            samba_tokenizer__normalize(&t->normalizer, t->bytes + k->at, k->size, &x.bytes);
-        else
-            samba_tokenizer__append(&x.bytes, t->bytes + k->at, k->size);
+        samba_tokenizer__put_token(t, ids[i], &x.bytes);
         samba_tokenizer__end_text(&x);
     }
 
@@ -310,6 +319,14 @@ static void samba_tokenizer__decode_pieces(const samba_tokenizer *t, const int32
     SAMBA_TOKENIZER_FREE(bytes.at);
 }
 
+/* Tokens of bytes of which some are sought in the normalized text. */
+static void samba_tokenizer__decode_texts(const samba_tokenizer *t, const int32_t *ids, int64_t n,
+                                          samba_tokenizer__buffer *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] >= 0 && (size_t)ids[i] < t->n_tokens) samba_tokenizer__put_token(t, ids[i], out);
+}
+
 /* Tokens of bytes: each by itself, so nothing is allocated. */
 static int64_t samba_tokenizer__decode_plain(const samba_tokenizer *t, const int32_t *ids,
                                              int64_t n, char *text, int64_t cap)
@@ -331,11 +348,14 @@ SAMBA_TOKENIZER_API int64_t samba_tokenizer_decode(const samba_tokenizer *t, con
     samba_tokenizer__buffer b = { NULL, 0, 0, false };
     if (!t || !ids) return 0;
     if (!text || cap < 0) cap = 0;
-    if (t->model == SAMBA_TOKENIZER__BYTES)
-        return samba_tokenizer__decode_plain(t, ids, n, text, cap);
+    bool bytes = t->model == SAMBA_TOKENIZER__BYTES;
+    bool has_late = t->normalizer.n && t->trie[1].n_tokens;
+    if (bytes && !has_late) return samba_tokenizer__decode_plain(t, ids, n, text, cap);
 
     if (t->by_sentencepiece)
         samba_tokenizer__decode_pieces(t, ids, n, &b);
+    else if (bytes)
+        samba_tokenizer__decode_texts(t, ids, n, &b);
     else
         samba_tokenizer__decode_steps(t, ids, n, &b);
     int64_t size = b.failed ? -1 : (int64_t)b.size;

@@ -95,6 +95,24 @@ static void samba_tokenizer__normalize_spaces(const samba_tokenizer *t, const ui
         out->size -= mark_size;
 }
 
+/* Whether the normalized text still begins with what the text begins with. Only Metaspace that puts a
+   mark before the first word asks. */
+static bool samba_tokenizer__keeps_first(const samba_tokenizer *t, const uint8_t *p,
+                                         const uint8_t *end)
+{
+    samba_tokenizer__buffer with = { NULL, 0, 0, false }, without = with, text = with;
+    const uint8_t *stop = samba_tokenizer__grapheme(p, end);
+    samba_tokenizer__append(&text, p, (size_t)(stop - p));
+    samba_tokenizer__append(&text, "x", 1); /* what is stripped at the end is not at the beginning */
+    samba_tokenizer__normalize(&t->normalizer, text.at, text.size, &with);
+    samba_tokenizer__normalize(&t->normalizer, (const uint8_t *)"x", 1, &without);
+    bool keeps = with.size != without.size || memcmp(with.at, without.at, with.size) != 0;
+    SAMBA_TOKENIZER_FREE(text.at);
+    SAMBA_TOKENIZER_FREE(with.at);
+    SAMBA_TOKENIZER_FREE(without.at);
+    return keeps;
+}
+
 static bool samba_tokenizer__encode_pass(const samba_tokenizer *t, const uint8_t *p,
                                          const uint8_t *end, int pass, bool is_first,
                                          samba_tokenizer__sink *sink);
@@ -112,6 +130,7 @@ static bool samba_tokenizer__encode_between(const samba_tokenizer *t, const uint
     else
         samba_tokenizer__normalize(&t->normalizer, p, (size_t)(end - p), &b);
     bool done = !b.failed;
+    if (is_first && t->marks_first) is_first = samba_tokenizer__keeps_first(t, p, end);
     if (done && b.size)
         done = samba_tokenizer__encode_pass(t, b.at, b.at + b.size, 1, is_first, sink);
     SAMBA_TOKENIZER_FREE(b.at);

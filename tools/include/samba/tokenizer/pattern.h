@@ -583,7 +583,7 @@ static bool samba_tokenizer__parse_sequence(samba_tokenizer__parser *ps, int joi
     int before = -1;
     *begin = join;
     while (*ps->p && *ps->p != '|' && *ps->p != ')') {
-        int first, last;
+        int first = -1, last = -1;
         if (*ps->p == '(') {
             ps->p++;
             if (!samba_tokenizer__parse_group(ps, &first, &last)

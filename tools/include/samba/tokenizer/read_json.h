@@ -256,6 +256,40 @@ static bool samba_tokenizer__add_pieces(samba_tokenizer *t, const samba_tokenize
     return true;
 }
 
+/* A number as tokenizers has it: its parser (serde_json) rounds the digits, and then once more when it
+   divides by a power of ten, and a last bit decides between cuts of a word with equal scores. x is
+   what the digits say; they are the fewest that do. */
+static double samba_tokenizer__parsed_by_serde(double x)
+{
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, x);
+        if (samba_base_number(text, NULL) == x) break;
+    }
+
+    uint64_t significand = 0;
+    int after_point = -1;
+    const char *p = text + (text[0] == '-');
+    for (; *p && *p != 'e'; p++) {
+        bool is_digit = *p >= '0' && *p <= '9';
+        if (is_digit) significand = significand * 10 + (uint64_t)(*p - '0');
+        after_point += is_digit;
+    }
+    int exponent = (int)strtol(p + 1, NULL, 10) - after_point;
+    while (significand && significand % 10 == 0) {
+        significand /= 10;
+        exponent++;
+    }
+    if (exponent > 0) return x; /* whole numbers are not divided */
+
+    double value = (double)significand, power = 1;
+    for (int i = 0; i < -exponent && i < 22; i++)
+        power *= 10; /* exact up to 10^22 */
+    if (exponent < -22) return x;
+    value /= power;
+    return text[0] == '-' ? -value : value;
+}
+
 /* One [text, score] of a Unigram's vocabulary. */
 static bool samba_tokenizer__read_scored(samba_tokenizer *t, const cJSON *entry, size_t id,
                                          const samba_tokenizer__report *r)
@@ -266,7 +300,7 @@ static bool samba_tokenizer__read_scored(samba_tokenizer *t, const cJSON *entry,
         || !(score->valuedouble > -1e30 && score->valuedouble < 1e30))
         return samba_tokenizer__fail(r, "entry %lu of model.vocab is not [\"text\", score]",
                                      (unsigned long)id);
-    t->score[id] = score->valuedouble;
+    t->score[id] = samba_tokenizer__parsed_by_serde(score->valuedouble);
     return samba_tokenizer__put_piece_of(t, id, text->valuestring, strlen(text->valuestring), 0, r);
 }
 

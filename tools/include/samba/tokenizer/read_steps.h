@@ -361,6 +361,7 @@ static bool samba_tokenizer__read_metaspace(const samba_tokenizer__place_of_step
         return samba_tokenizer__fail(to->r, "%s.replacement is no single character", to->section);
     if (kind == SAMBA_TOKENIZER__DECODE_METASPACE && to->steps == &to->t->decoder)
         step->flag[0] = step->number[0] != SAMBA_TOKENIZER__NEVER;
+    if (step->number[0] == SAMBA_TOKENIZER__FIRST) to->t->marks_first = true;
     return samba_tokenizer__keep_text(step, 0, mark, to->r);
 }
 

@@ -143,7 +143,7 @@ static bool samba_tokenizer__read_piece(samba_tokenizer *t, const samba_tokenize
     const uint8_t *p = piece->at, *end = p + piece->size;
     samba_tokenizer__field f, text;
     uint64_t type = 1;
-    uint32_t bits = 0, flags;
+    uint32_t bits = 0, flags = 0;
     size_t id = t->n_tokens;
     float score;
     memset(&text, 0, sizeof text);

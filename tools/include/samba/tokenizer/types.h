@@ -124,6 +124,7 @@ struct samba_tokenizer {
     bool fuse_unk;      /* unknown characters in a row are one unknown token */
     bool by_sentencepiece; /* as tokenizer.model says, not tokenizer.json */
     bool dummy_prefix, strips_spaces, escapes_spaces; /* of a tokenizer.model */
+    bool marks_first;      /* a step puts a mark before the first word only */
     bool has_decoder;      /* false: tokens are written with spaces between */
     int32_t unk;           /* -1: none */
     int32_t fallback[256]; /* the tokens of bytes, <0x00> and so on; -1: none */

@@ -15,9 +15,10 @@ typedef struct samba_tokenizer__cut {
 static void samba_tokenizer__offer_cut(const samba_tokenizer *t, samba_tokenizer__cut *cut,
                                        size_t start, int32_t id, double score)
 {
+    /* sentencepiece has sums in single precision, tokenizers in double: it decides between equals */
+    if (t->by_sentencepiece) score = (double)(float)score;
     if (cut->start != SIZE_MAX && !(score > cut->score)) return;
-    /* sentencepiece keeps sums in single precision, tokenizers in double */
-    cut->score = t->by_sentencepiece ? (double)(float)score : score;
+    cut->score = score;
     cut->start = start;
     cut->id = id;
 }
