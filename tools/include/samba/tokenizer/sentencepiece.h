@@ -239,7 +239,8 @@ static bool samba_tokenizer__rank_scores(samba_tokenizer *t)
 /* What the pieces are for: the tables that the model searches in. */
 static bool samba_tokenizer__prepare_pieces(samba_tokenizer *t, const samba_tokenizer__report *r)
 {
-    double least = 0, most = 0;
+    /* sentencepiece begins with FLT_MIN, the smallest number above 0, not below all */
+    double least = 0, most = 1.17549435e-38;
     bool any = false;
     for (size_t i = 0; i < t->n_scores; i++) {
         const samba_tokenizer__token *k = &t->token[i];
@@ -248,7 +249,7 @@ static bool samba_tokenizer__prepare_pieces(samba_tokenizer *t, const samba_toke
             return samba_tokenizer__no_memory(r);
         if (user || k->flags & SAMBA_TOKENIZER__RESERVED) continue;
         if (!any || t->score[i] < least) least = t->score[i];
-        if (!any || t->score[i] > most) most = t->score[i];
+        if (t->score[i] > most) most = t->score[i];
         any = true;
     }
 
