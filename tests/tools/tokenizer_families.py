@@ -26,6 +26,7 @@ from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normaliz
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(os.environ.get("SAMBA_SHARED", os.path.join(ROOT, "..", "shared")), "data")
 ROOM = 1 << 22
+SIZE = 4000  # of a vocabulary
 MARK = "\u2581"
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
@@ -75,19 +76,16 @@ def bytes_of(*steps, **options):
     return pre_tokenizers.Sequence([*steps, pre_tokenizers.ByteLevel(**options)])
 
 
-def byte_bpe(lines, words, normalizer=None, size=3000, **options):
+def byte_bpe(lines, words, normalizer=None, **options):
     t = Tokenizer(models.BPE(**options))
     t.pre_tokenizer = words
     t.decoder = decoders.ByteLevel()
     if normalizer:
         t.normalizer = normalizer
     t.train_from_iterator(lines, trainers.BpeTrainer(
-        vocab_size=size, show_progress=False,
+        vocab_size=SIZE, show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     return t
-
-
-LLAMA2_DECODER = [("Replace", MARK, " "), "ByteFallback", "Fuse", ("Strip", " ", 1, 0)]
 
 
 def llama2_decoder(strips=True):
@@ -102,7 +100,8 @@ def char_bpe(lines, normalizer, words, decoder, fallback=True, fuse=True):
     if fallback:
         specials += [f"<0x{b:02X}>" for b in range(256)]
     t.train_from_iterator(lines, trainers.BpeTrainer(
-        vocab_size=4000, show_progress=False, special_tokens=specials, limit_alphabet=300))
+        vocab_size=SIZE, show_progress=False, special_tokens=specials,
+        limit_alphabet=SIZE // 12))
     # byte tokens belong to the model only
     saved = json.loads(t.to_str())
     saved["added_tokens"] = saved["added_tokens"][:3]
@@ -124,7 +123,7 @@ def unigram(lines, normalizer, words, decoder, **options):
     if normalizer:
         t.normalizer = normalizer
     t.train_from_iterator(lines, trainers.UnigramTrainer(
-        vocab_size=4000, show_progress=False, unk_token="<unk>",
+        vocab_size=SIZE, show_progress=False, unk_token="<unk>",
         special_tokens=["<pad>", "<unk>", "</s>"]))
     if options:
         saved = json.loads(t.to_str())
@@ -142,7 +141,7 @@ def wordpiece(lines, normalizer, words=None):
     t.pre_tokenizer = words or pre_tokenizers.BertPreTokenizer()
     t.decoder = decoders.WordPiece()
     t.train_from_iterator(lines, trainers.WordPieceTrainer(
-        vocab_size=4000, show_progress=False,
+        vocab_size=SIZE, show_progress=False, limit_alphabet=SIZE // 12,
         special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]))
     return t
 
@@ -330,7 +329,7 @@ def make(name, how, folder):
         path = os.path.join(here, "tokenizer.model")
         if not os.path.exists(path):
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(corpus()), model_prefix=path[:-6], vocab_size=3000,
+                sentence_iterator=iter(corpus()), model_prefix=path[:-6], vocab_size=SIZE,
                 minloglevel=2, hard_vocab_limit=False, character_coverage=0.995, **how)
         judge = sentencepiece.SentencePieceProcessor(model_file=path)
         return here, judge.encode, judge.decode

@@ -428,6 +428,9 @@ static bool samba_tokenizer__load_model(samba_tokenizer *t, const cJSON *json,
         : t->model == SAMBA_TOKENIZER__WORDPIECE
         ? samba_tokenizer__load_wordpiece(t, model, n_added, r)
         : samba_tokenizer__load_bpe(t, model, n_added, r);
+    if (done && t->model == SAMBA_TOKENIZER__BYTES && t->decoder.n)
+        done = samba_tokenizer__fail(r, "decoder is not ByteLevel, as pre_tokenizer is; that is not "
+                                        "known here");
     for (const cJSON *i = added ? added->child : NULL; i && done; i = i->next)
         done = samba_tokenizer__read_added(t, i, n + n_added, r);
     return done;

@@ -315,6 +315,8 @@ static bool samba_tokenizer__read_byte_level(const samba_tokenizer__place_of_ste
 {
     bool prefix, regex;
     (void)kind;
+    if (!cJSON_HasObjectItem(object, "add_prefix_space"))
+        return samba_tokenizer__fail(to->r, "%s.add_prefix_space is missing", to->section);
     to->t->model = SAMBA_TOKENIZER__BYTES;
     if (!samba_tokenizer__read_switch(to, object, "add_prefix_space", true, &prefix)
         || !samba_tokenizer__read_switch(to, object, "use_regex", true, &regex))

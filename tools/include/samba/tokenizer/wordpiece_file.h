@@ -75,7 +75,7 @@ static bool samba_tokenizer__load_txt(samba_tokenizer *t, const cJSON *config,
     t->unk = samba_tokenizer__find_model(t, (const uint8_t *)unk, strlen(unk));
     samba_tokenizer__shown shown;
     return t->unk >= 0
-        || samba_tokenizer__fail(r, "has no token \"%s\" for what is unknown",
+        || samba_tokenizer__fail(r, "has no token \"%s\" for what is unknown, which WordPiece needs",
                                  samba_tokenizer__show(&shown, unk, strlen(unk)));
 }
 
