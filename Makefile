@@ -55,6 +55,9 @@ random-asan: $B/random_asan     ## the same under AddressSanitizer and UBSan (10
 fuzz: ready-fuzz                ## T=pef|load|onnx|all ... [SECONDS=60 | RUNS=N]: readers, mutated input
 	@tests/fuzz/run.sh '$(T)' '$(SECONDS)' '$(RUNS)'
 
+tokenizers:                     ## N texts (1000000) by every kind of tokenizer, beside its judges
+	@tests/tools/tokenizer_families.sh all
+
 faults: ready-test              ## system calls fail, kills at each, no memory, no room, power cuts
 	@tests/faults/run.sh all
 
@@ -236,5 +239,5 @@ $B/bench_onnx: tests/bench/onnx.c tests/bench/bench.h samba.h $(COMPANIONS) \
 	    -ldl
 
 .PHONY: all run gpt test quick test-one parts check full asan tsan random random-asan fuzz faults \
-    mutants learn device lesson-device glass-box tiny-nets hidden bare lint tools bench \
-    bench-small numerics speed peers lenet web install docs pictures packages clean help
+    mutants tokenizers learn device lesson-device glass-box tiny-nets hidden bare lint tools \
+    bench bench-small numerics speed peers lenet web install docs pictures packages clean help

@@ -399,7 +399,7 @@ takes_long() {
     case $1 in
     */called_names.sh) ;;
     */same_bits.sh | */gpt2_124m.sh | */exercises_outside.sh | */prepare_data.sh) ;;
-    */tokenizer.sh | */tiny_nets.sh) ;;
+    */tokenizer.sh | */tokenizer_families.sh | */tiny_nets.sh) ;;
     *) false ;;
     esac
 }

@@ -1,5 +1,6 @@
-// The files of a tokenizer, and a text: vocab.json and merges.txt, tokenizer.json, and what may
-// stand beside them. What is accepted encodes the text to ids that there are; these decode.
+// The files of a tokenizer, and a text: vocab.json and merges.txt, tokenizer.json, tokenizer.model,
+// vocab.txt, and what may stand beside them. What is accepted encodes the text to ids that there
+// are; these decode.
 #include <stddef.h>
 
 static void *get_memory(size_t size);
@@ -59,7 +60,9 @@ static const char *const files[] = { "vocab.json",
                                      "tokenizer_config.json",
                                      "special_tokens_map.json",
                                      "added_tokens.json",
-                                     "config.json" };
+                                     "config.json",
+                                     "tokenizer.model",
+                                     "vocab.txt" };
 
 enum { N_FILES = sizeof files / sizeof *files };
 
@@ -97,6 +100,16 @@ static const char *const words[] = { "\"model\"",
                                      "\"dropout\"",
                                      "\"continuing_subword_prefix\"",
                                      "\"model_type\"",
+                                     "\"Unigram\"",
+                                     "\"WordPiece\"",
+                                     "\"Metaspace\"",
+                                     "\"Replace\"",
+                                     "\"Regex\"",
+                                     "\"Sequence\"",
+                                     "\"NFKC\"",
+                                     "(?i:a|b)?",
+                                     "[^\\\\s\\\\p{L}]{1,3}",
+                                     "\\\\s+(?!\\\\S)",
                                      "'s",
                                      " 're",
                                      "\xE2\x80\x83",
@@ -207,6 +220,34 @@ static void put_tokenizer_json(fuzz_bytes *b, const fuzz_bytes *pair)
     fuzz_free(&json);
 }
 
+// Small tokenizers of other families, as tests/golden/make_tokenizer_families.py writes them.
+static void put_families(void)
+{
+    static const char *const lines = "[UNK]\n[CLS]\nthe\n##s\ncat\nhat\n'\n";
+    static const char *const names[]
+        = { "llama3.json", "deepseek3.json", "words.json",        "llama2.json",   "mistral.json",
+            "gemma.json",  "marian.json",    "bert_uncased.json", "sp_llama.model" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[200];
+        size_t size;
+        fuzz_bytes b = { NULL, 0, 0 };
+        snprintf(path, sizeof path, "tests/golden/tokenizers/%s", names[i]);
+        uint8_t *file = fuzz_file(path, &size);
+        if (!file) fuzz_fail("no seeds: %s", path);
+        bool is_model = strstr(names[i], ".model") != NULL;
+        fuzz_put_part(&b, is_model ? "tokenizer.model" : "tokenizer.json", file, size);
+        fuzz_put_part(&b, "text", sample, strlen(sample));
+        fuzz_seed(names[i], b.at, b.size);
+        fuzz_free(&b);
+        free(file);
+    }
+    fuzz_bytes b = { NULL, 0, 0 };
+    fuzz_put_part(&b, "vocab.txt", lines, strlen(lines));
+    fuzz_put_part(&b, "text", sample, strlen(sample));
+    fuzz_seed("txt", b.at, b.size);
+    fuzz_free(&b);
+}
+
 static void seeds(void)
 {
     static const char *const config
@@ -221,6 +262,7 @@ static void seeds(void)
     put_vocabulary(&plain, "", 0, 257);
     put_tokenizer_json(&json, &plain);
     fuzz_seed("json", json.at, json.size);
+    put_families();
     fuzz_free(&b);
     fuzz_free(&plain);
     fuzz_free(&json);
@@ -270,5 +312,5 @@ const fuzz_target fuzz_target_here = {
     .mutate = mutate,
     .seeds = seeds,
     .large = large,
-    .most = 16384,
+    .most = 32768,
 };

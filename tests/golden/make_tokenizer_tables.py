@@ -1,11 +1,11 @@
-"""Writes tools/include/samba/tokenizer/tables.h: which characters the package tokenizers takes for what.
+"""Writes tools/include/samba/tokenizer/tables.h: what characters are to the package tokenizers.
 
     python3 tests/golden/make_tokenizer_tables.py            write the file; needs tokenizers
     python3 tests/golden/make_tokenizer_tables.py --check    compare with the file
 
-tokenizers is made of libraries with Unicode of different years: 16.0 in patterns, 17.0 where Rust's
-own characters are asked, 11.0 in NFC, 8.0 in BERT's normalizer. Each table is what the library says,
-character by character, so that ids do not depend on the year of utf8proc.
+tokenizers is made of libraries with Unicode of different years: 16.0 in patterns, 17.0 where
+Rust's own characters are asked, 11.0 in NFC, 8.0 in BERT's normalizer. Each table is what the
+library says, character by character, so that ids do not depend on the year of utf8proc.
 """
 import os
 import sys
@@ -19,7 +19,7 @@ ALL = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 TEXT = "".join(ALL)
 CATEGORIES = ("CN LU LL LT LM LO MN MC ME ND NL NO PC PD PS PE PI PF PO SM SC SK SO ZS ZL ZP CC CF "
               "CS CO").split()
-# The category of what Python 3.11 knows (Unicode 14.0) is utf8proc's own, in its release 2.8 and later.
+# What Python 3.11 knows, Unicode 14.0, utf8proc has known since its release 2.8.
 KNOWN = {ord(c) for c in ALL if unicodedata.category(c) != "Cn"}
 
 

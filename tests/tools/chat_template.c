@@ -4,7 +4,7 @@
 #include "tests/lib/files.h"
 #include "tests/lib/test.h"
 
-#define SAMBA_CHAT_IMPLEMENTATION
+#define SAMBA_CHAT_TEMPLATE_IMPLEMENTATION
 #include "tools/include/samba/chat_template.h"
 
 static char why[600];

@@ -270,7 +270,7 @@ flags_fail 2 'expected jsonl or prompt_completion_pair' --packing_boundary line
 flags_fail 2 'needs --pipeline' --dev_ratio 0.1
 flags_fail 2 'expected a share' --pipeline --dev_ratio 1
 flags_fail 2 'expected on_RAM, large_file or False' --pipeline --shuffle yes
-flags_fail 2 'a chat template is a program' --apply_chat_template
+flags_fail 1 'has no chat_template.jinja' --apply_chat_template
 flags_fail 2 'are the same; give one' --input_file_path $out/a.jsonl
 flags_fail 1 'no JSON object' --special_tokens_dict '{pad'
 flags_fail 1 'there is no key "pad"' --special_tokens_dict '{"pad": "x"}'

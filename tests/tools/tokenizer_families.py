@@ -2,10 +2,9 @@
 
     python3 tests/tools/tokenizer_families.py LIBRARY FOLDER [TEXTS [FAMILY ...]]
 
-LIBRARY: the header as a shared library. FOLDER: for what is trained, which is kept there. Each family
-is trained by those packages, gets added tokens with all their flags, and encodes TEXTS texts (default
-1000000), every character of Unicode by itself and between letters. The last line is
-"N passed, N failed".
+LIBRARY: the header as a shared library. FOLDER: for what is trained, which is kept there. Each
+family is trained by those packages, gets added tokens with all their flags, and encodes TEXTS texts
+(default 1000000), and every character of Unicode. The last line is "N passed, N failed".
 """
 import base64
 import ctypes
@@ -262,7 +261,8 @@ KINDS = (
     lambda r: r.choice("aeo\u0915\u4e2d") + "".join(r.choice(MARKS) for _ in range(r.randrange(4))),
     lambda r: r.choice(LETTERS),
     lambda r: chr(r.randrange(128)),
-    lambda r: r.choice((" ", "\n", "\r\n", "a", "1", "=", "\u3000", "\0", MARK)) * r.randrange(1, 30),
+    lambda r: r.choice((" ", "\n", "\r\n", "a", "1", "=", "\u3000", "\0", MARK))
+    * r.randrange(1, 30),
     lambda r: r.choice(WORDS) + r.choice((" ", " ", "  ", "", "\n", ", ", "'s ")),
     lambda r: r.choice(WORDS) + r.choice((" ", " ", "  ", "", "\n", ", ", "'s ")),
     lambda r: r.choice("etaoin shrdlu,.'\n0123"),
@@ -339,8 +339,10 @@ def make(name, how, folder):
         t.add_tokens(ADDED)
         t.save(path)
     judge = Tokenizer.from_file(path)
-    return (here, lambda texts: [e.ids for e in judge.encode_batch(texts, add_special_tokens=False)],
-            lambda ids: judge.decode_batch(ids, skip_special_tokens=False))
+
+    def encode(texts):
+        return [e.ids for e in judge.encode_batch(texts, add_special_tokens=False)]
+    return here, encode, lambda ids: judge.decode_batch(ids, skip_special_tokens=False)
 
 
 def compare(name, how, folder, count):

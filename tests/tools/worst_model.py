@@ -318,7 +318,7 @@ def data():
     chat = b'{"messages": [{"role": "user", "content": "a"}, {"role": "model", "content": "b"}]}'
     put('chat.jsonl', chat)
     run('samba', 'prepare-data', '--input_path', 'chat.jsonl', *words, 'chat.hdf5', code=1,
-        says='It is a chat, of roles and contents')
+        says='say --apply_chat_template')
     for name, kind in (('tokenizer.model', 'SentencePiece'), ('vocab.txt', 'WordPiece')):
         os.mkdir(kind)
         put(f'{kind}/{name}', b'[PAD]\n')

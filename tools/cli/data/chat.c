@@ -1,5 +1,5 @@
 // Conversations, lines of role and content, as prompts and completions by a chat template.
-#define SAMBA_CHAT_IMPLEMENTATION
+#define SAMBA_CHAT_TEMPLATE_IMPLEMENTATION
 #include "chat.h"
 #include "tools/cli/util/text.h"
 #include <stdlib.h>
@@ -237,8 +237,9 @@ static bool parse(conversation *t, prep_pairs *pairs)
     if (cut(t, pairs, 0, &failed)) return true;
     if (!failed && cut(t, pairs, t->n - 1, &failed)) return true; /* the last answer alone */
     return failed ? false
-                  : says(t, "the chat template does not begin this conversation with the words in "
-                            "which it asks for the answer, so the answer cannot be told");
+                  : says(t,
+                         "the chat template does not begin this conversation with the words in "
+                         "which it asks for the answer, so the answer cannot be told");
 }
 
 bool chat_parse_line(const chat *c, const char *line, size_t size, prep_pairs *pairs, bool *fatal,
@@ -253,8 +254,8 @@ bool chat_parse_line(const chat *c, const char *line, size_t size, prep_pairs *p
     pairs->text.size = 0;
 
     bool ok = cJSON_IsArray(t.messages)
-        || says(&t, json ? "expected {\"messages\": [...]}, or a list of messages"
-                         : "this is no JSON");
+        || says(&t,
+                json ? "expected {\"messages\": [...]}, or a list of messages" : "this is no JSON");
     ok = ok && parse(&t, pairs);
     *fatal = t.no_memory;
     free(t.whole);

@@ -273,8 +273,10 @@ static bool prep__add_text(prep *p, prep_text text, int32_t type, int32_t catego
     const prep_rules *r = &p->rules;
     int64_t n = prep__encode(p, text), first = 0, i;
     if (n < 0) return false;
-    if (!r->as_is && r->adds_bos && !drop_bos && !prep__add_token(p, r->bos, type, category)) return false;
-    if (!r->as_is && !r->adds_bos && drop_bos && n > 0 && r->bos >= 0 && p->ids[0] == r->bos) first = 1;
+    if (!r->as_is && r->adds_bos && !drop_bos && !prep__add_token(p, r->bos, type, category))
+        return false;
+    if (!r->as_is && !r->adds_bos && drop_bos && n > 0 && r->bos >= 0 && p->ids[0] == r->bos)
+        first = 1;
     if (!r->as_is && !r->adds_eos && n > first && p->ids[n - 1] == r->eos) n--;
     if (!prep__reserve_tokens(p, n - first)) return false;
     for (i = first; i < n; i++)

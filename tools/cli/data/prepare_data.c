@@ -98,8 +98,9 @@ static bool open_chat(run *r, fault *why)
     const options *o = &r->o;
     if (!o->chat) return true;
     if (r->is_text || o->categories || *o->prefix || *o->postfix)
-        return fail(why, "--apply_chat_template is for .jsonl files of conversations, without "
-                         "--categories_path, --prompt_prefix and --prompt_postfix");
+        return fail(why,
+                    "--apply_chat_template is for .jsonl files of conversations, without "
+                    "--categories_path, --prompt_prefix and --prompt_postfix");
     return chat_open(&r->chat, &r->vocabulary, why);
 }
 

@@ -33,7 +33,7 @@ typedef struct run {
     bool is_text; // .txt, not .jsonl
     prep_rules rules;
     prep_json_rules json;
-    chat chat; // with --apply_chat_template
+    chat chat;                   // with --apply_chat_template
     char folder[PATH_SIZE];      // of the output
     FILE *bad_lines, *bad_notes; // skipped lines, and why; kept aside until keep_bad_lines
     int64_t n_bad;

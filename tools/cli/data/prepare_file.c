@@ -26,8 +26,8 @@ static const char *advice(prep_text line, const char *reason)
 {
     bool chat = has_text(line, "\"role\"") && has_text(line, "\"content\"");
     if (!chat || !strstr(reason, "is missing")) return "";
-    return ". It is a chat, of roles and contents: write what is asked and what is answered as "
-           "{\"prompt\": ..., \"completion\": ...}, one object for each answer";
+    return ". It is a chat, of roles and contents: say --apply_chat_template, if the tokenizer has a "
+           "chat template";
 }
 
 bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why)
@@ -91,7 +91,8 @@ bool keep_bad_lines(run *r, fault *why)
 bool parse_line(const run *r, prep_text line, prep_pairs *pairs, bool *fatal, char *why,
                 size_t why_size)
 {
-    if (r->o.chat) return chat_parse_line(&r->chat, line.at, line.size, pairs, fatal, why, why_size);
+    if (r->o.chat)
+        return chat_parse_line(&r->chat, line.at, line.size, pairs, fatal, why, why_size);
     return prep_parse_line(&r->json, line.at, line.size, pairs, fatal, why, why_size);
 }
 

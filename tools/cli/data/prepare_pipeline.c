@@ -31,9 +31,7 @@ static bool check_input(run *r, int64_t *n_lines, fault *why)
     while (ok && (got = lines_next(&in, &line, why)) > 0) {
         ++*n_lines;
         progress_show(&r->progress, in.done, r->n_bad);
-        if (r->is_text
-            || parse_line(r, line, &pairs, &fatal, reason, sizeof reason))
-            continue;
+        if (r->is_text || parse_line(r, line, &pairs, &fatal, reason, sizeof reason)) continue;
         ok = fatal ? fail(why, "%s line %lld: %s", lines_file(&in), (long long)in.number, reason)
                    : bad_line(r, &in, line, reason, why);
     }

@@ -1,7 +1,7 @@
 /* chat_template.h - chat templates: messages to the text that a model was trained on.
 
    Do this:
-       #define SAMBA_CHAT_IMPLEMENTATION           in exactly ONE file, before
+       #define SAMBA_CHAT_TEMPLATE_IMPLEMENTATION           in exactly ONE file, before
        #include <samba/chat_template.h>         and include it wherever you want without it
        cc program.c -lcjson                        Debian: libcjson-dev
 
@@ -10,7 +10,8 @@
 
    A chat template is a program in Jinja, the chat_template of a tokenizer_config.json or the file
    chat_template.jinja. Read is the part of Jinja that the templates of Llama, Qwen, Mistral, Gemma,
-   SmolLM, Phi and DeepSeek use, as Hugging Face's transformers runs it (trim_blocks, lstrip_blocks):
+   SmolLM, Phi and DeepSeek use, as Hugging Face's transformers runs it (trim_blocks,
+   lstrip_blocks):
 
        {{ }}  {% for .. if .. else %}  {% if %}  {% set %}  {% break %}  {% continue %}
        {% generation %}  {# #}, and - and + at their ends
@@ -34,13 +35,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifndef SAMBA_CHAT_API
-#if defined(SAMBA_CHAT_STATIC)
-#define SAMBA_CHAT_API static inline
+#ifndef SAMBA_CHAT_TEMPLATE_API
+#if defined(SAMBA_CHAT_TEMPLATE_STATIC)
+#define SAMBA_CHAT_TEMPLATE_API static inline
 #elif defined(__cplusplus)
-#define SAMBA_CHAT_API extern "C"
+#define SAMBA_CHAT_TEMPLATE_API extern "C"
 #else
-#define SAMBA_CHAT_API extern
+#define SAMBA_CHAT_TEMPLATE_API extern
 #endif
 #endif
 
@@ -48,23 +49,23 @@ typedef struct samba_chat_template samba_chat_template;
 
 /* Reads a template of size bytes, UTF-8. NULL with the reason, and the line, in why, which may be
    NULL. The caller closes it. */
-SAMBA_CHAT_API samba_chat_template *samba_chat_open(const char *source, size_t size, char *why,
-                                                    size_t why_size);
+SAMBA_CHAT_TEMPLATE_API samba_chat_template *samba_chat_open(const char *source, size_t size,
+                                                             char *why, size_t why_size);
 /* Takes NULL, too. */
-SAMBA_CHAT_API void samba_chat_close(samba_chat_template *t);
+SAMBA_CHAT_TEMPLATE_API void samba_chat_close(samba_chat_template *t);
 
 /* Runs it with variables, a JSON object: messages (a list of objects with role and content),
    add_generation_prompt, bos_token and what else the template asks for. The text, of size bytes and
-   ended by a zero, to be freed with free; NULL with the reason in why. Nothing of variables is kept.
-   A template may be run by several threads at a time. */
-SAMBA_CHAT_API char *samba_chat_apply(const samba_chat_template *t, const cJSON *variables,
-                                      size_t *size, char *why, size_t why_size);
+   ended by a zero, to be freed with free; NULL with the reason in why. Nothing of variables is
+   kept. A template may be run by several threads at a time. */
+SAMBA_CHAT_TEMPLATE_API char *samba_chat_apply(const samba_chat_template *t, const cJSON *variables,
+                                               size_t *size, char *why, size_t why_size);
 
 #endif
 
 /* ==== Implementation ========================================================================== */
-#if defined(SAMBA_CHAT_IMPLEMENTATION) && !defined(SAMBA_CHAT__IMPLEMENTED)
-#define SAMBA_CHAT__IMPLEMENTED
+#if defined(SAMBA_CHAT_TEMPLATE_IMPLEMENTATION) && !defined(SAMBA_CHAT_TEMPLATE__IMPLEMENTED)
+#define SAMBA_CHAT_TEMPLATE__IMPLEMENTED
 
 #include "base.h"
 #include <stdarg.h>
@@ -79,4 +80,4 @@ SAMBA_CHAT_API char *samba_chat_apply(const samba_chat_template *t, const cJSON 
 #include "chat/builtins.h"
 #include "chat/run.h"
 
-#endif /* SAMBA_CHAT_IMPLEMENTATION */
+#endif /* SAMBA_CHAT_TEMPLATE_IMPLEMENTATION */

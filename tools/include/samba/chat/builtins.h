@@ -260,7 +260,8 @@ static bool samba_chat__test(samba_chat__run *r, samba_chat__value v, samba_chat
         return samba_chat__equal(v, other);
 
     bool whole = kind == CHAT__IS_INT;
-    if (!whole) samba_chat__fail(r, "%.*s of %s", (int)name.size, name.text, samba_chat__name_of(v));
+    if (!whole)
+        samba_chat__fail(r, "%.*s of %s", (int)name.size, name.text, samba_chat__name_of(v));
     if (samba_chat__named_is(name, "even")) return whole && v.whole % 2 == 0;
     if (samba_chat__named_is(name, "odd")) return whole && v.whole % 2 != 0;
     if (other.kind != CHAT__IS_INT || other.whole == 0 || other.whole == -1)
@@ -291,8 +292,9 @@ static samba_chat__value samba_chat__select(samba_chat__run *r, samba_chat__valu
         samba_chat__arguments rest;
         memset(&rest, 0, sizeof rest);
         if (a->n > 2) rest.at[rest.n++] = a->at[2];
-        bool is = maps || (a->n < 2 ? samba_chat__is_true(member)
-                                    : samba_chat__test(r, member, a->at[1], &rest));
+        bool is = maps
+            || (a->n < 2 ? samba_chat__is_true(member)
+                         : samba_chat__test(r, member, a->at[1], &rest));
         if (maps)
             samba_chat__push(r, list, member);
         else if (is == wanted)
@@ -333,8 +335,8 @@ static samba_chat__value samba_chat__to_json(samba_chat__run *r, samba_chat__val
     const samba_chat__value *ascii = samba_chat__argument(a, 99, "ensure_ascii");
     if (a->n || (ascii && samba_chat__is_true(*ascii)))
         samba_chat__fail(r, "tojson: known here are indent and ensure_ascii=false");
-    bool on_lines = indent && indent->kind == CHAT__IS_INT && indent->whole >= 0
-        && indent->whole <= 16;
+    bool on_lines
+        = indent && indent->kind == CHAT__IS_INT && indent->whole >= 0 && indent->whole <= 16;
     samba_chat__write_json(r, &out, v, on_lines ? indent->whole : -1, 0);
     return samba_chat__written(r, &out);
 }
@@ -390,7 +392,8 @@ static samba_chat__value samba_chat__filter(samba_chat__run *r, samba_chat__valu
     bool reversed = samba_chat__named_is(name, "reverse");
     for (size_t i = 0; i < n && !r->failed; i++)
         samba_chat__push(r, made, list.items->at[reversed ? n - 1 - i : i]);
-    if (reversed && v.kind == CHAT__IS_TEXT) return samba_chat__join(r, made, samba_chat__text("", 0));
+    if (reversed && v.kind == CHAT__IS_TEXT)
+        return samba_chat__join(r, made, samba_chat__text("", 0));
     return made;
 }
 
@@ -402,7 +405,8 @@ static samba_chat__value samba_chat__range(samba_chat__run *r, const samba_chat_
     int64_t step = a->n > 2 ? a->at[2].whole : 1;
     samba_chat__value list = samba_chat__empty(r, CHAT__IS_LIST);
     for (int i = 0; i < a->n; i++)
-        if (a->at[i].kind != CHAT__IS_INT || a->at[i].whole > 1 << 30 || a->at[i].whole < -(1 << 30))
+        if (a->at[i].kind != CHAT__IS_INT || a->at[i].whole > 1 << 30
+            || a->at[i].whole < -(1 << 30))
             return samba_chat__fail(r, "range of what is no number up to 2^30");
     if (a->n < 1 || a->n > 3 || step == 0) return samba_chat__fail(r, "range: wrong arguments");
     for (int64_t i = from; (step > 0 ? i < to : i > to) && !r->failed; i += step)
@@ -436,8 +440,9 @@ static samba_chat__value samba_chat__call_function(samba_chat__run *r, samba_cha
         samba_chat__push(r, dict, a->named[i].value);
     }
     dict.is_space = samba_chat__named_is(name, "namespace");
-    if (a->n) return samba_chat__fail(r, "%.*s: name=value is what is known here", (int)name.size,
-                                      name.text);
+    if (a->n)
+        return samba_chat__fail(r, "%.*s: name=value is what is known here", (int)name.size,
+                                name.text);
     return dict;
 }
 

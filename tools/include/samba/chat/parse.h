@@ -5,11 +5,11 @@
 enum {
     CHAT__NOTHING,
     /* statements; what follows one is in next */
-    CHAT__TEXT,   /* text */
-    CHAT__PRINT,  /* a */
-    CHAT__IF,     /* a: condition, b: then, c: else */
-    CHAT__FOR,    /* text: the variables, with commas; a: of what, b: body, c: else, d: condition */
-    CHAT__SET,    /* text: name, or name.member; a: value, or b: a body whose text it is */
+    CHAT__TEXT,  /* text */
+    CHAT__PRINT, /* a */
+    CHAT__IF,    /* a: condition, b: then, c: else */
+    CHAT__FOR,   /* text: the variables, with commas; a: of what, b: body, c: else, d: condition */
+    CHAT__SET,   /* text: name, or name.member; a: value, or b: a body whose text it is */
     CHAT__BREAK,
     CHAT__CONTINUE,
     /* expressions; arguments and elements follow each other in next */
@@ -55,7 +55,7 @@ enum { SAMBA_CHAT__MAX_DEPTH = 100, SAMBA_CHAT__MAX_NODES = 1 << 20 };
 typedef struct samba_chat__parser {
     samba_chat_template *t;
     const char *p, *end;
-    const char *tag_end;  /* of the tag that is being read */
+    const char *tag_end; /* of the tag that is being read */
     int depth, loops;
     bool failed;
     bool strips_next; /* the tag before ended with -, or was a block at the end of a line */
@@ -66,7 +66,8 @@ typedef struct samba_chat__parser {
 
 static bool samba_chat__ends_word(char c)
 {
-    return !(c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
+    return !(c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')
+             || (c >= 'A' && c <= 'Z'));
 }
 
 static long samba_chat__line_of(const samba_chat__parser *ps)
@@ -83,8 +84,8 @@ static int samba_chat__refuse(samba_chat__parser *ps, const char *format, ...)
     if (ps->failed) return 0;
     ps->failed = true;
     if (!ps->why || !ps->why_size) return 0;
-    int n = snprintf(ps->why, ps->why_size, "line %ld of the chat template: ",
-                     samba_chat__line_of(ps));
+    int n = snprintf(ps->why, ps->why_size,
+                     "line %ld of the chat template: ", samba_chat__line_of(ps));
     if (n < 0 || (size_t)n >= ps->why_size) return 0;
     va_list list;
     va_start(list, format);
@@ -635,8 +636,8 @@ static int samba_chat__plain_text(samba_chat__parser *ps)
             const char *line = stop;
             while (line > start && (line[-1] == ' ' || line[-1] == '\t'))
                 line--;
-            bool begins = line > start ? line[-1] == '\n'
-                                       : line == ps->t->source || line[-1] == '\n';
+            bool begins
+                = line > start ? line[-1] == '\n' : line == ps->t->source || line[-1] == '\n';
             if (begins) stop = line;
         }
     }
@@ -762,8 +763,10 @@ static int samba_chat__set(samba_chat__parser *ps, const char *after)
         size = (size_t)(ps->p - name);
     }
     if (!size) return samba_chat__refuse(ps, "a variable is missing behind set");
-    if (samba_chat__take(ps, ",")) return samba_chat__refuse(ps, "set of several variables is not "
-                                                                 "known here");
+    if (samba_chat__take(ps, ","))
+        return samba_chat__refuse(ps,
+                                  "set of several variables is not "
+                                  "known here");
     bool is_block = !samba_chat__take(ps, "=");
     if (!is_block) value = samba_chat__expression(ps);
     if (!samba_chat__close_tag(ps, after)) return 0;
@@ -858,7 +861,7 @@ static int samba_chat__block(samba_chat__parser *ps, const char *until)
     return first;
 }
 
-SAMBA_CHAT_API void samba_chat_close(samba_chat_template *t)
+SAMBA_CHAT_TEMPLATE_API void samba_chat_close(samba_chat_template *t)
 {
     if (!t) return;
     free(t->source);
@@ -866,8 +869,8 @@ SAMBA_CHAT_API void samba_chat_close(samba_chat_template *t)
     free(t);
 }
 
-SAMBA_CHAT_API samba_chat_template *samba_chat_open(const char *source, size_t size, char *why,
-                                                    size_t why_size)
+SAMBA_CHAT_TEMPLATE_API samba_chat_template *samba_chat_open(const char *source, size_t size,
+                                                             char *why, size_t why_size)
 {
     samba_chat__parser ps;
     memset(&ps, 0, sizeof ps);

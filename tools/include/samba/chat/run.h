@@ -35,8 +35,7 @@ static samba_chat__value samba_chat__look_up(const samba_chat__run *r, const cha
     const samba_chat__variable *known = samba_chat__variable_of(r, name, size, 0);
     if (known) return known->value;
     bool is_function = samba_chat__lists(samba_chat__functions, name, size);
-    samba_chat__value v
-        = samba_chat__of_kind(is_function ? CHAT__IS_FUNCTION : CHAT__IS_UNDEFINED);
+    samba_chat__value v = samba_chat__of_kind(is_function ? CHAT__IS_FUNCTION : CHAT__IS_UNDEFINED);
     v.text = name;
     v.size = size;
     return v;
@@ -76,7 +75,7 @@ static samba_chat__value samba_chat__calculate(samba_chat__run *r, const samba_c
         return samba_chat__fail(r, "whole numbers of 2^31 and above are not calculated with here");
     if (sign == 'f' || sign == '%') return samba_chat__divide(r, sign, a.whole, b.whole);
     if (whole)
-        return samba_chat__int(sign == '+'   ? a.whole + b.whole
+        return samba_chat__int(sign == '+'       ? a.whole + b.whole
                                    : sign == '-' ? a.whole - b.whole
                                                  : a.whole * b.whole);
     double x = samba_chat__as_number(a), y = samba_chat__as_number(b);
@@ -99,8 +98,8 @@ static samba_chat__value samba_chat__math_of(samba_chat__run *r, const samba_cha
     if (n->text[0] == '+' && a.kind == CHAT__IS_LIST && b.kind == CHAT__IS_LIST) {
         samba_chat__value list = samba_chat__empty(r, CHAT__IS_LIST);
         for (size_t i = 0; i < a.items->n + b.items->n && !r->failed; i++)
-            samba_chat__push(r, list, i < a.items->n ? a.items->at[i]
-                                                     : b.items->at[i - a.items->n]);
+            samba_chat__push(r, list,
+                             i < a.items->n ? a.items->at[i] : b.items->at[i - a.items->n]);
         return list;
     }
     if (n->text[0] == '*' && a.kind == CHAT__IS_TEXT && b.kind == CHAT__IS_INT) {
@@ -183,8 +182,8 @@ static samba_chat__value samba_chat__member_of(samba_chat__run *r, const samba_c
     if (r->failed) return of;
     bool of_dict = of.kind == CHAT__IS_DICT && !of.is_space
         && samba_chat__lists("get items keys values", n->text, n->size);
-    bool of_text = of.kind == CHAT__IS_TEXT
-        && samba_chat__lists(samba_chat__text_methods, n->text, n->size);
+    bool of_text
+        = of.kind == CHAT__IS_TEXT && samba_chat__lists(samba_chat__text_methods, n->text, n->size);
     if (of_dict || of_text) {
         samba_chat__value *self = (samba_chat__value *)samba_chat__allocate(r, sizeof *self);
         samba_chat__value v = samba_chat__of_kind(CHAT__IS_FUNCTION);
@@ -253,7 +252,8 @@ static samba_chat__value samba_chat__eval(samba_chat__run *r, int at)
     samba_chat__value v = samba_chat__of_kind(CHAT__IS_UNDEFINED);
     if (r->failed) return v;
     r->line = n->line;
-    if (r->steps-- <= 0) return samba_chat__fail(r, "more than %d steps", (int)SAMBA_CHAT__MAX_STEPS);
+    if (r->steps-- <= 0)
+        return samba_chat__fail(r, "more than %d steps", (int)SAMBA_CHAT__MAX_STEPS);
 
     switch (n->kind) {
     case CHAT__STRING:
@@ -301,27 +301,33 @@ static samba_chat__value samba_chat__eval(samba_chat__run *r, int at)
 static void samba_chat__run_block(samba_chat__run *r, int at);
 
 /* What loop is in turn i of n. */
-static samba_chat__value samba_chat__loop_value(samba_chat__run *r, samba_chat__value list, size_t i)
+static samba_chat__value samba_chat__loop_value(samba_chat__run *r, samba_chat__value list,
+                                                size_t i)
 {
     samba_chat__value loop = samba_chat__empty(r, CHAT__IS_DICT);
     int64_t at = (int64_t)i, n = (int64_t)list.items->n;
+
     const struct {
         const char *name;
         samba_chat__value value;
     } members[] = {
-        { "index", samba_chat__int(at + 1) },       { "index0", samba_chat__int(at) },
-        { "first", samba_chat__bool(at == 0) },     { "last", samba_chat__bool(at + 1 == n) },
-        { "length", samba_chat__int(n) },           { "revindex", samba_chat__int(n - at) },
+        { "index", samba_chat__int(at + 1) },
+        { "index0", samba_chat__int(at) },
+        { "first", samba_chat__bool(at == 0) },
+        { "last", samba_chat__bool(at + 1 == n) },
+        { "length", samba_chat__int(n) },
+        { "revindex", samba_chat__int(n - at) },
         { "revindex0", samba_chat__int(n - at - 1) },
     };
+
     for (size_t k = 0; k < sizeof members / sizeof members[0] && !r->failed; k++) {
         samba_chat__push(r, loop, samba_chat__text(members[k].name, strlen(members[k].name)));
         samba_chat__push(r, loop, members[k].value);
     }
     for (int k = 0; k < 2 && !r->failed; k++) {
         if (k ? at + 1 == n : at == 0) continue;
-        samba_chat__push(r, loop, k ? samba_chat__text("nextitem", 8)
-                                    : samba_chat__text("previtem", 8));
+        samba_chat__push(r, loop,
+                         k ? samba_chat__text("nextitem", 8) : samba_chat__text("previtem", 8));
         samba_chat__push(r, loop, list.items->at[k ? at + 1 : at - 1]);
     }
     loop.is_space = true; /* it has no methods of a dict, and is not for tojson */
@@ -414,8 +420,7 @@ static void samba_chat__run_set(samba_chat__run *r, const samba_chat__node *n)
         return;
     }
     samba_chat__value space = samba_chat__look_up(r, n->text, (size_t)(dot - n->text));
-    samba_chat__value key
-        = samba_chat__text(dot + 1, n->size - (size_t)(dot + 1 - n->text));
+    samba_chat__value key = samba_chat__text(dot + 1, n->size - (size_t)(dot + 1 - n->text));
     if (r->failed) return;
     if (space.kind != CHAT__IS_DICT || !space.is_space) {
         samba_chat__fail(r, "a member of what is no namespace is set");
@@ -435,8 +440,7 @@ static void samba_chat__run_block(samba_chat__run *r, int at)
     for (; at && !r->failed && r->flow == CHAT__GOES_ON; at = r->t->node[at].next) {
         const samba_chat__node *n = &r->t->node[at];
         r->line = n->line;
-        if (r->steps-- <= 0)
-            samba_chat__fail(r, "more than %d steps", (int)SAMBA_CHAT__MAX_STEPS);
+        if (r->steps-- <= 0) samba_chat__fail(r, "more than %d steps", (int)SAMBA_CHAT__MAX_STEPS);
         switch (n->kind) {
         case CHAT__TEXT:
             samba_chat__write(r, r->out, n->text, n->size);
@@ -461,8 +465,8 @@ static void samba_chat__run_block(samba_chat__run *r, int at)
     }
 }
 
-SAMBA_CHAT_API char *samba_chat_apply(const samba_chat_template *t, const cJSON *variables,
-                                      size_t *size, char *why, size_t why_size)
+SAMBA_CHAT_TEMPLATE_API char *samba_chat_apply(const samba_chat_template *t, const cJSON *variables,
+                                               size_t *size, char *why, size_t why_size)
 {
     samba_chat__run r;
     samba_chat__output out = { NULL, 0, 0 };

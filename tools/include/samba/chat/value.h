@@ -250,9 +250,9 @@ static samba_chat__value *samba_chat__find(samba_chat__value dict, samba_chat__v
 
 static const char *samba_chat__name_of(samba_chat__value v)
 {
-    static const char *const name[] = { "undefined", "none",   "a truth value", "a number",
-                                        "a number",  "a text", "a list",        "a mapping",
-                                        "a function" };
+    static const char *const name[]
+        = { "undefined", "none",   "a truth value", "a number",  "a number",
+            "a text",    "a list", "a mapping",     "a function" };
     return name[v.kind];
 }
 
@@ -389,15 +389,15 @@ static void samba_chat__new_line(samba_chat__run *r, samba_chat__output *out, in
 }
 
 /* As Python's json.dumps(v, ensure_ascii=False, indent=indent); indent -1: on one line. */
-static void samba_chat__write_json(samba_chat__run *r, samba_chat__output *out,
-                                   samba_chat__value v, int64_t indent, int depth)
+static void samba_chat__write_json(samba_chat__run *r, samba_chat__output *out, samba_chat__value v,
+                                   int64_t indent, int depth)
 {
     bool is_dict = v.kind == CHAT__IS_DICT;
     if (depth > SAMBA_CHAT__MAX_DEPTH) samba_chat__fail(r, "tojson: too deep");
     if (r->failed) return;
     if (v.kind == CHAT__IS_NONE) samba_chat__write(r, out, "null", 4);
-    if (v.kind == CHAT__IS_BOOL) samba_chat__write(r, out, v.whole ? "true" : "false",
-                                                   v.whole ? 4 : 5);
+    if (v.kind == CHAT__IS_BOOL)
+        samba_chat__write(r, out, v.whole ? "true" : "false", v.whole ? 4 : 5);
     if (v.kind == CHAT__IS_INT || v.kind == CHAT__IS_FLOAT) samba_chat__print(r, out, v);
     if (v.kind == CHAT__IS_TEXT) samba_chat__write_json_text(r, out, v);
     if (v.kind == CHAT__IS_UNDEFINED || v.kind == CHAT__IS_FUNCTION || v.is_space)

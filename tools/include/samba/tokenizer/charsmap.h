@@ -23,7 +23,8 @@ static uint32_t samba_tokenizer__little_endian(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Units that lead out of the array end a search; offsets behind the texts are replaced by nothing. */
+/* Units that lead out of the array end a search; offsets behind the texts are replaced by nothing.
+ */
 static samba_tokenizer__charsmap *samba_tokenizer__open_charsmap(const uint8_t *bytes, size_t size,
                                                                  const samba_tokenizer__report *r)
 {
@@ -34,7 +35,8 @@ static samba_tokenizer__charsmap *samba_tokenizer__open_charsmap(const uint8_t *
         return NULL;
     }
 
-    samba_tokenizer__charsmap *map = (samba_tokenizer__charsmap *)SAMBA_TOKENIZER_MALLOC(sizeof *map);
+    samba_tokenizer__charsmap *map
+        = (samba_tokenizer__charsmap *)SAMBA_TOKENIZER_MALLOC(sizeof *map);
     if (map) {
         map->n_units = trie_size / 4;
         map->text_size = size - 4 - trie_size;

@@ -1,7 +1,7 @@
 /* decode.h - of tokenizer.h: ids to text.
 
-   Tokens of bytes are their bytes. Else the texts of the tokens go through the steps of decoder, each
-   of which makes a new list of texts; what is left is joined. */
+   Tokens of bytes are their bytes. Else the texts of the tokens go through the steps of decoder,
+   each of which makes a new list of texts; what is left is joined. */
 
 enum {
     SAMBA_TOKENIZER__DECODE_REPLACE,   /* text 0 or pattern becomes text 1 */
@@ -130,9 +130,9 @@ static void samba_tokenizer__decode_metaspace(const samba_tokenizer__step *step,
 static void samba_tokenizer__clean_up(samba_tokenizer__buffer *text)
 {
     static const char *const pair[][2] = {
-        { " .", "." },     { " ?", "?" },   { " !", "!" },   { " ,", "," },
-        { " ' ", "'" },    { " n't", "n't" }, { " 'm", "'m" }, { " do not", " don't" },
-        { " 's", "'s" },   { " 've", "'ve" }, { " 're", "'re" },
+        { " .", "." },   { " ?", "?" },     { " !", "!" },     { " ,", "," },
+        { " ' ", "'" },  { " n't", "n't" }, { " 'm", "'m" },   { " do not", " don't" },
+        { " 's", "'s" }, { " 've", "'ve" }, { " 're", "'re" },
     };
     for (size_t k = 0; k < sizeof pair / sizeof pair[0]; k++) {
         size_t n = strlen(pair[k][0]), m = strlen(pair[k][1]), to = 0;

@@ -48,8 +48,8 @@ static bool samba_tokenizer__next_special(const samba_tokenizer *t, const uint8_
     return false;
 }
 
-/* SentencePiece's own normalizer: what the table or the user's pieces say, and what its options make
-   of spaces. */
+/* SentencePiece's own normalizer: what the table or the user's pieces say, and what its options
+   make of spaces. */
 static void samba_tokenizer__normalize_spaces(const samba_tokenizer *t, const uint8_t *p,
                                               const uint8_t *end, samba_tokenizer__buffer *out)
 {
@@ -95,15 +95,16 @@ static void samba_tokenizer__normalize_spaces(const samba_tokenizer *t, const ui
         out->size -= mark_size;
 }
 
-/* Whether the normalized text still begins with what the text begins with. Only Metaspace that puts a
-   mark before the first word asks. */
+/* Whether the normalized text still begins with what the text begins with. Only Metaspace that puts
+   a mark before the first word asks. */
 static bool samba_tokenizer__keeps_first(const samba_tokenizer *t, const uint8_t *p,
                                          const uint8_t *end)
 {
     samba_tokenizer__buffer with = { NULL, 0, 0, false }, without = with, text = with;
     const uint8_t *stop = samba_tokenizer__grapheme(p, end);
     samba_tokenizer__append(&text, p, (size_t)(stop - p));
-    samba_tokenizer__append(&text, "x", 1); /* what is stripped at the end is not at the beginning */
+    samba_tokenizer__append(&text, "x",
+                            1); /* what is stripped at the end is not at the beginning */
     samba_tokenizer__normalize(&t->normalizer, text.at, text.size, &with);
     samba_tokenizer__normalize(&t->normalizer, (const uint8_t *)"x", 1, &without);
     bool keeps = with.size != without.size || memcmp(with.at, without.at, with.size) != 0;
@@ -187,4 +188,3 @@ SAMBA_TOKENIZER_API int64_t samba_tokenizer_encode(samba_tokenizer *t, const cha
     SAMBA_TOKENIZER_FREE(fixed);
     return ok ? sink.n : -1;
 }
-

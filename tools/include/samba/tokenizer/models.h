@@ -18,7 +18,8 @@ static bool samba_tokenizer__encode_short(const samba_tokenizer *t, const uint8_
                                           samba_tokenizer__sink *sink)
 {
     int32_t ids[SAMBA_TOKENIZER__SHORT];
-    if (t->model == SAMBA_TOKENIZER__PIECES) return samba_tokenizer__encode_pieces(t, word, n, sink);
+    if (t->model == SAMBA_TOKENIZER__PIECES)
+        return samba_tokenizer__encode_pieces(t, word, n, sink);
     if (t->model == SAMBA_TOKENIZER__UNIGRAM) return samba_tokenizer__unigram(t, word, n, sink);
     if (t->model == SAMBA_TOKENIZER__WORDPIECE) {
         samba_tokenizer__wordpiece(t, word, n, sink);
@@ -50,8 +51,7 @@ static bool samba_tokenizer__encode_word(const samba_tokenizer *t, const uint8_t
 {
     uint8_t key[SAMBA_TOKENIZER__CACHE_BYTES + 1] = { 0 };
     int32_t room[SAMBA_TOKENIZER__SHORT]; /* a byte becomes one id at most */
-    if (n > SAMBA_TOKENIZER__CACHE_BYTES)
-        return samba_tokenizer__encode_uncached(t, word, n, sink);
+    if (n > SAMBA_TOKENIZER__CACHE_BYTES) return samba_tokenizer__encode_uncached(t, word, n, sink);
 
     memcpy(key, word, n);
     key[SAMBA_TOKENIZER__CACHE_BYTES] = (uint8_t)n;

@@ -8,15 +8,15 @@ enum {
     SAMBA_TOKENIZER__NFKC,
     SAMBA_TOKENIZER__NFKD,
     SAMBA_TOKENIZER__LOWERCASE,
-    SAMBA_TOKENIZER__STRIP,          /* flag: left, right */
+    SAMBA_TOKENIZER__STRIP, /* flag: left, right */
     SAMBA_TOKENIZER__STRIP_ACCENTS,
-    SAMBA_TOKENIZER__REPLACE,        /* text 0 or pattern becomes text 1 */
-    SAMBA_TOKENIZER__PREPEND,        /* text 1 */
-    SAMBA_TOKENIZER__PRECOMPILED,    /* map */
+    SAMBA_TOKENIZER__REPLACE,     /* text 0 or pattern becomes text 1 */
+    SAMBA_TOKENIZER__PREPEND,     /* text 1 */
+    SAMBA_TOKENIZER__PRECOMPILED, /* map */
     SAMBA_TOKENIZER__NMT,
-    SAMBA_TOKENIZER__BERT_CLEAN,     /* clean_text */
-    SAMBA_TOKENIZER__BERT_CHINESE,   /* handle_chinese_chars */
-    SAMBA_TOKENIZER__BERT_ACCENTS    /* strip_accents */
+    SAMBA_TOKENIZER__BERT_CLEAN,   /* clean_text */
+    SAMBA_TOKENIZER__BERT_CHINESE, /* handle_chinese_chars */
+    SAMBA_TOKENIZER__BERT_ACCENTS  /* strip_accents */
 };
 
 static bool samba_tokenizer__is_ascii(const uint8_t *p, size_t size)
@@ -32,8 +32,7 @@ static void samba_tokenizer__to_form(const uint8_t *p, size_t size, int options,
 {
     utf8proc_uint8_t *made = NULL;
     if (size == 0) return;
-    utf8proc_ssize_t n
-        = utf8proc_map(p, (utf8proc_ssize_t)size, &made, (utf8proc_option_t)options);
+    utf8proc_ssize_t n = utf8proc_map(p, (utf8proc_ssize_t)size, &made, (utf8proc_option_t)options);
     if (n < 0 || !made)
         out->failed = true;
     else
@@ -45,9 +44,9 @@ static void samba_tokenizer__to_form(const uint8_t *p, size_t size, int options,
 static void samba_tokenizer__normal_form(int kind, const uint8_t *p, size_t size,
                                          samba_tokenizer__buffer *out)
 {
-    static const int how[] = { UTF8PROC_COMPOSE, UTF8PROC_DECOMPOSE,
-                               UTF8PROC_COMPOSE | UTF8PROC_COMPAT,
-                               UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT };
+    static const int how[]
+        = { UTF8PROC_COMPOSE, UTF8PROC_DECOMPOSE, UTF8PROC_COMPOSE | UTF8PROC_COMPAT,
+            UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT };
     int options = UTF8PROC_STABLE | how[kind - SAMBA_TOKENIZER__NFC];
     const uint8_t *end = p + size, *from = p;
     if (samba_tokenizer__is_ascii(p, size)) {
@@ -151,8 +150,8 @@ static int32_t samba_tokenizer__nmt(int32_t c)
     bool gone = (c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F
         || c == 0x9F;
     bool space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680
-        || (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581
-        || c == 0xFEFF || c == 0xFFFD;
+        || (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF
+        || c == 0xFFFD;
     if (gone) return -1;
     return space ? ' ' : c;
 }

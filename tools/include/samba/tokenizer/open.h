@@ -90,11 +90,11 @@ static bool samba_tokenizer__load_file(samba_tokenizer *t, const char *path,
     int first = f ? fgetc(f) : 0;
     if (f) fclose(f);
     if (f && first == EOF)
-        return samba_tokenizer__fail(r,
-                                     "is a folder without tokenizer.json, vocab.json and merges.txt, "
-                                     "tokenizer.model or vocab.txt; or an empty file");
-    if (samba_tokenizer__ends(path, ".model"))
-        return samba_tokenizer__load_sentencepiece(t, r);
+        return samba_tokenizer__fail(
+            r,
+            "is a folder without tokenizer.json, vocab.json and merges.txt, "
+            "tokenizer.model or vocab.txt; or an empty file");
+    if (samba_tokenizer__ends(path, ".model")) return samba_tokenizer__load_sentencepiece(t, r);
     if (samba_tokenizer__ends(path, "vocab.txt"))
         return samba_tokenizer__load_txt(t, NULL, r) && samba_tokenizer__add_bert_tokens(t, r);
     return samba_tokenizer__load_json(t, r) && samba_tokenizer__has_no_hole(t, r);

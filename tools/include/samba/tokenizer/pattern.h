@@ -33,7 +33,8 @@ typedef struct samba_tokenizer__node {
 enum {
     SAMBA_TOKENIZER__MAX_NODES = 1024,
     SAMBA_TOKENIZER__MAX_DEPTH = 16,
-    SAMBA_TOKENIZER__MAX_STEPS = 10000000 /* of one match, as Oniguruma has it; then there is none */
+    SAMBA_TOKENIZER__MAX_STEPS
+    = 10000000 /* of one match, as Oniguruma has it; then there is none */
 };
 
 typedef struct samba_tokenizer__pattern {
@@ -147,8 +148,8 @@ static const uint8_t *samba_tokenizer__match_node(samba_tokenizer__subject *s, i
 
 /* The first match from p on in start to end. */
 static bool samba_tokenizer__find_match(const samba_tokenizer__pattern *x, const uint8_t *start,
-                                        const uint8_t *p, const uint8_t *end,
-                                        const uint8_t **from, const uint8_t **to)
+                                        const uint8_t *p, const uint8_t *end, const uint8_t **from,
+                                        const uint8_t **to)
 {
     samba_tokenizer__subject s = { x, start, end, 0 };
     for (; p < end; p += samba_tokenizer__char_size(*p)) {
@@ -276,8 +277,7 @@ static void samba_tokenizer__finish_set(samba_tokenizer__pattern *x, bool invert
 /* The categories of a name such as L, Nd or Lu; 0: not known. */
 static uint32_t samba_tokenizer__categories_of(const char *name, size_t n)
 {
-    static const char names[]
-        = "CnLuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCsCo";
+    static const char names[] = "CnLuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCsCo";
     uint32_t bits = 0;
     if (n != 1 && n != 2) return 0;
 
@@ -299,8 +299,9 @@ static bool samba_tokenizer__parse_property(samba_tokenizer__parser *ps, bool op
 
     uint32_t bits = samba_tokenizer__categories_of(name, (size_t)(close - name));
     if (!bits)
-        return samba_tokenizer__unknown(ps, "a property that is not known here; known are general "
-                                            "categories, such as \\p{L} and \\p{Nd}");
+        return samba_tokenizer__unknown(ps,
+                                        "a property that is not known here; known are general "
+                                        "categories, such as \\p{L} and \\p{Nd}");
     if (not_it != opposite) bits = SAMBA_TOKENIZER__ALL_CATEGORIES & ~bits;
     ps->x->set[ps->x->n_sets - 1].categories |= bits;
     ps->p = close + 1;
@@ -344,7 +345,8 @@ static int32_t samba_tokenizer__parse_escaped_char(samba_tokenizer__parser *ps)
         return closed && !byte_of_utf8 && value <= 0x10FFFF ? value : -1;
     }
 
-    bool plain = (uint8_t)c < 128 && !((c | 32) >= 'a' && (c | 32) <= 'z') && !(c >= '0' && c <= '9');
+    bool plain
+        = (uint8_t)c < 128 && !((c | 32) >= 'a' && (c | 32) <= 'z') && !(c >= '0' && c <= '9');
     if (!plain) return -1;
     ps->p++;
     return c;
@@ -397,8 +399,9 @@ static bool samba_tokenizer__parse_class(samba_tokenizer__parser *ps, bool inner
     bool is_short;
     const char *first = ps->p;
     if (inner && *ps->p == '^')
-        return samba_tokenizer__unknown(ps, "an inverted class within a class, which is not known "
-                                            "here");
+        return samba_tokenizer__unknown(ps,
+                                        "an inverted class within a class, which is not known "
+                                        "here");
 
     while (*ps->p && (*ps->p != ']' || ps->p == first)) {
         if (ps->p[0] == '&' && ps->p[1] == '&')
@@ -470,8 +473,7 @@ static bool samba_tokenizer__parse_braces(samba_tokenizer__parser *ps, int *min,
 }
 
 /* What may stand behind a part: ? * + {..} */
-static bool samba_tokenizer__parse_repeat(samba_tokenizer__parser *ps,
-                                          samba_tokenizer__node *node)
+static bool samba_tokenizer__parse_repeat(samba_tokenizer__parser *ps, samba_tokenizer__node *node)
 {
     char c = *ps->p;
     if (!c || !strchr("?*+{", c)) return true;
@@ -590,9 +592,8 @@ static bool samba_tokenizer__parse_sequence(samba_tokenizer__parser *ps, int joi
                 || !samba_tokenizer__parse_optional(ps, &first, last))
                 return false;
         } else if (*ps->p == '^' || *ps->p == '$') {
-            first = last
-                = samba_tokenizer__new_node(ps, *ps->p == '^' ? SAMBA_TOKENIZER__LINE_START
-                                                              : SAMBA_TOKENIZER__LINE_END);
+            first = last = samba_tokenizer__new_node(
+                ps, *ps->p == '^' ? SAMBA_TOKENIZER__LINE_START : SAMBA_TOKENIZER__LINE_END);
             if (first < 0) return false;
             ps->p++;
         } else if (strchr("?*+", *ps->p)) {
@@ -638,8 +639,7 @@ static bool samba_tokenizer__parse_either(samba_tokenizer__parser *ps, int *firs
 }
 
 /* Adds the ASCII characters that a match from a node on may begin with. */
-static void samba_tokenizer__add_starts(samba_tokenizer__pattern *x, int at,
-                                        uint32_t starts[4])
+static void samba_tokenizer__add_starts(samba_tokenizer__pattern *x, int at, uint32_t starts[4])
 {
     for (; at >= 0; at = x->node[at].next) {
         samba_tokenizer__node *node = &x->node[at];

@@ -61,9 +61,9 @@ static bool samba_tokenizer__obeys(const cJSON *object, const char *where,
         if (!item && !rule[i].needed) continue;
         const char *value = item ? samba_tokenizer__value(item) : "missing";
         if (!item || !samba_tokenizer__is_allowed(value, rule[i].allowed))
-            return samba_tokenizer__fail(
-                r, "%s%s is %s; known here: %s", where, rule[i].key,
-                samba_tokenizer__show(&shown, value, strlen(value)), rule[i].allowed);
+            return samba_tokenizer__fail(r, "%s%s is %s; known here: %s", where, rule[i].key,
+                                         samba_tokenizer__show(&shown, value, strlen(value)),
+                                         rule[i].allowed);
     }
     return true;
 }
@@ -256,9 +256,9 @@ static bool samba_tokenizer__add_pieces(samba_tokenizer *t, const samba_tokenize
     return true;
 }
 
-/* A number as tokenizers has it: its parser (serde_json) rounds the digits, and then once more when it
-   divides by a power of ten, and a last bit decides between cuts of a word with equal scores. x is
-   what the digits say; they are the fewest that do. */
+/* A number as tokenizers has it: its parser (serde_json) rounds the digits, and then once more when
+   it divides by a power of ten, and a last bit decides between cuts of a word with equal scores. x
+   is what the digits say; they are the fewest that do. */
 static double samba_tokenizer__parsed_by_serde(double x)
 {
     char text[40];
@@ -386,18 +386,20 @@ static bool samba_tokenizer__read_type(samba_tokenizer *t, const cJSON *model,
         : strcmp(type, "WordPiece") == 0 ? 2
                                          : -1;
     if (which < 0)
-        return samba_tokenizer__fail(r, "model.type is %s; known here are BPE, Unigram and WordPiece",
+        return samba_tokenizer__fail(r,
+                                     "model.type is %s; known here are BPE, Unigram and WordPiece",
                                      samba_tokenizer__show(&shown, type, strlen(type)));
     if (which > 0 && t->model == SAMBA_TOKENIZER__BYTES)
-        return samba_tokenizer__fail(r, "model.type is %s, but pre_tokenizer is ByteLevel, which goes "
-                                        "with BPE here",
+        return samba_tokenizer__fail(r,
+                                     "model.type is %s, but pre_tokenizer is ByteLevel, which goes "
+                                     "with BPE here",
                                      type);
 
     for (const cJSON *i = model->child; i; i = i->next)
         if (!samba_tokenizer__lists(samba_tokenizer__model_keys[which], i->string))
-            return samba_tokenizer__fail(r, "model has the key \"%s\", which %s has not here",
-                                         samba_tokenizer__show(&shown, i->string, strlen(i->string)),
-                                         type);
+            return samba_tokenizer__fail(
+                r, "model has the key \"%s\", which %s has not here",
+                samba_tokenizer__show(&shown, i->string, strlen(i->string)), type);
     if (which == 1) t->model = SAMBA_TOKENIZER__UNIGRAM;
     if (which == 2) t->model = SAMBA_TOKENIZER__WORDPIECE;
     return true;
@@ -429,8 +431,9 @@ static bool samba_tokenizer__load_model(samba_tokenizer *t, const cJSON *json,
         ? samba_tokenizer__load_wordpiece(t, model, n_added, r)
         : samba_tokenizer__load_bpe(t, model, n_added, r);
     if (done && t->model == SAMBA_TOKENIZER__BYTES && t->decoder.n)
-        done = samba_tokenizer__fail(r, "decoder is not ByteLevel, as pre_tokenizer is; that is not "
-                                        "known here");
+        done = samba_tokenizer__fail(r,
+                                     "decoder is not ByteLevel, as pre_tokenizer is; that is not "
+                                     "known here");
     for (const cJSON *i = added ? added->child : NULL; i && done; i = i->next)
         done = samba_tokenizer__read_added(t, i, n + n_added, r);
     return done;

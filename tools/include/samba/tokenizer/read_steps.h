@@ -1,7 +1,7 @@
 /* read_steps.h - of tokenizer.h: normalizer, pre_tokenizer and decoder of a tokenizer.json.
 
-   Each is an object with a type, or a Sequence of such. A type that is not known, and a key that its
-   type does not have, are refused. */
+   Each is an object with a type, or a Sequence of such. A type that is not known, and a key that
+   its type does not have, are refused. */
 
 /* Where a step is read from, for messages, and where it goes. */
 typedef struct samba_tokenizer__place_of_step {
@@ -47,8 +47,8 @@ static bool samba_tokenizer__read_switch(const samba_tokenizer__place_of_step *t
 
 /* A member that is a text; missing: by_default, or refused if that is NULL. */
 static bool samba_tokenizer__read_text(const samba_tokenizer__place_of_step *to,
-                                       const cJSON *object, const char *key,
-                                       const char *by_default, const char **text)
+                                       const cJSON *object, const char *key, const char *by_default,
+                                       const char **text)
 {
     const cJSON *item;
     if (!samba_tokenizer__member(object, key, &item, to->r)) return false;
@@ -63,8 +63,8 @@ static bool samba_tokenizer__read_count(const samba_tokenizer__place_of_step *to
     if (!samba_tokenizer__member(object, key, &item, to->r)) return false;
     double v = cJSON_IsNumber(item) ? item->valuedouble : -1;
     if (!(v >= 0 && v <= 1 << 20) || v != (double)(int32_t)v)
-        return samba_tokenizer__fail(to->r, "%s.%s is no whole number from 0 to %d", to->section, key,
-                                     1 << 20);
+        return samba_tokenizer__fail(to->r, "%s.%s is no whole number from 0 to %d", to->section,
+                                     key, 1 << 20);
     *value = (int32_t)v;
     return true;
 }
@@ -97,8 +97,9 @@ static bool samba_tokenizer__read_pattern(const samba_tokenizer__place_of_step *
         return step->pattern != NULL;
     }
     if (!cJSON_IsString(text) || !text->valuestring[0])
-        return samba_tokenizer__fail(to->r, "%s.pattern is neither { \"String\": text } nor "
-                                            "{ \"Regex\": text }",
+        return samba_tokenizer__fail(to->r,
+                                     "%s.pattern is neither { \"String\": text } nor "
+                                     "{ \"Regex\": text }",
                                      to->section);
     return samba_tokenizer__keep_text(step, 0, text->valuestring, to->r);
 }
@@ -244,8 +245,9 @@ static bool samba_tokenizer__read_behavior(const samba_tokenizer__place_of_step 
             *behavior = i;
             return true;
         }
-    return samba_tokenizer__fail(to->r, "%s.behavior is %s; known here are Removed, Isolated, "
-                                        "MergedWithPrevious, MergedWithNext and Contiguous",
+    return samba_tokenizer__fail(to->r,
+                                 "%s.behavior is %s; known here are Removed, Isolated, "
+                                 "MergedWithPrevious, MergedWithNext and Contiguous",
                                  to->section, samba_tokenizer__show(&shown, text, strlen(text)));
 }
 
@@ -342,11 +344,12 @@ static bool samba_tokenizer__read_scheme(const samba_tokenizer__place_of_step *t
         if (strcmp(text, name[i]) != 0) continue;
         *scheme = i;
         if (prefix || i == SAMBA_TOKENIZER__NEVER) return true;
-        return samba_tokenizer__fail(to->r, "%s.add_prefix_space is false, but prepend_scheme is %s",
-                                     to->section, text);
+        return samba_tokenizer__fail(
+            to->r, "%s.add_prefix_space is false, but prepend_scheme is %s", to->section, text);
     }
-    return samba_tokenizer__fail(to->r, "%s.prepend_scheme is %s; known here are always, first and "
-                                        "never",
+    return samba_tokenizer__fail(to->r,
+                                 "%s.prepend_scheme is %s; known here are always, first and "
+                                 "never",
                                  to->section, samba_tokenizer__show(&shown, text, strlen(text)));
 }
 
@@ -382,7 +385,8 @@ static bool samba_tokenizer__read_delimiter(const samba_tokenizer__place_of_step
     "type|replacement|add_prefix_space|prepend_scheme|split|str_rep"
 
 static const samba_tokenizer__step_type samba_tokenizer__pre_tokenizers[] = {
-    { "Split", "type|pattern|behavior|invert", samba_tokenizer__read_split, SAMBA_TOKENIZER__SPLIT },
+    { "Split", "type|pattern|behavior|invert", samba_tokenizer__read_split,
+      SAMBA_TOKENIZER__SPLIT },
     { "ByteLevel", "type|add_prefix_space|trim_offsets|use_regex", samba_tokenizer__read_byte_level,
       0 },
     { "Metaspace", SAMBA_TOKENIZER__METASPACE_KEYS, samba_tokenizer__read_metaspace,
@@ -406,8 +410,9 @@ static bool samba_tokenizer__read_byte_level_decoder(const samba_tokenizer__plac
     (void)object;
     (void)kind;
     if (to->t->model == SAMBA_TOKENIZER__BYTES && to->steps->n == 0) return true;
-    return samba_tokenizer__fail(to->r, "decoder is ByteLevel, but not alone, or pre_tokenizer has no "
-                                        "ByteLevel; that is not known here");
+    return samba_tokenizer__fail(to->r,
+                                 "decoder is ByteLevel, but not alone, or pre_tokenizer has no "
+                                 "ByteLevel; that is not known here");
 }
 
 static bool samba_tokenizer__read_strip_decoder(const samba_tokenizer__place_of_step *to,
@@ -504,20 +509,20 @@ static bool samba_tokenizer__read_step(const samba_tokenizer__place_of_step *to,
     if (!known->type) return samba_tokenizer__unknown_type(to, types, type);
     for (const cJSON *i = object->child; i; i = i->next)
         if (!samba_tokenizer__lists(known->keys, i->string))
-            return samba_tokenizer__fail(to->r, "%s has the key \"%s\", which %s has not here",
-                                         to->section,
-                                         samba_tokenizer__show(&shown, i->string, strlen(i->string)),
-                                         type);
+            return samba_tokenizer__fail(
+                to->r, "%s has the key \"%s\", which %s has not here", to->section,
+                samba_tokenizer__show(&shown, i->string, strlen(i->string)), type);
     if (to->steps == &to->t->words && to->t->model == SAMBA_TOKENIZER__BYTES)
-        return samba_tokenizer__fail(to->r, "pre_tokenizer has %s behind ByteLevel, which is the last "
-                                            "step here",
+        return samba_tokenizer__fail(to->r,
+                                     "pre_tokenizer has %s behind ByteLevel, which is the last "
+                                     "step here",
                                      type);
     return known->read(to, object, known->kind);
 }
 
 /* A section of the file, which may be null or missing. */
-static bool samba_tokenizer__read_section(samba_tokenizer *t, const cJSON *json, const char *section,
-                                          const samba_tokenizer__report *r)
+static bool samba_tokenizer__read_section(samba_tokenizer *t, const cJSON *json,
+                                          const char *section, const samba_tokenizer__report *r)
 {
     bool is_normalizer = strcmp(section, "normalizer") == 0;
     bool is_decoder = strcmp(section, "decoder") == 0;
@@ -525,9 +530,10 @@ static bool samba_tokenizer__read_section(samba_tokenizer *t, const cJSON *json,
         : is_decoder                                        ? samba_tokenizer__decoders
                                                             : samba_tokenizer__pre_tokenizers;
     const char *list = is_normalizer ? "normalizers" : is_decoder ? "decoders" : "pretokenizers";
-    samba_tokenizer__place_of_step to = { t, is_normalizer ? &t->normalizer
-                                                 : is_decoder ? &t->decoder
-                                                              : &t->words,
+    samba_tokenizer__place_of_step to = { t,
+                                          is_normalizer    ? &t->normalizer
+                                              : is_decoder ? &t->decoder
+                                                           : &t->words,
                                           section, r };
     const cJSON *item;
     if (!samba_tokenizer__member(json, section, &item, r)) return false;

@@ -71,11 +71,12 @@ typedef struct samba_tokenizer__specs {
 
 static bool samba_tokenizer__damaged(const samba_tokenizer__report *r, const char *what)
 {
-    return samba_tokenizer__fail(r, "%s cannot be read; is this a file of SentencePiece, and whole?",
-                                 what);
+    return samba_tokenizer__fail(
+        r, "%s cannot be read; is this a file of SentencePiece, and whole?", what);
 }
 
-static bool samba_tokenizer__read_trainer_spec(samba_tokenizer *t, const samba_tokenizer__field *spec,
+static bool samba_tokenizer__read_trainer_spec(samba_tokenizer *t,
+                                               const samba_tokenizer__field *spec,
                                                samba_tokenizer__specs *specs,
                                                const samba_tokenizer__report *r)
 {
@@ -126,11 +127,17 @@ static bool samba_tokenizer__read_normalizer_spec(samba_tokenizer *t,
 static bool samba_tokenizer__flags_of_type(uint64_t type, size_t id, uint32_t *flags,
                                            const samba_tokenizer__report *r)
 {
-    static const uint32_t of[] = { 0, 0, SAMBA_TOKENIZER__UNKNOWN, SAMBA_TOKENIZER__CONTROL,
-                                   SAMBA_TOKENIZER__USER, 0, SAMBA_TOKENIZER__BYTE };
+    static const uint32_t of[] = { 0,
+                                   0,
+                                   SAMBA_TOKENIZER__UNKNOWN,
+                                   SAMBA_TOKENIZER__CONTROL,
+                                   SAMBA_TOKENIZER__USER,
+                                   0,
+                                   SAMBA_TOKENIZER__BYTE };
     if (type < 1 || type == 5 || type > 6)
-        return samba_tokenizer__fail(r, "piece %lu has the type %lu; known here are NORMAL, UNKNOWN, "
-                                        "CONTROL, USER_DEFINED and BYTE",
+        return samba_tokenizer__fail(r,
+                                     "piece %lu has the type %lu; known here are NORMAL, UNKNOWN, "
+                                     "CONTROL, USER_DEFINED and BYTE",
                                      (unsigned long)id, (unsigned long)type);
     *flags = of[type];
     return true;
@@ -148,7 +155,8 @@ static bool samba_tokenizer__read_piece(samba_tokenizer *t, const samba_tokenize
     float score;
     memset(&text, 0, sizeof text);
     while (p < end) {
-        if (!samba_tokenizer__read_field(&p, end, &f)) return samba_tokenizer__damaged(r, "a piece");
+        if (!samba_tokenizer__read_field(&p, end, &f))
+            return samba_tokenizer__damaged(r, "a piece");
         if (f.number == 1 && f.type == SAMBA_TOKENIZER__STRING) text = f;
         if (f.number == 2 && f.type == SAMBA_TOKENIZER__FIXED32) bits = (uint32_t)f.value;
         if (f.number == 3 && f.type == SAMBA_TOKENIZER__VARINT) type = f.value;
@@ -158,7 +166,8 @@ static bool samba_tokenizer__read_piece(samba_tokenizer *t, const samba_tokenize
     memcpy(&score, &bits, sizeof score);
     if (!(score > -1e30f && score < 1e30f))
         return samba_tokenizer__fail(r, "the score of piece %lu is no number", (unsigned long)id);
-    if (text.size && samba_tokenizer__first_bad(text.at, text.at + text.size) != text.at + text.size)
+    if (text.size
+        && samba_tokenizer__first_bad(text.at, text.at + text.size) != text.at + text.size)
         return samba_tokenizer__fail(r, "piece %lu is not UTF-8", (unsigned long)id);
     if (!samba_tokenizer__put_piece_of(t, id, (const char *)text.at, text.size, flags, r))
         return false;
@@ -266,12 +275,14 @@ static bool samba_tokenizer__check_specs(samba_tokenizer *t, const samba_tokeniz
     t->model = specs->model_type == 2 ? SAMBA_TOKENIZER__PIECES : SAMBA_TOKENIZER__UNIGRAM;
     t->byte_fallback = specs->byte_fallback;
     if (specs->model_type != 1 && specs->model_type != 2)
-        return samba_tokenizer__fail(r, "trainer_spec.model_type is %lu; known here are UNIGRAM (1) "
-                                        "and BPE (2)",
+        return samba_tokenizer__fail(r,
+                                     "trainer_spec.model_type is %lu; known here are UNIGRAM (1) "
+                                     "and BPE (2)",
                                      (unsigned long)specs->model_type);
     if (specs->suffix)
-        return samba_tokenizer__fail(r, "trainer_spec.treat_whitespace_as_suffix is true, which is "
-                                        "not known here");
+        return samba_tokenizer__fail(r,
+                                     "trainer_spec.treat_whitespace_as_suffix is true, which is "
+                                     "not known here");
     if (specs->denormalizes)
         return samba_tokenizer__fail(r, "has a denormalizer_spec, which is not known here");
     if (!specs->charsmap_size) return true;
@@ -305,7 +316,8 @@ static bool samba_tokenizer__read_pieces(samba_tokenizer *t, const uint8_t *p, c
 }
 
 /* The tokenizer of r->file. */
-static bool samba_tokenizer__load_sentencepiece(samba_tokenizer *t, const samba_tokenizer__report *r)
+static bool samba_tokenizer__load_sentencepiece(samba_tokenizer *t,
+                                                const samba_tokenizer__report *r)
 {
     size_t size, n;
     samba_tokenizer__specs specs;

@@ -33,8 +33,8 @@ typedef struct samba_tokenizer__settings {
 
 /* The vocabulary that a folder has. */
 enum {
-    SAMBA_TOKENIZER__JSON, /* tokenizer.json */
-    SAMBA_TOKENIZER__PAIR, /* vocab.json and merges.txt */
+    SAMBA_TOKENIZER__JSON,       /* tokenizer.json */
+    SAMBA_TOKENIZER__PAIR,       /* vocab.json and merges.txt */
     SAMBA_TOKENIZER__MODEL_FILE, /* tokenizer.model */
     SAMBA_TOKENIZER__TXT         /* vocab.txt */
 };
@@ -49,8 +49,8 @@ enum { SAMBA_TOKENIZER__GPT2_CLASSES = 4, SAMBA_TOKENIZER__CLASSES = 6 };
 
 /* Classes, without Fast, that take a tokenizer.json as it is, but for what config_rules say. */
 static const char *const samba_tokenizer__json_classes[] = {
-    "LlamaTokenizer",  "Qwen2Tokenizer",      "GemmaTokenizer",  "BertTokenizer",
-    "T5Tokenizer",     "XLMRobertaTokenizer", "AlbertTokenizer", "DistilBertTokenizer",
+    "LlamaTokenizer",   "Qwen2Tokenizer",      "GemmaTokenizer",  "BertTokenizer",
+    "T5Tokenizer",      "XLMRobertaTokenizer", "AlbertTokenizer", "DistilBertTokenizer",
     "GPTNeoXTokenizer", "CohereTokenizer",     "BloomTokenizer",
 };
 
@@ -62,13 +62,14 @@ static const char *const samba_tokenizer__txt_classes[]
 
 /* Models that have these classes when no file names one. */
 static const char *const samba_tokenizer__json_models[] = {
-    "llama",  "mistral", "mixtral", "qwen2",       "qwen2_moe", "qwen3",       "qwen3_moe",
-    "gemma",  "gemma2",  "bert",    "distilbert",  "t5",        "mt5",         "xlm-roberta",
-    "albert", "bloom",   "cohere",  "gpt_neox",    "phi3",      "deepseek_v2", "deepseek_v3",
-    "olmo",   "olmo2",   "smollm3",
+    "llama",     "mistral",     "mixtral",     "qwen2", "qwen2_moe",  "qwen3",
+    "qwen3_moe", "gemma",       "gemma2",      "bert",  "distilbert", "t5",
+    "mt5",       "xlm-roberta", "albert",      "bloom", "cohere",     "gpt_neox",
+    "phi3",      "deepseek_v2", "deepseek_v3", "olmo",  "olmo2",      "smollm3",
 };
 
-static const char *const samba_tokenizer__model_models[] = { "llama", "mistral", "mixtral", "gemma" };
+static const char *const samba_tokenizer__model_models[]
+    = { "llama", "mistral", "mixtral", "gemma" };
 
 static const char *const samba_tokenizer__txt_models[] = { "bert", "distilbert" };
 
@@ -176,8 +177,7 @@ static bool samba_tokenizer__is_of_model(const samba_tokenizer__settings *s, con
                                          bool *is_gpt2)
 {
     *is_gpt2 = false;
-    if (s->kind == SAMBA_TOKENIZER__MODEL_FILE)
-        return SAMBA_TOKENIZER__ONE_OF(model, model_models);
+    if (s->kind == SAMBA_TOKENIZER__MODEL_FILE) return SAMBA_TOKENIZER__ONE_OF(model, model_models);
     if (s->kind == SAMBA_TOKENIZER__TXT) return SAMBA_TOKENIZER__ONE_OF(model, txt_models);
     *is_gpt2 = SAMBA_TOKENIZER__ONE_OF(model, models);
     return *is_gpt2 || (s->has_tokenizer_json && SAMBA_TOKENIZER__ONE_OF(model, json_models));
@@ -220,8 +220,9 @@ static bool samba_tokenizer__check_lower_case(const samba_tokenizer *t, const cJ
     for (int i = 0; i < t->normalizer.n; i++)
         lower = lower || t->normalizer.step[i].kind == SAMBA_TOKENIZER__LOWERCASE;
     if (!cJSON_IsBool(item) || cJSON_IsTrue(item) == lower) return true;
-    return samba_tokenizer__fail(r, "do_lower_case is not what the normalizer of tokenizer.json says; "
-                                    "make them the same");
+    return samba_tokenizer__fail(r,
+                                 "do_lower_case is not what the normalizer of tokenizer.json says; "
+                                 "make them the same");
 }
 
 /* The keys of tokenizer_config.json that change ids, and which files do not say otherwise. */

@@ -4,11 +4,11 @@
    makes tokens of words. Nothing is stored between. */
 
 enum {
-    SAMBA_TOKENIZER__SPLIT,     /* pattern; number 0: behavior; flag 0: what does not match does */
-    SAMBA_TOKENIZER__GPT2,      /* ByteLevel's own pattern */
-    SAMBA_TOKENIZER__PREFIX,    /* ByteLevel's add_prefix_space */
-    SAMBA_TOKENIZER__METASPACE, /* text 0: replaces spaces; number 0: scheme; flag 0: split */
-    SAMBA_TOKENIZER__DIGITS,    /* flag 0: each by itself */
+    SAMBA_TOKENIZER__SPLIT,      /* pattern; number 0: behavior; flag 0: what does not match does */
+    SAMBA_TOKENIZER__GPT2,       /* ByteLevel's own pattern */
+    SAMBA_TOKENIZER__PREFIX,     /* ByteLevel's add_prefix_space */
+    SAMBA_TOKENIZER__METASPACE,  /* text 0: replaces spaces; number 0: scheme; flag 0: split */
+    SAMBA_TOKENIZER__DIGITS,     /* flag 0: each by itself */
     SAMBA_TOKENIZER__PUNCTUATION /* number 0: behavior */
 };
 
@@ -98,8 +98,7 @@ static bool samba_tokenizer__cut_by_pattern(const samba_tokenizer *t, int at,
     const samba_tokenizer__step *step = &t->words.step[at];
     const uint8_t *from = piece.at, *p = piece.at, *match, *stop;
     bool inverted = step->flag[0];
-    samba_tokenizer__cutter c
-        = samba_tokenizer__new_cutter(t, at, piece, step->number[0], sink);
+    samba_tokenizer__cutter c = samba_tokenizer__new_cutter(t, at, piece, step->number[0], sink);
 
     while (p < piece.end
            && samba_tokenizer__find_match(step->pattern, piece.at, p, piece.end, &match, &stop)) {
@@ -135,7 +134,8 @@ static bool samba_tokenizer__cut_by_char(const samba_tokenizer *t, int at,
         }
         p += n;
     }
-    if (from < piece.end && !samba_tokenizer__part_of_text(&c, from, piece.end, false)) return false;
+    if (from < piece.end && !samba_tokenizer__part_of_text(&c, from, piece.end, false))
+        return false;
     return samba_tokenizer__hand_on(&c);
 }
 

@@ -17,10 +17,10 @@ enum {
     SAMBA_TOKENIZER__MADE = 2,  /* a byte, or a merge makes it: a word can become it */
     SAMBA_TOKENIZER__RAW = 4,   /* its key is its text, not letters for bytes */
     SAMBA_TOKENIZER__SPECIAL = 8,
-    SAMBA_TOKENIZER__LSTRIP = 16, /* a special token that swallows whitespace before it */
-    SAMBA_TOKENIZER__RSTRIP = 32, /* or after it */
-    SAMBA_TOKENIZER__LATE = 64,   /* sought after those that are not, in the normalized text */
-    SAMBA_TOKENIZER__NAMED = 128, /* a key such as pad_token has made it special */
+    SAMBA_TOKENIZER__LSTRIP = 16,  /* a special token that swallows whitespace before it */
+    SAMBA_TOKENIZER__RSTRIP = 32,  /* or after it */
+    SAMBA_TOKENIZER__LATE = 64,    /* sought after those that are not, in the normalized text */
+    SAMBA_TOKENIZER__NAMED = 128,  /* a key such as pad_token has made it special */
     SAMBA_TOKENIZER__SINGLE = 256, /* a special token that is not within a word */
     SAMBA_TOKENIZER__HOW = 16 | 32 | 64 | 256,
     SAMBA_TOKENIZER__CONTROL = 512, /* types of pieces in a tokenizer.model, beside normal ones */
@@ -65,9 +65,9 @@ enum {
     SAMBA_TOKENIZER__MODELS
 };
 
-/* What is done to a text before tokens are sought in it, between words, or with the texts of tokens:
-   one step of normalizer, pre_tokenizer or decoder. What the members mean is said where steps are
-   run: normalize.h, split.h and decode.h. */
+/* What is done to a text before tokens are sought in it, between words, or with the texts of
+   tokens: one step of normalizer, pre_tokenizer or decoder. What the members mean is said where
+   steps are run: normalize.h, split.h and decode.h. */
 typedef struct samba_tokenizer__step {
     int kind;
     int32_t number[2];
@@ -119,9 +119,9 @@ struct samba_tokenizer {
 
     int model;
     samba_tokenizer__steps normalizer, words, decoder;
-    bool ignore_merges; /* a word that is a token is that token */
-    bool byte_fallback; /* an unknown character becomes the tokens of its bytes */
-    bool fuse_unk;      /* unknown characters in a row are one unknown token */
+    bool ignore_merges;    /* a word that is a token is that token */
+    bool byte_fallback;    /* an unknown character becomes the tokens of its bytes */
+    bool fuse_unk;         /* unknown characters in a row are one unknown token */
     bool by_sentencepiece; /* as tokenizer.model says, not tokenizer.json */
     bool dummy_prefix, strips_spaces, escapes_spaces; /* of a tokenizer.model */
     bool marks_first;      /* a step puts a mark before the first word only */

@@ -4,7 +4,8 @@
    Hugging Face's tokenizers (0.22 and later) and tiktoken: utf8proc says what a character is, and
    tables.h has what came after its oldest release here, 2.8. */
 
-/* Categories are bits: those of utf8proc, 0 to 29, and one for the controls that are White_Space. */
+/* Categories are bits: those of utf8proc, 0 to 29, and one for the controls that are White_Space.
+ */
 #define SAMBA_TOKENIZER__BIT(category) (UINT32_C(1) << UTF8PROC_CATEGORY_##category)
 
 enum { SAMBA_TOKENIZER__CONTROL_SPACE = 30 };
@@ -36,9 +37,9 @@ static bool samba_tokenizer__in_ranges(const samba_tokenizer__range *range, size
 }
 
 #define SAMBA_TOKENIZER__HAS(table, c) \
-    samba_tokenizer__in_ranges(samba_tokenizer__##table, \
-                               sizeof samba_tokenizer__##table / sizeof samba_tokenizer__##table[0], \
-                               c)
+    samba_tokenizer__in_ranges( \
+        samba_tokenizer__##table, \
+        sizeof samba_tokenizer__##table / sizeof samba_tokenizer__##table[0], c)
 
 /* The category of a character that the oldest utf8proc does not know. */
 static int samba_tokenizer__newer_category(int32_t c)
@@ -72,7 +73,8 @@ static const samba_tokenizer__range samba_tokenizer__circled[] = {
     { 0x1F170, 0x1F189 },
 };
 
-/* \w: Alphabetic, marks, digits, connectors. joiners: and U+200C, U+200D, as in Rust, not in Ruby. */
+/* \w: Alphabetic, marks, digits, connectors. joiners: and U+200C, U+200D, as in Rust, not in Ruby.
+ */
 static bool samba_tokenizer__is_word(int32_t c)
 {
     const uint32_t word = SAMBA_TOKENIZER__LETTERS | SAMBA_TOKENIZER__MARKS
@@ -93,7 +95,8 @@ static int samba_tokenizer__lower(int32_t c, int32_t out[2])
     }
 
     for (size_t i = 0; i < n && samba_tokenizer__lower_case[i].first <= c; i++)
-        if (c <= samba_tokenizer__lower_case[i].last) out[0] = c + samba_tokenizer__lower_case[i].add;
+        if (c <= samba_tokenizer__lower_case[i].last)
+            out[0] = c + samba_tokenizer__lower_case[i].add;
     if (out[0] == c) out[0] = utf8proc_tolower(c);
     return 1;
 }

@@ -15,7 +15,8 @@ typedef struct samba_tokenizer__cut {
 static void samba_tokenizer__offer_cut(const samba_tokenizer *t, samba_tokenizer__cut *cut,
                                        size_t start, int32_t id, double score)
 {
-    /* sentencepiece has sums in single precision, tokenizers in double: it decides between equals */
+    /* sentencepiece has sums in single precision, tokenizers in double: it decides between equals
+     */
     if (t->by_sentencepiece) score = (double)(float)score;
     if (cut->start != SIZE_MAX && !(score > cut->score)) return;
     cut->score = score;

@@ -21,8 +21,8 @@ static bool samba_tokenizer__set_bert_steps(samba_tokenizer *t, const cJSON *con
         && cJSON_AddBoolToObject(options, "strip_accents",
                                  samba_tokenizer__bert_option(config, "strip_accents", lower))
         && cJSON_AddBoolToObject(
-               options, "handle_chinese_chars",
-               samba_tokenizer__bert_option(config, "tokenize_chinese_chars", true));
+                    options, "handle_chinese_chars",
+                    samba_tokenizer__bert_option(config, "tokenize_chinese_chars", true));
     if (!done) samba_tokenizer__no_memory(r);
 
     samba_tokenizer__free_steps(&t->words);
@@ -60,7 +60,8 @@ static bool samba_tokenizer__load_txt(samba_tokenizer *t, const cJSON *config,
                                       const samba_tokenizer__report *r)
 {
     size_t size;
-    const char *unk = samba_tokenizer__text_of(cJSON_GetObjectItemCaseSensitive(config, "unk_token"));
+    const char *unk
+        = samba_tokenizer__text_of(cJSON_GetObjectItemCaseSensitive(config, "unk_token"));
     char *text = samba_tokenizer__read(&size, r);
     if (!text) return false;
     t->model = SAMBA_TOKENIZER__WORDPIECE;
@@ -75,7 +76,8 @@ static bool samba_tokenizer__load_txt(samba_tokenizer *t, const cJSON *config,
     t->unk = samba_tokenizer__find_model(t, (const uint8_t *)unk, strlen(unk));
     samba_tokenizer__shown shown;
     return t->unk >= 0
-        || samba_tokenizer__fail(r, "has no token \"%s\" for what is unknown, which WordPiece needs",
+        || samba_tokenizer__fail(r,
+                                 "has no token \"%s\" for what is unknown, which WordPiece needs",
                                  samba_tokenizer__show(&shown, unk, strlen(unk)));
 }
 
