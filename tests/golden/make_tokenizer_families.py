@@ -1,11 +1,11 @@
-"""Writes tests/golden/tokenizers: small tokenizers of each family, and what their judges make of texts.
+"""Writes tests/golden/tokenizers: small tokenizers of each family, and what judges make of texts.
 
     python3 tests/golden/make_tokenizer_families.py
 
 Needs the packages tokenizers and sentencepiece. Families, added tokens and texts are those of
-tests/tools/tokenizer_families.py. NAME.json and NAME.model are the tokenizers; a line of cases.txt is
-the name, the text in hexadecimal, the ids with commas, and the text that they decode to, which may be
-empty ("-"). Precompiled tables are left to that script: they have 300 KB.
+tests/tools/tokenizer_families.py. NAME.json and NAME.model are the tokenizers; a line of cases.txt
+is the name, the text in hexadecimal, the ids with commas, and the text that they decode to, either
+of which may be empty ("-"). Precompiled tables are left to that script: they have 300 KB.
 """
 import json
 import os

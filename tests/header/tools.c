@@ -6,6 +6,7 @@
 #define SAMBA_PROFILER_IMPLEMENTATION
 #define SAMBA_DOT_GRAPH_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
+#define SAMBA_CHAT_TEMPLATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_GPT2_IMPLEMENTATION
@@ -28,6 +29,7 @@
 #include "../../tools/include/samba/profiler.h"
 #include "../../tools/include/samba/dot_graph.h"
 #include "../../tools/include/samba/tokenizer.h"
+#include "../../tools/include/samba/chat_template.h"
 #include "../../tools/include/samba/gpt2.h"
 #include "../../tools/include/samba/llama.h"
 #include "../../tools/include/samba/lora.h"
@@ -57,6 +59,7 @@ int main(void)
     if (!llama_config_check(&l, why, sizeof why)) return 1;
     if (samba_sample(logits, 3, &greedy, 0.5, work) != 1) return 2;
     if (samba_tokenizer_open(nowhere, why, sizeof why) || !why[0]) return 3;
+    if (samba_chat_open("{{", 2, why, sizeof why) || !why[0]) return 3;
     if (samba_safetensors_open(&nowhere, 1, why, sizeof why) || !why[0]) return 4;
     samba_session *s = samba_open(NULL);
     if (!samba_add_lora(s, &lora)) return 5;

@@ -61,8 +61,8 @@ static int samba_tokenizer__byte_of(const uint8_t *p, size_t size)
 /* Bytes in a row: a text if they are UTF-8, else U+FFFD for each. */
 static void samba_tokenizer__put_bytes(samba_tokenizer__buffer *bytes, samba_tokenizer__texts *out)
 {
-    const uint8_t *end = bytes->at + bytes->size;
     if (bytes->size == 0) return;
+    const uint8_t *end = bytes->at + bytes->size;
     bool good = samba_tokenizer__first_bad(bytes->at, end) == end;
     if (good) samba_tokenizer__append(&out->bytes, bytes->at, bytes->size);
     for (size_t i = 0; i < bytes->size && !good; i++) {

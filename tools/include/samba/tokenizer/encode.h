@@ -107,7 +107,8 @@ static bool samba_tokenizer__keeps_first(const samba_tokenizer *t, const uint8_t
                             1); /* what is stripped at the end is not at the beginning */
     samba_tokenizer__normalize(&t->normalizer, text.at, text.size, &with);
     samba_tokenizer__normalize(&t->normalizer, (const uint8_t *)"x", 1, &without);
-    bool keeps = with.size != without.size || memcmp(with.at, without.at, with.size) != 0;
+    bool keeps
+        = with.size != without.size || (with.size && memcmp(with.at, without.at, with.size) != 0);
     SAMBA_TOKENIZER_FREE(text.at);
     SAMBA_TOKENIZER_FREE(with.at);
     SAMBA_TOKENIZER_FREE(without.at);

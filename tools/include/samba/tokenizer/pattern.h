@@ -60,9 +60,8 @@ static bool samba_tokenizer__in_set(const samba_tokenizer__pattern *x,
 
     int32_t c = samba_tokenizer__char(p, size);
     bool has = set->categories && (set->categories >> samba_tokenizer__category(c) & 1);
-    const samba_tokenizer__range *range = x->range + set->range;
-    for (size_t i = 0; i < set->n_ranges && !has; i++)
-        has = range[i].first <= c && c <= range[i].last;
+    for (size_t i = set->range; i < set->range + set->n_ranges && !has; i++)
+        has = x->range[i].first <= c && c <= x->range[i].last;
     return has != set->inverted;
 }
 
@@ -263,13 +262,12 @@ static bool samba_tokenizer__add_letter(samba_tokenizer__parser *ps, int32_t c)
 static void samba_tokenizer__finish_set(samba_tokenizer__pattern *x, bool inverted)
 {
     samba_tokenizer__set *set = &x->set[x->n_sets - 1];
-    const samba_tokenizer__range *range = x->range + set->range;
     set->inverted = inverted;
 
     for (int32_t c = 0; c < 128; c++) {
         bool has = set->categories >> samba_tokenizer__category(c) & 1;
-        for (size_t i = 0; i < set->n_ranges; i++)
-            has = has || (range[i].first <= c && c <= range[i].last);
+        for (size_t i = set->range; i < set->range + set->n_ranges; i++)
+            has = has || (x->range[i].first <= c && c <= x->range[i].last);
         if (has != inverted) set->ascii[c >> 5] |= UINT32_C(1) << (c & 31);
     }
 }

@@ -23,9 +23,12 @@ static const samba_tokenizer__rule samba_tokenizer__unigram_rules[] = {
 };
 
 /* The models of a tokenizer.json, and the keys that each has. */
+static const char samba_tokenizer__bpe_keys[]
+    = "type|dropout|unk_token|continuing_subword_prefix|end_of_word_suffix|fuse_unk|byte_fallback|"
+      "ignore_merges|vocab|merges";
+
 static const char *const samba_tokenizer__model_keys[] = {
-    "type|dropout|unk_token|continuing_subword_prefix|end_of_word_suffix|fuse_unk|byte_fallback|"
-    "ignore_merges|vocab|merges",
+    samba_tokenizer__bpe_keys,
     "type|unk_id|vocab|byte_fallback",
     "type|unk_token|continuing_subword_prefix|max_input_chars_per_word|vocab",
 };

@@ -172,7 +172,7 @@ static bool samba_tokenizer__read_piece(samba_tokenizer *t, const samba_tokenize
     if (!samba_tokenizer__put_piece_of(t, id, (const char *)text.at, text.size, flags, r))
         return false;
 
-    t->score[id] = score;
+    t->score[id] = (double)score;
     if (flags & SAMBA_TOKENIZER__UNKNOWN) {
         if (t->unk >= 0) return samba_tokenizer__fail(r, "has two unknown pieces");
         t->unk = (int32_t)id;
