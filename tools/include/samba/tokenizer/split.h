@@ -139,10 +139,23 @@ static bool samba_tokenizer__cut_by_char(const samba_tokenizer *t, int at,
     return samba_tokenizer__hand_on(&c);
 }
 
+/* The last step of most tokenizers: each word is encoded at once. */
+static bool samba_tokenizer__encode_gpt2_words(const samba_tokenizer *t, const uint8_t *p,
+                                               const uint8_t *end, samba_tokenizer__sink *sink)
+{
+    while (p < end) {
+        const uint8_t *stop = samba_tokenizer__word(p, end);
+        if (!samba_tokenizer__encode_word(t, p, (size_t)(stop - p), sink)) return false;
+        p = stop;
+    }
+    return true;
+}
+
 static bool samba_tokenizer__cut_by_gpt2(const samba_tokenizer *t, int at,
                                          samba_tokenizer__piece piece, samba_tokenizer__sink *sink)
 {
     const uint8_t *end = piece.end;
+    if (at + 1 == t->words.n) return samba_tokenizer__encode_gpt2_words(t, piece.at, end, sink);
     while (piece.at < end) {
         piece.end = samba_tokenizer__word(piece.at, end);
         if (!samba_tokenizer__run_words(t, at + 1, piece, sink)) return false;
