@@ -567,6 +567,35 @@ if [ "$(id -u)" != 0 ]; then
         --pretrained_tokenizer $out/bytes"
 fi
 
+# ---- Chat templates ------------------------------------------------------------------------------
+cp -r $out/bytes $out/chat
+cat >$out/chat/chat_template.jinja <<'END'
+{%- for m in messages %}{{ '<' ~ m.role ~ '>' ~ m.content ~ '\n' }}{% endfor %}
+{%- if add_generation_prompt %}{{ '<assistant>' }}{% endif %}
+END
+cat >$out/chat.jsonl <<'END'
+{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+[{"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}]
+END
+check 'applies a chat template' $samba prepare-data --silent --input_path $out/chat.jsonl \
+    --output_path $out/chat.hdf5 --pretrained_tokenizer $out/chat --max_seq_length 80 \
+    --apply_chat_template --input_packing_config single::drop
+$samba decode-data $out/chat.hdf5 --pretrained_tokenizer $out/chat --keep_spaces 2>&1 |
+    grep -A 1 -e '^----[PC]' -e '^<' | grep -v '^--$' >$out/chat.txt
+cat >$out/chat.expected <<'END'
+----PROMPT-----
+<user>a
+<assistant>
+----COMPLETION-----
+b
+----PROMPT-----
+<user>c
+<assistant>
+----COMPLETION-----
+d
+END
+check 'answers are completions, the rest is prompts' cmp $out/chat.txt $out/chat.expected
+
 # ---- decode-data --------------------------------------------------------------------------------
 prepare --input_path $out/two.jsonl --attention_boundary prompt_completion_pair >/dev/null 2>&1
 cat >$out/expected <<'END'
