@@ -497,6 +497,29 @@ static void test_longest_sum(void)
     }
 }
 
+// What GraphAMP has traced in bf16 stays so, with a warning.
+static void note_bf16(samba_log_level level, const char *text, void *user)
+{
+    if (level == SAMBA_LOG_WARNING && strstr(text, "trace with mp0")) ++*(int *)user;
+}
+
+static void test_bf16_stays(void)
+{
+    for (int preset = SAMBA_MP0; preset <= SAMBA_MP1; preset++) {
+        int warnings = 0;
+        float values[16] = { -1, 1 };
+        samba_session *s = samba_open(&(samba_desc){
+            .log = note_bf16, .user = &warnings, .graphamp = (samba_graphamp)preset });
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 8));
+        samba_tensor *y = samba_linear(x, "layer", 4);
+        samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { y } };
+        CHECK(samba_compile(s, &p) && samba_write(x, values) && samba_run(s, 0));
+        p.quantize = SAMBA_INT8;
+        CHECK(samba_compile(s, &p) && ops_of(s, "affine_int8") == 1 - preset);
+        CHECK((warnings > 0) == (preset == SAMBA_MP1) && samba_close(s) == 0);
+    }
+}
+
 // Sums of what nearly cancels out stay f32: one step of their inputs is more than all they hold.
 // Before, their factors were cut and they were wrong without a word.
 static void note_sum(samba_log_level level, const char *text, void *user)
@@ -844,6 +867,7 @@ int main(void)
     RUN(test_trained_compiles);
     RUN(test_random);
     RUN(test_longest_sum);
+    RUN(test_bf16_stays);
     RUN(test_sums_that_cancel);
     RUN(test_tied_weights);
     RUN(test_odd_programs);
