@@ -16103,7 +16103,7 @@ SAMBA__FN void samba__dequantize_bytes_kernel(const samba_args *a)
         i += samba__dequantize_8(x + i, a->in_spec[0].dtype, zero, scale, last - i, a->out[0] + i);
 #endif
     for (; i < last; i++)
-        a->out[0][i] = (float)(samba__byte_at(a, 0, i) - zero) * scale;
+        a->out[0][i] = (float)(samba__byte_at(a, 0, (ptrdiff_t)i) - zero) * scale;
 }
 
 /* ---- quantize_dynamic: phase 0 finds the range of each block, phase 1 that of all, phase 2 makes
@@ -25776,9 +25776,12 @@ SAMBA__FN samba_tensor *samba__gru_step(const samba__recurrence *r, samba_tensor
     samba_tensor *gates = samba_slice(wx, 1, 0, 2 * size, 1);
     gates = samba_sigmoid(samba_add(gates, samba_slice(uh, 1, 0, 2 * size, 1)));
 
-    samba_tensor *reset = samba_mul(samba__piece(gates, 1, 0, size), samba__piece(uh, 1, 2, size));
+    samba_tensor *reset = samba__piece(gates, 1, 0, size);
+    reset = samba_mul(reset, samba__piece(uh, 1, 2, size));
     samba_tensor *fresh = samba_tanh(samba_add(samba__piece(wx, 1, 2, size), reset));
-    samba_tensor *kept = samba_mul(samba__piece(gates, 1, 1, size), samba_sub(r->h, fresh));
+
+    samba_tensor *keeps = samba__piece(gates, 1, 1, size);
+    samba_tensor *kept = samba_mul(keeps, samba_sub(r->h, fresh));
     return samba_add(fresh, kept);
 }
 
@@ -31861,8 +31864,7 @@ SAMBA__FN bool samba__can_be_int8(const samba__quantizer *q, const samba__node *
     if (w && n->in[0]->dtype == SAMBA_BF16 && samba__quantizes(q->c, n))
         samba__warn(
             q->c->session,
-            "%s computes in bf16, as GraphAMP had it traced: it stays so; trace with mp0 to "
-            "have it in int8",
+            "%s computes in bf16, as GraphAMP had it traced: it stays so; trace with mp0 for int8",
             n->out[0]->name);
     if (!w || n->in[0]->dtype != SAMBA_F32) return false;
     if (matmul && (w->shape.ndim != 2 || n->attr[SAMBA__MATMUL_TRANSPOSE_A])) return false;

@@ -153,7 +153,7 @@ SAMBA__FN void samba__dequantize_bytes_kernel(const samba_args *a)
         i += samba__dequantize_8(x + i, a->in_spec[0].dtype, zero, scale, last - i, a->out[0] + i);
 #endif
     for (; i < last; i++)
-        a->out[0][i] = (float)(samba__byte_at(a, 0, i) - zero) * scale;
+        a->out[0][i] = (float)(samba__byte_at(a, 0, (ptrdiff_t)i) - zero) * scale;
 }
 
 /* ---- quantize_dynamic: phase 0 finds the range of each block, phase 1 that of all, phase 2 makes

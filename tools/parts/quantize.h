@@ -284,8 +284,7 @@ SAMBA__FN bool samba__can_be_int8(const samba__quantizer *q, const samba__node *
     if (w && n->in[0]->dtype == SAMBA_BF16 && samba__quantizes(q->c, n))
         samba__warn(
             q->c->session,
-            "%s computes in bf16, as GraphAMP had it traced: it stays so; trace with mp0 to "
-            "have it in int8",
+            "%s computes in bf16, as GraphAMP had it traced: it stays so; trace with mp0 for int8",
             n->out[0]->name);
     if (!w || n->in[0]->dtype != SAMBA_F32) return false;
     if (matmul && (w->shape.ndim != 2 || n->attr[SAMBA__MATMUL_TRANSPOSE_A])) return false;

@@ -42,9 +42,12 @@ SAMBA__FN samba_tensor *samba__gru_step(const samba__recurrence *r, samba_tensor
     samba_tensor *gates = samba_slice(wx, 1, 0, 2 * size, 1);
     gates = samba_sigmoid(samba_add(gates, samba_slice(uh, 1, 0, 2 * size, 1)));
 
-    samba_tensor *reset = samba_mul(samba__piece(gates, 1, 0, size), samba__piece(uh, 1, 2, size));
+    samba_tensor *reset = samba__piece(gates, 1, 0, size);
+    reset = samba_mul(reset, samba__piece(uh, 1, 2, size));
     samba_tensor *fresh = samba_tanh(samba_add(samba__piece(wx, 1, 2, size), reset));
-    samba_tensor *kept = samba_mul(samba__piece(gates, 1, 1, size), samba_sub(r->h, fresh));
+
+    samba_tensor *keeps = samba__piece(gates, 1, 1, size);
+    samba_tensor *kept = samba_mul(keeps, samba_sub(r->h, fresh));
     return samba_add(fresh, kept);
 }
 
