@@ -118,12 +118,11 @@ static bool open_generator(samba_session *s, const options *o, const llama_confi
     return true;
 }
 
-// A text begins with the token that the configuration names, if the tokenizer does not write it.
-static int32_t encode_prompt(samba_session *s, const options *o, const llama_config *c,
-                             samba_tokenizer *t, int32_t *ids)
+// A text begins with the token that the tokenizer's files name, if they name one.
+static int32_t encode_prompt(samba_session *s, const options *o, samba_tokenizer *t, int32_t *ids)
 {
-    int32_t first = c->bos_token_id >= 0 && c->family != LLAMA_QWEN2 && c->family != LLAMA_QWEN3;
-    if (first) ids[0] = c->bos_token_id;
+    int32_t first = samba_tokenizer_first(t) >= 0;
+    if (first) ids[0] = samba_tokenizer_first(t);
     int64_t n
         = samba_tokenizer_encode(t, o->prompt, strlen(o->prompt), ids + first, o->length - first);
     if (n + first >= 1 && n + first < o->length) return (int32_t)n + first;
@@ -137,7 +136,7 @@ static bool generate(samba_session *s, const options *o, const llama_config *c, 
     samba_tokenizer *t = open_tokenizer(s, o, c);
     int32_t *ids = (int32_t *)malloc(2 * (size_t)o->length * sizeof *ids), size = 0;
     int32_t *text = ids ? ids + o->length : NULL;
-    int32_t n = ids && samba_ok(s) ? encode_prompt(s, o, c, t, ids) : 0;
+    int32_t n = ids && samba_ok(s) ? encode_prompt(s, o, t, ids) : 0;
     if (n) {
         const int32_t *prompt = ids;
         samba_generate_desc d = { .prompt = &prompt,

@@ -12,10 +12,12 @@
 
    A text goes through five steps, and each kind of tokenizer is a choice at each of them:
 
-       added tokens   special tokens are sought in the text, the longest first; what is between goes
-   on normalizer     NFC, lower case, replacements, SentencePiece's table ... words          GPT-2's
-   pattern, that of Llama 3 or Qwen, spaces, punctuation, digits ... model          BPE of bytes or
-   of characters, Unigram, WordPiece decoder        the way back
+       added tokens   special tokens are sought in the text, the longest first; what is between
+                      goes on
+       normalizer     NFC, lower case, replacements, SentencePiece's table ...
+       words          GPT-2's pattern, that of Llama 3 or Qwen, spaces, punctuation, digits ...
+       model          BPE of bytes or of characters, Unigram, WordPiece
+       decoder        the way back
 
    Files, of which a folder has one or more; the first of them counts:
 
@@ -26,10 +28,10 @@
 
    Of a tokenizer.json, what changes ids is honoured, or refused by its key: tokenizer/read_steps.h
    has the lists. Patterns are compiled by tokenizer/pattern.h, which takes those of GPT-2, Llama 3,
-   Qwen 2 and 3, DeepSeek, o200k and their like. post_processor, truncation and padding belong to
-   the caller and are ignored. Characters are those of Unicode as tokenizers knows them
-   (tokenizer/tables.h), so that ids do not depend on the release of utf8proc, of which 2.8 (Debian
-   12) is new enough.
+   Qwen 2 and 3, DeepSeek, o200k and their like. Of post_processor only the token before a text is
+   read, for samba_tokenizer_first; that, truncation and padding belong to the caller. Characters
+   are those of Unicode as tokenizers knows them (tokenizer/tables.h), so that ids do not depend on
+   the release of utf8proc, of which 2.8 (Debian 12) is new enough.
 
    All is proved before use: ids are 0, 1, 2 ... without a hole, merges name tokens that exist. The
    other files of a folder are read, too: tokenizer_config.json, special_tokens_map.json,
@@ -89,6 +91,11 @@ SAMBA_TOKENIZER_API int32_t samba_tokenizer_size(const samba_tokenizer *t);
 
 /* The id of a special or other token by its text, such as "<|endoftext|>" or " the"; -1: none. */
 SAMBA_TOKENIZER_API int32_t samba_tokenizer_id(const samba_tokenizer *t, const char *token);
+
+/* The id of the token that transformers puts before a text, such as <s> or [CLS]; -1: none. It is
+   what post_processor of tokenizer.json says, add_bos_token of tokenizer_config.json, or the class
+   of a tokenizer.model or vocab.txt in a folder. samba_tokenizer_encode does not write it. */
+SAMBA_TOKENIZER_API int32_t samba_tokenizer_first(const samba_tokenizer *t);
 
 /* Makes a token special; one that is not in the vocabulary gets the next id. */
 SAMBA_TOKENIZER_API bool samba_tokenizer_add_special(samba_tokenizer *t, const char *token,

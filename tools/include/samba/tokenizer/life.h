@@ -7,7 +7,7 @@ static samba_tokenizer *samba_tokenizer__new(void)
     samba_tokenizer *t = (samba_tokenizer *)SAMBA_TOKENIZER_MALLOC(sizeof *t);
     if (!t) return NULL;
     memset(t, 0, sizeof *t);
-    t->unk = -1;
+    t->unk = t->first = -1;
     t->words.n = 1; /* until a file says something else */
     t->words.step[0].kind = SAMBA_TOKENIZER__GPT2;
     t->has_decoder = true;
@@ -48,6 +48,11 @@ SAMBA_TOKENIZER_API void samba_tokenizer_close(samba_tokenizer *t)
 SAMBA_TOKENIZER_API int32_t samba_tokenizer_size(const samba_tokenizer *t)
 {
     return t ? (int32_t)t->n_tokens : 0;
+}
+
+SAMBA_TOKENIZER_API int32_t samba_tokenizer_first(const samba_tokenizer *t)
+{
+    return t ? t->first : -1;
 }
 
 SAMBA_TOKENIZER_API int32_t samba_tokenizer_id(const samba_tokenizer *t, const char *token)

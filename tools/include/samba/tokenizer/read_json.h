@@ -408,11 +408,40 @@ static bool samba_tokenizer__read_type(samba_tokenizer *t, const cJSON *model,
     return true;
 }
 
+/* The special token that a post_processor puts before a text; NULL: none. */
+static const char *samba_tokenizer__first_of(const cJSON *post)
+{
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(post, "type");
+    const char *name = cJSON_IsString(type) ? type->valuestring : "";
+
+    if (strcmp(name, "Sequence") == 0) {
+        const cJSON *steps = cJSON_GetObjectItemCaseSensitive(post, "processors");
+        const char *first = NULL;
+        for (const cJSON *i = cJSON_IsArray(steps) ? steps->child : NULL; i && !first; i = i->next)
+            first = samba_tokenizer__first_of(i);
+        return first;
+    }
+
+    const cJSON *token = NULL;
+    if (strcmp(name, "TemplateProcessing") == 0) {
+        const cJSON *single = cJSON_GetObjectItemCaseSensitive(post, "single");
+        const cJSON *begin = cJSON_IsArray(single) ? single->child : NULL;
+        token = cJSON_GetObjectItemCaseSensitive(begin, "SpecialToken");
+        token = cJSON_GetObjectItemCaseSensitive(token, "id");
+    } else if (strcmp(name, "BertProcessing") == 0 || strcmp(name, "RobertaProcessing") == 0) {
+        const cJSON *cls = cJSON_GetObjectItemCaseSensitive(post, "cls");
+        token = cJSON_IsArray(cls) ? cls->child : NULL;
+    }
+    return cJSON_IsString(token) ? token->valuestring : NULL;
+}
+
 static bool samba_tokenizer__load_model(samba_tokenizer *t, const cJSON *json,
                                         const samba_tokenizer__report *r)
 {
-    const cJSON *model, *vocab, *added;
-    if (!samba_tokenizer__member(json, "model", &model, r)) return false;
+    const cJSON *model, *vocab, *added, *post;
+    if (!samba_tokenizer__member(json, "model", &model, r)
+        || !samba_tokenizer__member(json, "post_processor", &post, r))
+        return false;
     if (!model || !cJSON_IsObject(model))
         return samba_tokenizer__fail(r, "has no object \"model\"");
     t->model = SAMBA_TOKENIZER__CHARS;
@@ -439,6 +468,9 @@ static bool samba_tokenizer__load_model(samba_tokenizer *t, const cJSON *json,
                                      "known here");
     for (const cJSON *i = added ? added->child : NULL; i && done; i = i->next)
         done = samba_tokenizer__read_added(t, i, n + n_added, r);
+
+    const char *first = samba_tokenizer__first_of(post);
+    t->first = done && first ? samba_tokenizer_id(t, first) : -1;
     return done;
 }
 

@@ -471,6 +471,29 @@ static size_t samba_tokenizer__count_added(const samba_tokenizer__settings *s)
                                                                   "added_tokens_decoder"));
 }
 
+/* What texts begin with, beyond what tokenizer.json says: the class of a tokenizer.model puts
+   bos_token there, and so does add_bos_token, which may also forbid it. */
+static bool samba_tokenizer__choose_first(samba_tokenizer *t, const samba_tokenizer__settings *s,
+                                          const samba_tokenizer__report *r)
+{
+    samba_tokenizer__report of = samba_tokenizer__of_file(s, SAMBA_TOKENIZER__CONFIG, r);
+    const cJSON *adds = NULL, *bos = NULL;
+    if (s->json[SAMBA_TOKENIZER__CONFIG]
+        && !samba_tokenizer__member(s->json[SAMBA_TOKENIZER__CONFIG], "add_bos_token", &adds, &of))
+        return false;
+    if (!samba_tokenizer__find_named(s, "bos_token", &bos, r)) return false;
+
+    const char *text = samba_tokenizer__text_of(bos);
+    bool of_model = s->kind == SAMBA_TOKENIZER__MODEL_FILE;
+    if (!text && of_model) text = "<s>";
+    int32_t id = text ? samba_tokenizer_id(t, text) : -1;
+
+    if (cJSON_IsTrue(adds) || (of_model && !cJSON_IsFalse(adds))) t->first = id;
+    if (cJSON_IsFalse(adds) && t->first == id) t->first = -1;
+    if (s->kind == SAMBA_TOKENIZER__TXT) t->first = samba_tokenizer_id(t, "[CLS]");
+    return true;
+}
+
 /* Adds what the files name to the tokens of the vocabulary, which is read. */
 static bool samba_tokenizer__apply(samba_tokenizer *t, const samba_tokenizer__settings *s,
                                    const samba_tokenizer__report *r)
@@ -501,5 +524,5 @@ static bool samba_tokenizer__apply(samba_tokenizer *t, const samba_tokenizer__se
     if (named && !samba_tokenizer__add_keys(t, s, r)) return false;
     for (int which = SAMBA_TOKENIZER__CONFIG; which <= SAMBA_TOKENIZER__MAP; which++)
         if (s->json[which] && !samba_tokenizer__add_extra(t, s, which, r)) return false;
-    return true;
+    return samba_tokenizer__choose_first(t, s, r);
 }

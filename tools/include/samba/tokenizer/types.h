@@ -127,6 +127,7 @@ struct samba_tokenizer {
     bool marks_first;      /* a step puts a mark before the first word only */
     bool has_decoder;      /* false: tokens are written with spaces between */
     int32_t unk;           /* -1: none */
+    int32_t first;         /* what texts begin with; -1: none */
     int32_t fallback[256]; /* the tokens of bytes, <0x00> and so on; -1: none */
     double *score;         /* by id; NULL: none */
     int32_t *rank;         /* by id, of scores: the highest is 0 */
