@@ -202,6 +202,11 @@ $B/samba-view: $(VIEW_CLI) $(wildcard tools/cli/*/*.h) build/view_page.h samba.h
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -Itools/include -o $@ $(VIEW_CLI) $(LDFLAGS) -lm -pthread
 
+RUN_CLI = tools/cli/run.c $(wildcard tools/cli/run/*.c tools/cli/util/*.c)
+$B/samba-run: $(RUN_CLI) $(wildcard tools/cli/*/*.h) samba.h tools/include/samba/base.h | ready-run
+	@mkdir -p $B
+	$(CC) $(CFLAGS) -I. -o $@ $(RUN_CLI) $(LDFLAGS) -lm -pthread
+
 # Not in $B: the source includes it by this path. Whoever compiles it meanwhile reads a whole one.
 build/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
 	@mkdir -p $(@D)

@@ -1,5 +1,6 @@
 """What is disturbed: scenarios of tests/faults/scenarios.c, and commands of tools/samba."""
 
+import json
 import os
 
 TEXT = [
@@ -41,7 +42,7 @@ def scenario(name, **options):
 
 def tool(name, command, before=(), **options):
     """A command of tools/samba, behind the inputs that it takes."""
-    files = {"text.jsonl": "\n".join(TEXT) + "\n"}
+    files = {"text.jsonl": "\n".join(TEXT) + "\n", "in.json": RUN_INPUTS}
     return Play(name, command, before, files, **options)
 
 
@@ -53,6 +54,7 @@ ONE_FILE = PREPARE + " --output_path rows.hdf5 --overwrite_output_path"
 PIPELINE = PREPARE + " --pipeline --output_path rows --shuffle on_RAM --seed 1" \
     " --num_training_splits 2 --num_workers 1 --overwrite_output_path"
 NET = "BIN/scenarios save prepare"
+RUN_INPUTS = json.dumps({"x": [[0.5] * 16] * 8, "label": [1] * 8})   # of that net
 PEF = "BIN/scenarios compile prepare"
 
 PLAYS = [
@@ -84,6 +86,8 @@ PLAYS = [
     tool("export-c", "BIN/samba-device export-c net.ckpt -o net", [NET]),
     tool("device-config", "BIN/samba-device device-config net.ckpt", [NET]),
     tool("device-report", "BIN/samba-device device-report net.pef", [PEF]),
+    tool("run", "BIN/samba-run run net.ckpt --input in.json --output out.npz --threads 1", [NET],
+         kills=True, power=("out.npz",)),
     tool("view", "BIN/samba-view view net.ckpt -o page.html --runs 0 --threads 1", [NET],
          machine=["page.html"]),
     tool("replay-tool", "BIN/samba-view replay nan.replay", ["BIN/scenarios replay"]),

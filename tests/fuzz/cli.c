@@ -7,6 +7,7 @@
 #include "pef_mutate.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/device/commands.h"
+#include "tools/cli/run/commands.h"
 #include "tools/cli/view/commands.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@ static const struct {
                  { "decode-data", decode_data_main },
                  { "train-tokenizer", train_tokenizer_main },
                  { "check-data", check_data_main },
+                 { "run", run_main },
                  { "view", view_main },
                  { "replay", replay_main },
                  { "device-config", device_config_main },
@@ -84,6 +86,12 @@ static const char *const words[] = { "@",
                                      "decode-data",
                                      "train-tokenizer",
                                      "check-data",
+                                     "run",
+                                     "--output",
+                                     "--json",
+                                     "--weights",
+                                     "--benchmark",
+                                     "x.json",
                                      "view",
                                      "replay",
                                      "device-config",

@@ -5,7 +5,7 @@ PEF = samba.o pef_mutate.o pef_programs.o
 HDF5 = $(shell tools/dev/hdf5.sh)
 UTIL = $(patsubst tools/cli/%.c,tools/%.o,$(wildcard tools/cli/util/*.c))
 CLI = $(UTIL) $(patsubst tools/cli/%.c,tools/%.o,$(wildcard tools/cli/data/*.c \
-    tools/cli/device/*.c tools/cli/view/*.c))
+    tools/cli/device/*.c tools/cli/run/*.c tools/cli/view/*.c))
 ONNX = build/onnx/onnx.pb-c.c
 
 # Objects and libraries of each target, beside its own.
@@ -18,7 +18,7 @@ onnx_NEEDS = samba.o onnx.pb-c.o -lprotobuf-c
 safetensors_NEEDS = -lcjson
 tokenizer_NEEDS = -lcjson -lutf8proc
 hdf5_NEEDS = $(HDF5)
-npy_NEEDS = tools/view/npy.o $(UTIL)
+npy_NEEDS = $(UTIL)
 # view/fused.o would be samba.h once more: samba.o has its function.
 cli_NEEDS = $(PEF) $(filter-out tools/view/fused.o,$(CLI)) tools/onnx.o onnx.pb-c.o $(HDF5) -lcjson \
     -lutf8proc -lprotobuf-c

@@ -1,6 +1,6 @@
 // Arrays of NumPy as the glass box reads them.
 #include "fuzz.h"
-#include "tools/cli/view/npy.h"
+#include "tools/cli/util/npy.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

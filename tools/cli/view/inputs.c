@@ -1,6 +1,7 @@
 // What a model is run with.
 #include "inputs.h"
-#include "npy.h"
+#include "tools/cli/util/npy.h"
+#include "tools/cli/util/numbers.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -112,11 +113,6 @@ static void draw_parameter(const symbol *s, float *to, int64_t n)
     }
 }
 
-static bool is_integer(samba_dtype type)
-{
-    return type != SAMBA_F32 && type != SAMBA_BF16 && type != SAMBA_F16;
-}
-
 static void draw_input(const symbol *s, double *to, int64_t n, int32_t ids)
 {
     uint64_t state = seed_of(s->name);
@@ -130,68 +126,16 @@ static void draw_input(const symbol *s, double *to, int64_t n, int32_t ids)
 
 // ---- Values go to the session -------------------------------------------------------------------
 
-// Integers arrive as they are; a fraction, or what does not fit, is refused.
-static bool put_integers(void *to, samba_dtype type, const double *from, int64_t n, fault *why)
-{
-    static const double least[SAMBA_N_DTYPES]
-        = { 0, 0, 0, -0x1p31, -32768, -128, 0, 0, -0x1p63, 0, 0 };
-    static const double most[SAMBA_N_DTYPES]
-        = { 0, 0, 0, 0x1p31 - 1, 32767, 127, 255, 1, 0x1p62, 65535, 0x1p32 - 1 };
-    size_t size = samba_dtype_size(type);
-    for (int64_t i = 0; i < n; i++) {
-        double x = from[i];
-        if (!(x >= least[type] && x <= most[type]) || x != floor(x))
-            return fail(why, "element %" PRId64 " is %g, which is no %s", i, x,
-                        samba_dtype_name(type));
-        int64_t value = (int64_t)x;
-        int32_t word = (int32_t)value;
-        int16_t half = (int16_t)value;
-        int8_t byte = (int8_t)value;
-        const void *source = size == 8 ? (void *)&value : &word;
-        if (size == 2) source = &half;
-        if (size == 1) source = &byte;
-        memcpy((char *)to + (size_t)i * size, source, size);
-    }
-    return true;
-}
-
 static bool send(model *m, const symbol *s, const double *values, int64_t n, fault *why)
 {
     samba_tensor *t = samba_tensor_by_name(m->session, s->name);
     if (!t) return fail(why, "%s", samba_error(m->session));
-    bool integers = is_integer(s->spec.dtype), fine;
-    void *data = malloc((size_t)n * 8);
-    if (!data) return fail(why, "no memory for %" PRId64 " numbers", n);
-    float *single = data;
-    if (integers)
-        fine = put_integers(data, s->spec.dtype, values, n, why);
-    else
-        fine = true;
-    for (int64_t i = 0; !integers && fine && i < n; i++) {
-        single[i] = (float)values[i];
-        if (isfinite(values[i]) && !isfinite(single[i]))
-            fine = fail(why, "element %" PRId64 " is %g, which is no f32", i, values[i]);
-    }
-    if (fine) {
-        fine = integers ? samba_write_bytes(t, data, (size_t)n * samba_dtype_size(s->spec.dtype))
-                        : samba_write_f32(t, single, n);
-        if (!fine) fail(why, "%s", samba_error(m->session));
-    }
-    free(data);
-    return fine;
+    return write_numbers(m->session, t, values, n, why);
 }
 
 static int64_t elements_of(const symbol *s)
 {
     return (int64_t)(s->size / samba_dtype_size(s->spec.dtype));
-}
-
-static void print_shape(char *text, size_t size, const samba_shape *shape)
-{
-    size_t at = (size_t)snprintf(text, size, "(");
-    for (int32_t d = 0; d < shape->ndim && at < size; d++)
-        at += (size_t)snprintf(text + at, size - at, d ? ",%d" : "%d", shape->dim[d]);
-    if (at < size) snprintf(text + at, size - at, ")");
 }
 
 static bool send_file(model *m, const symbol *s, const char *path, fault *why)

@@ -102,7 +102,7 @@ static bool read_header(npy *a, const char *header, int *type, fault *why)
 }
 
 // The header is a text of its own, so that it ends with zero.
-static bool parse(npy *a, const unsigned char *bytes, size_t size, fault *why)
+bool parse_npy(npy *a, const unsigned char *bytes, size_t size, fault *why)
 {
     int type;
     if (size < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0)
@@ -147,7 +147,7 @@ bool read_npy(npy *a, const char *path, fault *why)
     memset(a, 0, sizeof *a);
     char *bytes = read_file(path, &size, why);
     if (!bytes) return false;
-    bool fine = parse(a, (const unsigned char *)bytes, size, &reason);
+    bool fine = parse_npy(a, (const unsigned char *)bytes, size, &reason);
     free(bytes);
     if (!fine) free_npy(a);
     return fine || fail(why, "%s: %s", path, reason.text);
