@@ -93,6 +93,12 @@ code, said, _ = run("halves.ckpt", "--input", "x.raw", "--json")
 check("raw bf16", code == 0 and np.array_equal(np.array(json.loads(said)["y"], "f4"),
                                                2 * (bits & 0xffff0000).view("f4")))
 
+halves = np.array([[0.1, -1, 65504], [6e-8, 6.2e-5, -0.0], [np.inf, -np.inf, np.nan]], "f2")
+halves.tofile("x.raw")
+code, said, _ = run("f16.ckpt", "--input", "x.raw", "--json")
+check("raw f16", code == 0 and np.array_equal(np.array(json.loads(said)["y"], "f2"), halves,
+                                              equal_nan=True))
+
 # Several inputs and outputs, in one file and in many.
 x, ids = rows[4], np.array([6, 0, 3, 3])
 want = several(x, ids)

@@ -89,13 +89,20 @@ static void trace_halves(samba_session *s, samba_program *p)
     infers(p, samba_scale(x, 2.0f));
 }
 
+// Of f16 there are inputs and casts.
+static void trace_f16(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F16, SAMBA_SHAPE(BATCH, WIDE));
+    infers(p, samba_cast(x, SAMBA_F32));
+}
+
 static const struct {
     const char *name;
     void (*trace)(samba_session *s, samba_program *p);
 } nets[] = { { "mlp", trace_mlp },           { "several", trace_several },
              { "mixed", trace_mixed },       { "state", trace_state },
              { "training", trace_training }, { "microbatches", trace_microbatches },
-             { "halves", trace_halves } };
+             { "halves", trace_halves },     { "f16", trace_f16 } };
 
 // FOLDER/NAME.pef has no values, FOLDER/NAME.ckpt has them.
 static bool write_net(const char *folder, int which)

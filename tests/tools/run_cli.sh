@@ -119,6 +119,7 @@ check 'no value' bad_json '1, before "}": behind a name' '{"x"}'
 shape() { echo "$1" >bad.json; says 2 "$2" mlp.ckpt --input x=bad.json; }
 check 'another shape' shape '[[1, 2]]' 'its shape is (1,2); input x wants (4,3), or another number'
 check 'too many dimensions' shape '[[[1, 2, 3]]]' 'its shape is (1,1,3)'
+check 'rows of rows' shape '[[[1, 2, 3], [1, 2, 3], [1, 2, 3]]]' 'its shape is (1,3,3)'
 check 'a number that is no f32' shape '[[1e39, 2, 3]]' 'element 0 is 1e+39, which is no f32'
 printf 'bytes' >x.raw
 check 'half a row' says 2 'it has 5 bytes; a row of the input takes 12, all of it 48' \
