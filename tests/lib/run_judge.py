@@ -99,6 +99,26 @@ code, said, _ = run("f16.ckpt", "--input", "x.raw", "--json")
 check("raw f16", code == 0 and np.array_equal(np.array(json.loads(said)["y"], "f2"), halves,
                                               equal_nan=True))
 
+# Each type of output is numpy's, and the header of a .npy file ends where numpy's does.
+x = np.array([[0, 1, 2], [3, 0, 0], [60, 7, 0], [0, 0, 5], [1, 1, 0], [0, 1, 0]], "f4")
+np.save("x.npy", x)
+types = {"types": {"bool": "?", "f16": "f4", "bf16": "f4", "i16": "i2", "i8": "i1", "u8": "u1"},
+         "wide_types": {"i64": "i8", "u16": "u2", "u32": "u4"}}
+for net, kinds in types.items():
+    code, _, said = run(net + ".ckpt", "--input", "x.npy", "--output", "out.npz")
+    check(f"all of {net} are written: {said}", code == 0)
+    got = np.load("out.npz")
+    told = json.loads(run(net + ".ckpt", "--input", "x.npy", "--json")[1])
+    for name, kind in kinds.items():
+        want = (2 * x).astype(kind)
+        check(f"an output of {name}",
+              got[name].dtype == want.dtype and np.array_equal(got[name], want))
+        check(f"{name} in JSON", told[name] == want.tolist())
+run("types.ckpt", "--input", "x.npy", "--output", "bool=b.npy")
+with open("b.npy", "rb") as file:
+    header = file.read(10)
+check("the header is aligned", (10 + header[8] + 256 * header[9]) % 64 == 0)
+
 # Several inputs and outputs, in one file and in many.
 x, ids = rows[4], np.array([6, 0, 3, 3])
 want = several(x, ids)

@@ -96,13 +96,41 @@ static void trace_f16(samba_session *s, samba_program *p)
     infers(p, samba_cast(x, SAMBA_F32));
 }
 
+// Outputs of these types; integers go by i32.
+static void add_types(samba_program *p, samba_tensor *x, const samba_dtype *types, int n)
+{
+    samba_tensor *whole = samba_cast(x, SAMBA_I32);
+    for (int i = 0; i < n; i++) {
+        bool is_fraction = types[i] == SAMBA_F32 || types[i] == SAMBA_F16 || types[i] == SAMBA_BF16;
+        samba_tensor *y = samba_cast(is_fraction ? x : whole, types[i]);
+        p->outputs[i] = samba_name(y, samba_dtype_name(types[i]));
+    }
+    p->inference = true;
+}
+
+static void trace_types(samba_session *s, samba_program *p)
+{
+    static const samba_dtype types[]
+        = { SAMBA_BOOL, SAMBA_F16, SAMBA_BF16, SAMBA_I16, SAMBA_I8, SAMBA_U8 };
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(BATCH, WIDE));
+    add_types(p, samba_scale(x, 2.0f), types, 6);
+}
+
+static void trace_wide_types(samba_session *s, samba_program *p)
+{
+    static const samba_dtype types[] = { SAMBA_I64, SAMBA_U16, SAMBA_U32 };
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(BATCH, WIDE));
+    add_types(p, samba_scale(x, 2.0f), types, 3);
+}
+
 static const struct {
     const char *name;
     void (*trace)(samba_session *s, samba_program *p);
 } nets[] = { { "mlp", trace_mlp },           { "several", trace_several },
              { "mixed", trace_mixed },       { "state", trace_state },
              { "training", trace_training }, { "microbatches", trace_microbatches },
-             { "halves", trace_halves },     { "f16", trace_f16 } };
+             { "halves", trace_halves },     { "f16", trace_f16 },
+             { "types", trace_types },       { "wide_types", trace_wide_types } };
 
 // FOLDER/NAME.pef has no values, FOLDER/NAME.ckpt has them.
 static bool write_net(const char *folder, int which)

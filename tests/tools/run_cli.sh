@@ -43,6 +43,9 @@ check 'a state that begins with the file' says 0 '[[1, 0, -1]]' \
     state.ckpt --input x=row.json --input at=zero.json
 check 'and goes on is not for rows' says 2 'depends on the other rows of the batch, or on runs' \
     state.ckpt --input x=x.json --input at=zero.json
+echo '[[-Infinity, Infinity, NaN], [true, false, -0.5]]' >odd.json
+check 'what Python writes is read' says 0 \
+    '[[-Infinity, Infinity, NaN], [1, 0, -0.5]]' f16.ckpt --input odd.json
 same_bits() {
     "$tool" run mlp.ckpt --input x.json --json --threads 1 >one &&
         "$tool" run mlp.ckpt --input x.json --json >all && cmp one all
