@@ -70,6 +70,7 @@ static bool read_ports(program *p, port **list, int *n, name_fn names_of, fault 
     bool fine = names && *list;
     if (!fine) fail(why, "no memory for the names of %s", p->path);
     if (fine) names_of(p->session, names, count);
+    if (fine && !samba_ok(p->session)) fine = fail(why, "%s", samba_error(p->session));
 
     for (int32_t i = 0; fine && i < count; i++) {
         port *to = &(*list)[i];
@@ -95,7 +96,6 @@ static void count_flops(program *p)
     int64_t rows = p->n_in ? p->in[0].shape.dim[0] : 1;
     int64_t part = p->n_in ? p->in[0].tensor->shape.dim[0] : 1;
     if (p->n_in && p->in[0].has_rows) p->flops *= rows / part; // of one microbatch
-    samba_clear_error(p->session);
 }
 
 bool load_program(program *p, const char *path, const char *weights, int32_t threads, fault *why)
