@@ -18,12 +18,12 @@ int main(void)
     samba_tensor *spread = samba_exp(samba_scale(log_var, 0.5f));
     samba_tensor *noise = samba_randn_like(mean, "noise"); // another one in each step
     samba_tensor *again = decode(samba_add(mean, samba_mul(spread, noise)));
-    // KL divergence from N(0,1): half the sum of mean^2 + spread^2 - log_var - 1.
-    samba_tensor *kl = samba_add(samba_mul(mean, mean), samba_mul(spread, spread));
-    kl = samba_sum(samba_sub(kl, samba_shift(log_var, 1)), SAMBA_ALL_AXES, false);
+    // Twice the KL divergence from N(0,1), but for a constant: mean^2 - log_var + e^log_var.
+    samba_tensor *kl = samba_sub(samba_mul(mean, mean), log_var);
+    kl = samba_sum(samba_add(kl, samba_exp(log_var)), SAMBA_ALL_AXES, false);
     samba_program program = { .optim = { .kind = SAMBA_ADAMW, .lr = 0.01f } };
     samba_tensor *wrong = samba_mse(again, x, SAMBA_REDUCE_SUM);
-    program.loss = samba_add(samba_scale(wrong, 50), samba_scale(kl, 0.5f));
+    program.loss = samba_add(samba_scale(wrong, 100), kl);
     samba_begin_graph(s, "sample"); // the decoder alone, with the same parameters
     program.outputs[0] = decode(samba_randn(s, "z", SAMBA_SHAPE(1, 1)));
     samba_compile(s, &program);

@@ -75,7 +75,7 @@ recipe threads <<'END'
 sums: 609.546721 609.546721 609.546721 609.546721
 END
 recipe char_lstm <<'END'
-the cat sat on a warm mat 
+the cat sat on a warm mat
 END
 recipe vae <<'END'
 a new point: x^2 1.25, y 1.18
@@ -148,7 +148,8 @@ for file in $recipes/*.c $recipes/*.cpp; do
     name=${file##*/}
     [ -z "$only" ] || [ "$only" = "${name%.*}" ] || continue
     check "$name has at most 40 lines" [ "$(wc -l <"$file")" -le 40 ]
-    check "$name says how to build it" grep -qE "^//     c(c|\+\+) -O2 $file .*-lm -pthread$" "$file"
+    check "$name says how to build it" \
+        grep -qE "^//     c(c|\+\+) -O2 $file .*-lm -pthread$" "$file"
     check "$name stands in the page" stands_in_page "$name"
     case $tested in *" ${name%.*} "*) ran=yes ;; *) ran=no ;; esac
     check "$name is run here" [ $ran = yes ]
