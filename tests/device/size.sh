@@ -78,7 +78,7 @@ set_of_ops() {
 dense='affine relu softmax'
 learning='affine relu matmul cross_entropy cross_entropy_backward relu_backward sum softmax count'
 images='convolution max_pool2d reshape'
-set_of_ops dense 10396 24890 $dense
+set_of_ops dense 10396 25300 $dense
 set_of_ops images 14444 - $dense $images
 set_of_ops dense-sgd 15814 - $learning sgd
 set_of_ops images-adamw 24146 - $learning sgd adamw $images convolution_backward_weight \

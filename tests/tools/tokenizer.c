@@ -940,6 +940,58 @@ static void test_folder_with_json(void)
     CHECK(n_live == 0);
 }
 
+// What texts begin with: a post_processor, as Hugging Face's tokenizers writes it, and what
+// tokenizer_config.json says beyond.
+static void test_first(void)
+{
+#define TOKEN "[{\"id\": 269, \"content\": \"<|endoftext|>\"}]"
+#define TEMPLATE(begin) \
+    "{\"type\": \"TemplateProcessing\", \"single\": [" begin \
+    "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}]}"
+#define BEGIN "{\"SpecialToken\": {\"id\": \"<|endoftext|>\", \"type_id\": 0}}, "
+#define BOS "\"bos_token\": \"<|endoftext|>\""
+
+    static const struct {
+        const char *post, *config;
+        int32_t first;
+    } cases[] = {
+        { "null", "{}", -1 },
+        { "{\"type\": \"ByteLevel\"}", "{" BOS "}", -1 },
+        { TEMPLATE(BEGIN), "{}", 269 },
+        { TEMPLATE(""), "{" BOS "}", -1 },
+        { "{\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\"}, " TEMPLATE(
+              BEGIN) "]}",
+          "{}", 269 },
+        { "{\"type\": \"RobertaProcessing\", \"cls\": [\"<|endoftext|>\", 269]}", "{}", 269 },
+        { "null", "{" BOS ", \"add_bos_token\": true}", 269 },
+        { TEMPLATE(BEGIN), "{" BOS ", \"add_bos_token\": false}", -1 },
+        { "{\"type\": 3}", "{}", -1 },
+        { "[1, {\"single\": 2}]", "{}", -1 },
+        { "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"<no>\"}}]}",
+          "{}", -1 },
+    };
+
+    mkdir(SAID, 0777);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char added[600];
+        snprintf(added, sizeof added, "%s, \"post_processor\": %s", TOKEN, cases[i].post);
+        CHECK(write_tokenizer_json(SAID "/tokenizer.json", true, added));
+        CHECK(write_whole(SAID "/tokenizer_config.json", cases[i].config, strlen(cases[i].config)));
+        samba_tokenizer *t = samba_tokenizer_open(SAID, why, sizeof why);
+        if (samba_tokenizer_first(t) != cases[i].first)
+            printf("%s with %s: %d, %s\n", cases[i].post, cases[i].config,
+                   (int)samba_tokenizer_first(t), t ? "" : why);
+        CHECK(t && samba_tokenizer_first(t) == cases[i].first);
+        samba_tokenizer_close(t);
+    }
+    forget_said();
+    CHECK(n_live == 0);
+#undef TOKEN
+#undef TEMPLATE
+#undef BEGIN
+#undef BOS
+}
+
 // ---- Broken files -------------------------------------------------------------------------------
 
 // One change to a good file, and what the reason must say. size: of a new text with NUL in it
@@ -1271,6 +1323,7 @@ int main(void)
     RUN(test_added_tokens);
     RUN(test_folders);
     RUN(test_folder_with_json);
+    RUN(test_first);
     RUN(test_broken);
     RUN(test_truncated);
     RUN(test_mutated);
