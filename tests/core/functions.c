@@ -6,6 +6,7 @@
 #include "samba.h"
 #include "tests/lib/test.h"
 #include <math.h>
+#include <string.h>
 
 static samba_session *eager(void)
 {

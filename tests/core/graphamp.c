@@ -176,8 +176,14 @@ static void test_gradient_of_rounded(void)
         samba_tensor *half = samba_cast(x, SAMBA_BF16), *whole = samba_cast(half, SAMBA_F32);
         samba_tensor *apart = samba_sum(samba_matmul(whole, w), SAMBA_ALL_AXES, false);
         samba_tensor *dx_apart = samba_grad(samba_add(apart, product), whole);
-        samba_program p
-            = { .outputs = { dx_product, dx_square, dx_both, dx_apart }, .inference = true };
+
+        // The rule of tanh reads what tanh gave before it was rounded: t' = 1 - t^2, so dt'/dt = -2
+        // t.
+        samba_tensor *t = samba_tanh(given);
+        samba_tensor *slope = samba_grad(samba_sum(t, SAMBA_ALL_AXES, false), given);
+        samba_tensor *of_slope = samba_grad(samba_sum(slope, SAMBA_ALL_AXES, false), t);
+        samba_program p = { .outputs = { dx_product, dx_square, dx_both, dx_apart, of_slope },
+                            .inference = true };
         CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD));
 
         for (int k = 0; k < N && samba_ok(s); k++) {
@@ -188,6 +194,7 @@ static void test_gradient_of_rounded(void)
             CHECK(samba_read(dx_square)[k] == 2 * in[k]);
             CHECK(samba_read(dx_both)[k] == row + 2 * in[k]);
             CHECK(samba_read(dx_apart)[k] == row);
+            CHECK(fabs((double)samba_read(of_slope)[k] + 2 * tanh((double)in[k])) < 1e-2);
         }
         CHECK(samba_close(s) == 0);
     }

@@ -180,8 +180,9 @@ static void draw_byte_call(byte_call *b, samba_shape x, samba_shape w, samba_dty
                            int channels, samba_dtype y_type)
 {
     samba_dtype x_type = draw(2) ? SAMBA_I8 : SAMBA_U8;
-    for (int i = 0; i < 2 * MOST_Y; i++)
-        b->bytes[0][i] = (uint8_t)draw(256);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < MOST_Y; i++)
+            b->bytes[k][i] = (uint8_t)draw(256);
     for (int i = 0; i < channels; i++) {
         b->scale[i] = (float)(1 + draw(100)) * 1e-5f;
         b->offset[i] = (float)draw(200) - 100.5f;
@@ -230,7 +231,7 @@ static void compare_sets(byte_call *b, int op, float *local)
     a->n_attr = c.n_attr;
     a->local = local;
     a->scratch = scratch;
-    for (a->isa = 0; a->isa <= samba__best_isa(); a->isa++) {
+    for (a->isa = 0; a->isa <= samba__best_isa(false); a->isa++) {
         int which = a->isa > 0;
         memset(y[which], 7, sizeof *y);
         memset(scratch, 9, sizeof scratch);

@@ -5,13 +5,13 @@ typedef struct samba__tape {
     samba_session *session;
     uint32_t mark; /* of the nodes and tensors below */
     int32_t n_nodes, n_tensors;
-    int32_t n_before;        /* tensors of the session: what comes later is gradient */
-    samba__node **nodes;     /* in trace order, which is topological order */
-    samba_tensor **grad;     /* by the place of a tensor */
-    bool *needed;            /* depends on something whose gradient is asked for */
-    const samba__node *end;  /* NULL, or a node through which no gradient is passed on */
-    size_t nodes_size, size; /* bytes of the list of nodes, of the two others */
-    int32_t room;            /* nodes that fit into their list */
+    int32_t n_before;          /* tensors of the session: what comes later is gradient */
+    samba__node **nodes;       /* in trace order, which is topological order */
+    samba_tensor **grad;       /* by the place of a tensor */
+    bool *needed;              /* depends on something whose gradient is asked for */
+    const samba__node *end[2]; /* NULL, or nodes through which no gradient is passed on */
+    size_t nodes_size, size;   /* bytes of the list of nodes, of the two others */
+    int32_t room;              /* nodes that fit into their list */
 } samba__tape;
 
 SAMBA__FN void samba__tape_close(samba__tape *t)
@@ -242,7 +242,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     }
     for (int32_t i = 0; i < n->n_in; i++)
         needed = needed || samba__tape_needs(t, n->in[i]);
-    if (!flows || !needed || n == t->end) return true;
+    if (!flows || !needed || n == t->end[0] || n == t->end[1]) return true;
 
     if (!n->op->vjp && !samba__is_builtin(n->op))
         return samba_fail(
@@ -308,16 +308,41 @@ SAMBA__FN bool samba__check_grad(const samba_tensor *loss, const samba_tensor *x
     return true;
 }
 
-/* What the tape has found of x. Of a value that GraphAMP has rounded, products read the bf16: what
-   they pass to that is added. */
+/* What GraphAMP makes of a value x that is rounded: x is cast from a bf16, and that from what the
+   op computed. Products read the bf16, rules of gradients may read what was computed, all others
+   read x. Whoever asks for the gradient of x means all three, and no casts between them. */
+SAMBA__FN samba_tensor *samba__half_of(const samba_tensor *x)
+{
+    return x->rounded ? x->node->in[0] : NULL;
+}
+
+SAMBA__FN samba_tensor *samba__computed_of(const samba_tensor *x)
+{
+    const samba_tensor *half = samba__half_of(x);
+    return half && half->node ? half->node->in[0] : NULL;
+}
+
+SAMBA__FN void samba__tape_want_rounded(samba__tape *t, const samba_tensor *x)
+{
+    const samba_tensor *half = samba__half_of(x);
+    samba__tape_want(t, half);
+    samba__tape_want(t, samba__computed_of(x));
+    t->end[0] = x->node;
+    t->end[1] = half->node;
+}
+
+/* What the tape has found of x. */
 SAMBA__FN samba_tensor *samba__tape_total(const samba__tape *t, const samba_tensor *x)
 {
     samba_tensor *dx = samba__tape_grad(t, x);
-    samba_tensor *half = x->rounded ? samba__tape_grad(t, x->node->in[0]) : NULL;
-    if (!half) return dx;
+    samba_tensor *more[2]
+        = { samba__tape_grad(t, samba__half_of(x)), samba__tape_grad(t, samba__computed_of(x)) };
 
-    half = samba_cast(half, SAMBA_F32);
-    return dx ? samba_add(half, dx) : half;
+    for (int i = 0; i < 2; i++) {
+        samba_tensor *part = more[i] ? samba_cast(more[i], SAMBA_F32) : NULL;
+        if (part) dx = dx ? samba_add(part, dx) : part;
+    }
+    return dx;
 }
 
 SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
@@ -329,10 +354,7 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *loss, samba_tensor *x)
 
     s->trace.differentiating = true;
     samba__tape_want(&t, x);
-    if (x->rounded) {
-        samba__tape_want(&t, x->node->in[0]);
-        t.end = x->node;
-    }
+    if (x->rounded) samba__tape_want_rounded(&t, x);
     samba__tape_spread(&t);
     bool fine = samba__tape_needs(&t, loss);
     if (!fine)
