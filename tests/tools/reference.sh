@@ -27,9 +27,9 @@ refuses_missing_example() {         # a public function that no example shows is
 }
 
 refuses_unknown_name() {            # a synonym that names what is not there
-    sed 's|samba_set_sharing|samba_set_sharings|' tools/docs/synonyms.txt \
+    sed 's|samba_set_tracing|samba_set_tracings|' tools/docs/synonyms.txt \
         >$out/tree/tools/docs/synonyms.txt
-    (cd $out/tree && fails_with 1 'there is no samba_set_sharings' \
+    (cd $out/tree && fails_with 1 'there is no samba_set_tracings' \
         python3 tools/docs/docs.py ../ops.txt ../broken.html)
 }
 

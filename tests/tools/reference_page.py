@@ -20,7 +20,7 @@ cortex, threads, determinism, seed, nan, batch norm, dropout, attention, kv cach
 csv'''.replace('\n', ' ').split(', ')
 SPELT_OTHERWISE = {'optimizer.zero_grad()': 'zero_grad', 'nn.LSTM': 'lstm', 'kv-cache': 'kv cache',
                    'One Hot': 'one hot', 'finetune': 'fine-tune', 'how to freeze layers': 'freeze'}
-DEFINED = ('RDU', 'fused group', 'SAMBA_STATIC', 'SAMBA_ASSERTS', 'Memory', 'topk, sort')
+DEFINED = ('RDU', 'fused group', 'SAMBA_STATIC', 'SAMBA_ASSERTS', 'Memory', 'einsum')
 
 failures = 0
 

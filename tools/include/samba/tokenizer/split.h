@@ -208,7 +208,7 @@ static bool samba_tokenizer__metaspace(const samba_tokenizer *t, int at,
     }
 
     bool done = !b.failed;
-    const uint8_t *end = b.at + b.size;
+    const uint8_t *end = b.size ? b.at + b.size : b.at; /* an empty piece has none */
     piece.at = b.at;
     while (done && piece.at < end) {
         const uint8_t *p = piece.at + 1;
