@@ -904,25 +904,7 @@ static inline samba_tensor *samba_gpt2__tensor(samba_session *s, const gpt2_conf
     gpt2_param p;
     gpt2_param_at(c, i, &p);
     samba_shape shape = samba_gpt2__shape(&p);
-    bool quiet = samba_set_quiet(s, true); /* the caller gets the reason by why */
-    samba_tensor *t = samba_tensor_by_name(s, p.samba_name);
-    if (!t) {
-        samba_model__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
-        samba_clear_error(s); /* the session is as good as before */
-    }
-    samba_set_quiet(s, quiet);
-    if (!t) return NULL;
-    bool real = t->dtype == SAMBA_F32 || t->dtype == SAMBA_BF16 || t->dtype == SAMBA_F16;
-    bool same = real && t->shape.ndim == shape.ndim;
-    for (int32_t d = 0; same && d < shape.ndim; d++)
-        same = t->shape.dim[d] == shape.dim[d];
-    if (same) return t;
-    samba_model__fail(why,
-                      "the session's %s is not the one of this configuration: its first dimension "
-                      "is %d of %d, not %d of %d",
-                      p.samba_name, t->shape.ndim ? (int)t->shape.dim[0] : 0, (int)t->shape.ndim,
-                      (int)shape.dim[0], (int)shape.ndim);
-    return NULL;
+    return samba_model__tensor(s, p.samba_name, &shape, "gpt2_logits", why);
 }
 
 /* A session with an error standing does nothing: its error is the reason. */

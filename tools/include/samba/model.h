@@ -171,6 +171,34 @@ static inline bool samba_model__is_float(const samba_safetensors_tensor *t,
                              samba_safetensors_dtype_name(t->dtype));
 }
 
+/* The session's tensor of this name and shape; NULL with the reason. traces: what makes it. */
+static inline samba_tensor *samba_model__tensor(samba_session *s, const char *name,
+                                                const samba_shape *shape, const char *traces,
+                                                const samba_model__why *why)
+{
+    bool quiet = samba_set_quiet(s, true); /* the caller gets the reason by why */
+    samba_tensor *t = samba_tensor_by_name(s, name);
+    if (!t) {
+        samba_model__fail(why, "%s. Trace %s, or load its PEF, before", samba_error(s), traces);
+        samba_clear_error(s); /* the session is as good as before */
+    }
+    samba_set_quiet(s, quiet);
+    if (!t) return NULL;
+
+    bool real = t->dtype == SAMBA_F32 || t->dtype == SAMBA_BF16 || t->dtype == SAMBA_F16;
+    bool same = real && t->shape.ndim == shape->ndim;
+    for (int32_t d = 0; same && d < shape->ndim; d++)
+        same = t->shape.dim[d] == shape->dim[d];
+    if (same) return t;
+
+    samba_model__fail(why,
+                      "the session's %s is not the one of this configuration: its first dimension "
+                      "is %d of %d, not %d of %d",
+                      name, t->shape.ndim ? (int)t->shape.dim[0] : 0, (int)t->shape.ndim,
+                      (int)shape->dim[0], (int)shape->ndim);
+    return NULL;
+}
+
 /* What was read of files that hold NaN or infinities: which tensor first, and in how many more. */
 typedef struct samba_model__nonfinite {
     char name[SAMBA_MODEL__MAX_NAME + 32];
