@@ -4,7 +4,7 @@
 # Fashion-MNIST, and texts that are made here.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
-out=build/test/graphamp_examples log=build/test/graphamp/log
+out=build/test/graphamp_examples log=build/test/graphamp_examples/log
 rm -rf $out && mkdir -p $out/images || exit 1
 . tests/lib/test.sh
 data=${DATA:-/usr/share/datasets/fashion-mnist}
