@@ -336,9 +336,10 @@ SAMBA__FN int64_t samba__attention_first(const samba__attention *at, int64_t t, 
 }
 
 /* Moves to the block of rows t ... and keys s ..., from the first row that sees a key of it. False:
-   no row does. In bf16 rows are summed 32 at a time, so it begins at a multiple of that; and as
-   what is skipped must not depend on the size of a block, it is looked for from where a block of a
-   host would begin. */
+   no row does. What is skipped must not depend on the size of a block, as a row that is not skipped
+   meets a NaN or an infinity in v, even where it may not look: so the first row is looked for from
+   where a block of a host would begin. In bf16 rows are summed 32 at a time, so it begins at a
+   multiple of that. */
 SAMBA__FN bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
     int64_t end = samba__min64(t + at->block, at->T);
@@ -346,13 +347,12 @@ SAMBA__FN bool samba__attention_block(samba__attention *at, int64_t t, int64_t s
     at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
 
-    if (at->mask_bool && at->type == SAMBA_BF16) {
+    if (at->mask_bool) {
         int64_t band = t - t % SAMBA__ATTEND_BAND;
         int64_t first = samba__attention_first(at, at->causal ? samba__max64(band, s) : band, end);
         if (first >= end) return false;
-        at->t = samba__max64(at->t, first - first % SAMBA__BF16_STEPS);
-    } else if (at->mask_bool) {
-        at->t = samba__attention_first(at, at->t, end);
+        if (at->type == SAMBA_BF16) first -= first % SAMBA__BF16_STEPS;
+        at->t = samba__max64(at->t, first);
     }
 
     at->rows = end - at->t;
