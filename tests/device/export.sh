@@ -14,13 +14,14 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wund
 -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror'
 
 nets='mlp curves odd mlp_momentum regression images_adamw strides_sgd gated_sgd'
-nets="$nets transformer moves_sgd mlp_f16 odd_coarse odd_int8 lstm_adamw gru functions noise_sgd"
+nets="$nets transformer moves_sgd mlp_f16 odd_coarse odd_int8 codes lstm_adamw gru functions"
+nets="$nets noise_sgd"
 all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw
 lenet_sgd transformer_adamw moves lstm gru_sgd rnn mlp_int8 lenet_int8 resnet8_int8"
 hosts="$CC -O2|$CC -O0|clang -O2"
 [ -z "${HIDDEN:-}" ] || nets=mlp
 processors='m3'
-on_boards='mlp odd odd_int8 images_adamw transformer moves_sgd lstm_adamw gru functions'
+on_boards='mlp odd odd_int8 codes images_adamw transformer moves_sgd lstm_adamw gru functions'
 if [ "${1:-}" = all ]; then
     nets=$all_nets on_boards=$all_nets
     processors='m3 m4f'

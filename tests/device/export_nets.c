@@ -131,6 +131,106 @@ static samba_tensor *make_odd(samba_session *s)
     return samba_linear(samba_flatten(h, 1), "fc", 3);
 }
 
+// What is computed at once is a constant of the program.
+static samba_tensor *constant(samba_tensor *x, samba_dtype type)
+{
+    samba_set_tracing(x->session, false);
+    x = samba_cast(samba_scale(x, 1.0f), type);
+    samba_set_tracing(x->session, true);
+    return x;
+}
+
+// A constant of whole numbers: least, least + 7 ..., modulo `span`.
+static samba_tensor *numbers(samba_session *s, samba_dtype type, samba_shape shape, int least,
+                             int span)
+{
+    static int made = 0;
+    char name[24];
+    size_t n = 1;
+    snprintf(name, sizeof name, "numbers%d", made++);
+    for (int32_t d = 0; d < shape.ndim; d++)
+        n *= (size_t)shape.dim[d];
+    float *x = malloc(n * sizeof *x);
+    for (size_t i = 0; x && i < n; i++)
+        x[i] = (float)(least + (int)(7 * i) % span);
+    samba_tensor *t = samba_from_data_copy(s, name, SAMBA_F32, shape, x);
+    free(x);
+    return constant(t, type);
+}
+
+// Weights (n,k) as affine_integer has them: (panels,fours,64,4), 0 beyond n and k.
+static samba_tensor *packed(samba_session *s, const char *name, int32_t n, int32_t k)
+{
+    samba_shape shape = SAMBA_SHAPE((n + 63) / 64, (k + 3) / 4, 64, 4);
+    float *x = calloc((size_t)shape.dim[0] * (size_t)shape.dim[1], 64 * 4 * sizeof *x);
+    for (int32_t j = 0; x && j < n; j++)
+        for (int32_t i = 0; i < k; i++) {
+            int32_t four = j / 64 * shape.dim[1] + i / 4;
+            x[(four * 64 + j % 64) * 4 + i % 4] = (float)((j * 11 + i * 7) % 256 - 128);
+        }
+    samba_tensor *t = samba_from_data_copy(s, name, SAMBA_F32, shape, x);
+    free(x);
+    return constant(t, SAMBA_I8);
+}
+
+static samba_tensor *apply(const char *op, samba_tensor *x, samba_tensor *const more[6],
+                           const int32_t *attr, int32_t n_attr)
+{
+    samba_tensor *in[7] = { x };
+    memcpy(in + 1, more, 6 * sizeof *in);
+    int32_t n = 7;
+    while (!in[n - 1])
+        n--;
+    return samba_apply(x->session, op, in, n, attr, n_attr);
+}
+
+// Codes with scales and zeros that are tensors, as ONNX has them: with signs and without, one zero
+// and scale for all channels or one for each, known or made as the net runs; to sums, floats,
+// codes.
+static samba_tensor *make_codes(samba_session *s)
+{
+    const samba_shape one = samba_scalar_shape();
+    const int32_t wide[7] = { 2, 1, 2, 1, 1, 2, 1 }, groups[7] = { 1, 1, 0, 1, 1, 1, 3 };
+    const int32_t columns[2] = { 70, 5 };
+    samba_tensor *x = image(s, 2, 3, 9, 8), *codes[3];
+    samba_apply_all(s, "quantize_dynamic", &x, 1, NULL, 0, codes, 3);
+
+    samba_tensor *per_channel = samba_scale(numbers(s, SAMBA_F32, SAMBA_SHAPE(6), 1, 9), 0.003f);
+    samba_tensor *first[6]
+        = { numbers(s, SAMBA_I8, SAMBA_SHAPE(6, 3, 3, 3), -90, 200), codes[2],
+            numbers(s, SAMBA_I8, SAMBA_SHAPE(6), -3, 8), samba_mul(codes[1], per_channel),
+            numbers(s, SAMBA_F32, SAMBA_SHAPE(6), -2, 5) };
+    samba_tensor *h = samba_relu(apply("convolution_integer", codes[0], first, wide, 7));
+
+    samba_tensor *tenth = samba_full(s, one, 0.1f), *zero = numbers(s, SAMBA_I8, one, -20, 1);
+    samba_tensor *grid[3] = { h, tenth, zero };
+    h = samba_apply(s, "quantize_bytes", grid, 3, NULL, 0);
+    samba_tensor *second[6] = { numbers(s, SAMBA_U8, SAMBA_SHAPE(9, 2, 2, 2), 3, 251),
+                                zero,
+                                numbers(s, SAMBA_U8, one, 128, 1),
+                                samba_full(s, one, 0.002f),
+                                NULL,
+                                numbers(s, SAMBA_U8, one, 100, 1) };
+    h = samba_flatten(apply("convolution_integer", h, second, groups, 7), 1);
+
+    samba_tensor *third[6]
+        = { packed(s, "wide", 70, h->shape.dim[1]),         second[5],
+            numbers(s, SAMBA_I8, SAMBA_SHAPE(70), -2, 5),   samba_full(s, one, 0.0004f),
+            numbers(s, SAMBA_F32, SAMBA_SHAPE(70), -9, 20), numbers(s, SAMBA_I8, one, 5, 1) };
+    h = apply("affine_integer", h, third, columns, 1);
+    samba_tensor *last[6] = { packed(s, "narrow", 5, 70), third[5] };
+    samba_tensor *sums = samba_cast(apply("affine_integer", h, last, columns + 1, 1), SAMBA_F32);
+
+    samba_tensor *product[6] = { numbers(s, SAMBA_U8, SAMBA_SHAPE(70, 5), 0, 256),
+                                 numbers(s, SAMBA_I8, SAMBA_SHAPE(2), -1, 9),
+                                 numbers(s, SAMBA_U8, SAMBA_SHAPE(5), 120, 17) };
+    samba_tensor *more = samba_cast(apply("matmul_integer", h, product, NULL, 0), SAMBA_F32);
+    samba_tensor *scaled[3] = { h, tenth, third[5] };
+    samba_tensor *floats = samba_apply(s, "dequantize_bytes", scaled, 3, NULL, 0);
+    samba_tensor *parts[3] = { sums, more, floats };
+    return samba_cat(parts, 3, 1);
+}
+
 // One with an op that export-c does not have.
 static samba_tensor *make_unknown(samba_session *s)
 {
@@ -400,6 +500,7 @@ static const net nets[] = {
     { "resnet8", make_resnet8, .trains = false },
     { "ds_cnn", make_ds_cnn, .trains = false },
     { "odd", make_odd, .trains = false },
+    { "codes", make_codes, .trains = false },
     { "unknown", make_unknown, .trains = false },
     { "transformer", make_transformer, .trains = false },
     { "moves", make_moves, .trains = false },

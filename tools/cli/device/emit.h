@@ -7,7 +7,7 @@
 #include "program.h"
 #include "writer.h"
 
-enum { MAX_PIECES = 192 };
+enum { MAX_PIECES = 224 };
 
 typedef struct piece {
     const char *name;
@@ -52,7 +52,7 @@ typedef struct family {
 
 extern const family math_family, reduce_family, elementwise_family, product_family,
     convolution_family, pooling_family, norm_family, loss_family, optimizer_family, shape_family,
-    table_family, rows_norm_family, attention_family, dropout_family, int8_family;
+    table_family, rows_norm_family, attention_family, dropout_family, int8_family, bytes_family;
 
 void need(emitter *e, const char *piece);                        // and what it needs
 const symbol *in_of(const emitter *e, const node *n, int32_t i); // NULL: absent

@@ -6,9 +6,10 @@
 #include <string.h>
 
 static const family *const families[] = {
-    &math_family,    &reduce_family,    &elementwise_family, &product_family,   &convolution_family,
-    &pooling_family, &norm_family,      &loss_family,        &optimizer_family, &shape_family,
-    &table_family,   &rows_norm_family, &attention_family,   &dropout_family,   &int8_family,
+    &math_family,        &reduce_family,  &elementwise_family, &product_family,
+    &convolution_family, &pooling_family, &norm_family,        &loss_family,
+    &optimizer_family,   &shape_family,   &table_family,       &rows_norm_family,
+    &attention_family,   &dropout_family, &int8_family,        &bytes_family,
 };
 
 enum { N_FAMILIES = sizeof families / sizeof *families };
@@ -259,6 +260,19 @@ static void write_halves(writer *w, const symbol *s)
     }
 }
 
+// Element i of integers.
+static int32_t integer_at(const symbol *s, int64_t i)
+{
+    switch (s->spec.dtype) {
+    case SAMBA_I32:
+        return ((const int32_t *)s->value)[i];
+    case SAMBA_I8:
+        return ((const int8_t *)s->value)[i];
+    default:
+        return ((const uint8_t *)s->value)[i];
+    }
+}
+
 static void write_values(writer *w, const symbol *s)
 {
     int64_t n = count_of(s);
@@ -266,12 +280,9 @@ static void write_values(writer *w, const symbol *s)
         write_floats(w, (const float *)s->value, n);
         return;
     }
-    bool bytes = s->spec.dtype == SAMBA_I8 || s->spec.dtype == SAMBA_BOOL;
-    for (int64_t i = 0; i < n; i++) {
-        int value = bytes ? ((const int8_t *)s->value)[i] : ((const int32_t *)s->value)[i];
-        write_plain(w, "%s%d,%s", i % 16 ? " " : "    ", value,
+    for (int64_t i = 0; i < n; i++)
+        write_plain(w, "%s%d,%s", i % 16 ? " " : "    ", integer_at(s, i),
                     (i + 1) % 16 && i + 1 < n ? "" : "\n");
-    }
 }
 
 // Weights that halves can stand for, which nothing but products reads.
@@ -300,7 +311,7 @@ static bool check_data(emitter *e)
     for (int32_t i = 0; i < e->p->pef.n_symbols; i++) {
         const symbol *s = &e->p->symbols[i];
         bool floats = s->spec.dtype == SAMBA_F32, ids = s->spec.dtype == SAMBA_I32;
-        bool bytes = s->spec.dtype == SAMBA_I8 || s->spec.dtype == SAMBA_BOOL;
+        bool bytes = samba_dtype_size(s->spec.dtype) == 1;
         if (!is_public(e, i) && !(e->used[i] && s->view_of < 0)) continue;
         if (is_half(e, i)) {
             if (!check_half(e, i)) return false;
@@ -308,7 +319,7 @@ static bool check_data(emitter *e)
         }
         if (!floats && !bytes && !ids)
             return fail(e->why,
-                        "%s is neither f32, i32, i8 nor bool: export-c cannot write it yet; "
+                        "%s is neither f32, i32, i8, u8 nor bool: export-c cannot write it yet; "
                         "only %s_pef.h is written, for the executor",
                         s->name, e->name);
         const float *x = (const float *)s->value;

@@ -93,8 +93,9 @@ const char *c_type_of(const symbol *s)
         return "int32_t";
     case SAMBA_I8:
         return "int8_t";
+    case SAMBA_U8:
     case SAMBA_BOOL:
-        return "uint8_t"; // 0, or else it is true
+        return "uint8_t"; // a bool is 0, or else it is true
     case SAMBA_BF16:
     case SAMBA_F16:
         return "uint16_t"; // the bits
