@@ -11045,6 +11045,9 @@ SAMBA__INLINE void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x,
     int64_t y_bytes = y_step * (int64_t)size, x_bytes = x_step * (int64_t)size;
     if (x_step == 1 && y_step == 1)
         memcpy(y, x, (size_t)n * size);
+    else if (x_step == 0 && y_step == 1 && size == 4)
+        for (int64_t i = 0; i < n; i++) /* as vectors, as it reads one number */
+            memcpy(y + i * 4, x, 4);
     else if (size == 4)
         for (int64_t i = 0; i < n; i++)
             memcpy(y + i * y_bytes, x + i * x_bytes, 4);
@@ -11053,23 +11056,27 @@ SAMBA__INLINE void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x,
             memcpy(y + i * y_bytes, x + i * x_bytes, size);
 }
 
-/* out[i0,i1,...] = x[start + sum of i_d step_d]: one unit is one run along the last dimension. */
+/* out[i0,i1,...] = x[start + sum of i_d step_d]: one unit is one row along the last dimension. Rows
+   that follow each other in x as they do in the output, as those of a slice of leading dimensions,
+   are copied in one run. */
 SAMBA__FN void samba__copy_steps(const samba_args *a, ptrdiff_t start, const ptrdiff_t *step)
 {
     const samba_shape *out = &a->out_spec[0].shape;
-    int32_t last = out->ndim ? out->ndim - 1 : 0;
-    ptrdiff_t at, n = out->ndim ? out->dim[last] : 1;
+    ptrdiff_t at, run, row = out->ndim ? out->dim[out->ndim - 1] : 1;
+    ptrdiff_t end = (ptrdiff_t)a->end * row;
+    size_t size = samba_dtype_size(a->out_spec[0].dtype);
 
     samba__walk w = SAMBA__ZEROED;
     w.n_in = 1;
-    for (int32_t i = 0; i < last; i++)
+    for (int32_t i = 0; i < out->ndim; i++)
         samba__walk_push(&w, out->dim[i], &step[i]);
+    if (w.ndim == 0) w.dim[w.ndim++] = 1;
 
-    const ptrdiff_t end = (ptrdiff_t)a->end;
-    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
-        samba__walk_to(&w, u, &at);
-        samba__copy_run(samba__out_bytes(a, u * n), 1, samba__in_bytes(a, 0, start + at),
-                        out->ndim ? step[last] : 1, n, samba_dtype_size(a->out_spec[0].dtype));
+    ptrdiff_t inner = w.step[0][w.ndim - 1];
+    for (ptrdiff_t e = (ptrdiff_t)a->begin * row; e < end; e += run) {
+        run = samba__min_index(samba__walk_to(&w, e, &at), end - e);
+        samba__copy_run(samba__out_bytes(a, e), 1, samba__in_bytes(a, 0, start + at), inner, run,
+                        size);
     }
 }
 
@@ -11143,6 +11150,9 @@ SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t b
 {
     int32_t attr[SAMBA__SLICE_WORDS * SAMBA_MAX_DIMS];
     if (!samba__find_axis(x, "slice", &axis, 0)) return NULL;
+
+    int32_t length = x->shape.dim[axis];
+    if (step == 1 && (begin == 0 || begin == -length) && end >= length) return x;
 
     for (int32_t i = 0; i < x->shape.ndim; i++) {
         int32_t d = x->shape.dim[i], last = end < 0 ? end + d : end;
@@ -12004,6 +12014,17 @@ SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t sides, int32_t i)
     return i + sides < 2 ? 1 : s->dim[s->ndim - 2 + i];
 }
 
+SAMBA__FN void samba__swap_sides(samba__conv_geometry *g)
+{
+    ptrdiff_t *const sides[6]
+        = { g->input, g->kernel, g->output, g->stride, g->padding, g->dilation };
+    for (int i = 0; i < 6; i++) {
+        ptrdiff_t rows = sides[i][0];
+        sides[i][0] = sides[i][1];
+        sides[i][1] = rows;
+    }
+}
+
 SAMBA__FN void samba__open_geometry(samba__conv_geometry *g, samba__made made, const samba_spec *in,
                                     const samba_spec *out, const int32_t *attr)
 {
@@ -12024,6 +12045,11 @@ SAMBA__FN void samba__open_geometry(samba__conv_geometry *g, samba__made made, c
         g->padding[i] = attr[SAMBA__CONV_PADDING + i];
         g->dilation[i] = attr[SAMBA__CONV_DILATION + i];
     }
+
+    /* A single column is taken as a row, which lies in memory alike: then what is copied, and what
+       products read, is as long as that, and not one element each. Sums have the same order. */
+    bool column = g->input[1] == 1 && g->kernel[1] == 1 && g->output[1] == 1 && g->padding[1] == 0;
+    if (column) samba__swap_sides(g);
 }
 
 /* Output t meets inputs t stride - padding + k dilation. */

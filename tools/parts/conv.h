@@ -188,6 +188,17 @@ SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t sides, int32_t i)
     return i + sides < 2 ? 1 : s->dim[s->ndim - 2 + i];
 }
 
+SAMBA__FN void samba__swap_sides(samba__conv_geometry *g)
+{
+    ptrdiff_t *const sides[6]
+        = { g->input, g->kernel, g->output, g->stride, g->padding, g->dilation };
+    for (int i = 0; i < 6; i++) {
+        ptrdiff_t rows = sides[i][0];
+        sides[i][0] = sides[i][1];
+        sides[i][1] = rows;
+    }
+}
+
 SAMBA__FN void samba__open_geometry(samba__conv_geometry *g, samba__made made, const samba_spec *in,
                                     const samba_spec *out, const int32_t *attr)
 {
@@ -208,6 +219,11 @@ SAMBA__FN void samba__open_geometry(samba__conv_geometry *g, samba__made made, c
         g->padding[i] = attr[SAMBA__CONV_PADDING + i];
         g->dilation[i] = attr[SAMBA__CONV_DILATION + i];
     }
+
+    /* A single column is taken as a row, which lies in memory alike: then what is copied, and what
+       products read, is as long as that, and not one element each. Sums have the same order. */
+    bool column = g->input[1] == 1 && g->kernel[1] == 1 && g->output[1] == 1 && g->padding[1] == 0;
+    if (column) samba__swap_sides(g);
 }
 
 /* Output t meets inputs t stride - padding + k dilation. */

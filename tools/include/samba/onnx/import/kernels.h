@@ -368,11 +368,39 @@ static bool ox_integer_shape(samba_call *c)
     return ox_expect_type(c, 0, SAMBA_I32) && ox_expect_type(c, 1, SAMBA_I32);
 }
 
+/* Comparisons of n numbers, one loop for each so that a compiler makes vectors of it; false: op is
+   none. */
+static bool ox_compare(int32_t op, const int32_t *x, const int32_t *y, int32_t *z, int64_t n)
+{
+    switch (op) {
+    case OX_EQ:
+        for (int64_t i = 0; i < n; i++)
+            z[i] = x[i] == y[i];
+        return true;
+    case OX_LT:
+        for (int64_t i = 0; i < n; i++)
+            z[i] = x[i] < y[i];
+        return true;
+    case OX_LE:
+        for (int64_t i = 0; i < n; i++)
+            z[i] = x[i] <= y[i];
+        return true;
+    case OX_GT:
+        return ox_compare(OX_LT, y, x, z, n);
+    case OX_GE:
+        return ox_compare(OX_LE, y, x, z, n);
+    default:
+        return false;
+    }
+}
+
 static void ox_integer_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
     const int32_t *x = ox_i32(a, 0), *y = ox_i32(a, 1);
     int32_t op = a->attr[OX_INTEGER_OP];
+    if (ox_compare(op, x + r.begin, y + r.begin, ox_out_i32(a) + r.begin, r.end - r.begin)) return;
+
     bool divides = op >= OX_DIV && op <= OX_FMOD;
     for (int64_t i = r.begin; i < r.end; i++) {
         int64_t v = ox_wrapped(ox_integer_value(op, x[i], y[i]), a->attr[OX_INTEGER_TYPE]);
