@@ -179,7 +179,8 @@ static void compare(const geometry *g, bool portable, int32_t threads, float *co
 }
 
 // Kernels that span more of x than a thread's memory holds; strides above what they go over, so
-// that parts of dx, or all, meet nothing; more rows than fit beside a copy.
+// that parts of dx, or all, meet nothing; more rows than fit beside a copy; images of one column,
+// which are taken as rows.
 static const geometry special[] = {
     { 2, 1, 2, 3, { 601, 600 }, { 11, 10 }, { 2, 2 }, { 1, 1 }, { 0, 0 }, { 590, 590 }, 4, false },
     { 1, 1, 2, 3, { 601, 600 }, { 4, 5 }, { 2, 2 }, { 3, 2 }, { 0, 0 }, { 590, 591 }, 4, false },
@@ -187,6 +188,8 @@ static const geometry special[] = {
     { 2, 2, 1, 2, { 2, 5 }, { 1, 2 }, { 2, 2 }, { 7, 3 }, { 0, 0 }, { 1, 1 }, 4, false },
     { 1, 1, 300, 2, { 40, 41 }, { 20, 21 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 1, 1 }, 9, false },
     { 1, 1, 3, 40, { 32, 32 }, { 2, 2 }, { 16, 16 }, { 16, 16 }, { 0, 0 }, { 1, 1 }, 256, false },
+    { 2, 2, 5, 7, { 41, 1 }, { 21, 1 }, { 5, 1 }, { 2, 3 }, { 4, 0 }, { 2, 2 }, 5, false },
+    { 3, 1, 70, 40, { 97, 1 }, { 93, 1 }, { 5, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 }, 5, false },
 };
 
 enum { N_SPECIAL = sizeof special / sizeof *special };
