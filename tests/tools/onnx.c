@@ -499,7 +499,7 @@ static void change_node(Onnx__GraphProto *g, Onnx__NodeProto *p)
     uint32_t what = fuzz_next(6);
     if (what == 0) {
         free(p->op_type);
-        p->op_type = strdup(ox_rows[fuzz_next(OX_N_ROWS)].op);
+        p->op_type = strdup(ox_rows[fuzz_next((uint32_t)ox_domains[0].n_rows)].op);
     } else if (what == 1 && p->n_input && other->n_output) {
         free(p->input[0]);
         p->input[0] = strdup(other->output[0]);

@@ -115,6 +115,29 @@ static void test_refusal_inside_if(void)
     onnx_array_free(sr);
 }
 
+// All ops that are not offered are named at once, each once, those in bodies and functions, too.
+static void test_all_unknown_ops(void)
+{
+    wire inside = { 0 }, graph = begin_graph("x", "y"), choice = node("If", "cond", "c");
+    wire foreign = node("Strange", "a", "b");
+    put_text(&foreign, 7, "org.example");
+    put_message(&inside, 1, node("Hidden", "x", "h"));
+    put_message(&inside, 12, value_info("h", OX_FLOAT, "2"));
+    put_graph_attribute(&choice, "then_branch", inside);
+    put_message(&graph, 1, node("Relu", "x", "r"));
+    put_message(&graph, 1, node("FooBar", "r", "a"));
+    put_message(&graph, 1, foreign);
+    put_message(&graph, 1, node("FooBar", "b", "d"));
+    put_message(&graph, 1, choice);
+    put_message(&graph, 1, node("Baz", "d", "y"));
+    traced *t = trace_with(model_of(graph, 17), NULL);
+    CHECK(!t->fine
+          && says(t->s,
+                  "ONNX FooBar (a): this op is not offered, nor are Strange of "
+                  "domain org.example, Hidden, Baz: tools/samba onnx-ops"));
+    done(t);
+}
+
 // An error that nobody reads is printed once: also one from the middle of a model.
 static void test_refusal_is_printed(void)
 {
@@ -780,6 +803,7 @@ static void test_memory_runs_out(void)
 int main(void)
 {
     RUN(test_refusal_inside_if);
+    RUN(test_all_unknown_ops);
     RUN(test_refusal_is_printed);
     RUN(test_refusal_inside_loops);
     RUN(test_session_after_refusal);

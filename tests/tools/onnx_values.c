@@ -1158,6 +1158,43 @@ static void test_pad(void)
     end(&m);
 }
 
+// ---- Large weights of 8 bits --------------------------------------------------------------------
+
+// They are read when a node asks for them: by a product, and by a node that wants them as integers.
+static void test_large_bytes(void)
+{
+    enum { SIDE = 512, ROW = 3 };
+
+    static int8_t w[SIDE * SIDE];
+    static float x[SIDE], y[2][MOST], want[2][MOST];
+    const int64_t row = ROW;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        w[i] = (int8_t)(i * 7 % 251 - 125);
+    for (int i = 0; i < SIDE; i++) {
+        x[i] = (float)(i % 256); // codes of scale 1
+        for (int j = 0; j < MOST; j++)
+            want[0][j] += x[i] * (float)w[i * SIDE + j];
+    }
+    for (int j = 0; j < MOST; j++)
+        want[1][j] = w[ROW * SIDE + j];
+
+    model m = begin("Cast", "1 512", "i", "y");
+    wire picked = node("Cast", "some", "r");
+    put_int_attribute(&m.node, "to", OX_FLOAT);
+    put_int_attribute(&picked, "to", OX_FLOAT);
+    put_message(&m.graph, 12, value_info("r", OX_FLOAT, NULL));
+    put_message(&m.graph, 5, shaped_tensor("w", OX_INT8, "512 512", w, sizeof w));
+    add_number(&m, "row", row);
+    put_message(&m.graph, 1, node("DynamicQuantizeLinear", "x", "q s z"));
+    put_message(&m.graph, 1, node("MatMulInteger", "q w z", "i"));
+    put_message(&m.graph, 1, node("Gather", "w row", "some"));
+    put_message(&m.graph, 1, picked);
+    CHECK(run(&m, x, y));
+    for (int o = 0; o < 2; o++)
+        CHECK_CLOSE(y[o], want[o], MOST, 0, 0);
+    end(&m);
+}
+
 int main(void)
 {
     RUN(test_top_k);
@@ -1205,5 +1242,6 @@ int main(void)
     RUN(test_slices_of_nothing);
     RUN(test_determinant);
     RUN(test_pad);
+    RUN(test_large_bytes);
     return test_summary();
 }

@@ -60,40 +60,43 @@ static bool ox_give_product(ox_node *k, int32_t type, const ox_product *p)
 
 /* Codes w (k,n), or (n,k) if turned, in the order in which affine_integer reads them. Unsigned ones
    less 128. NULL after a refusal. */
-static samba_tensor *ox_pack_codes(ox_import *c, const onnx_array *w, bool turned)
+static samba_tensor *ox_pack_codes(ox_import *c, ox_value *w, bool turned)
 {
     enum { PANEL = 64 };
 
-    int64_t n = w->dim[turned ? 0 : 1], steps = w->dim[turned ? 1 : 0];
+    int64_t n = ox_dim(w, turned ? 0 : 1), steps = ox_dim(w, turned ? 1 : 0);
     int64_t panels = (n - 1) / PANEL + 1, fours = (steps - 1) / 4 + 1;
-    int64_t less = w->type == OX_UINT8 ? 128 : 0;
+    int less = w->type == OX_UINT8 ? 128 : 0;
     samba_shape shape = SAMBA_SHAPE((int32_t)panels, (int32_t)fours, PANEL, 4);
-    int8_t *packed = (int8_t *)calloc((size_t)(panels * fours), PANEL * 4);
-    if (!packed) {
-        samba_fail(c->s, SAMBA_ENOMEM, "out of memory while importing");
-        return NULL;
-    }
+    uint8_t *codes = ox_known_bytes(c, w);
+    uint8_t *packed = codes ? (uint8_t *)calloc((size_t)(panels * fours), PANEL * 4) : NULL;
+    if (codes && !packed) samba_fail(c->s, SAMBA_ENOMEM, "out of memory while importing");
 
-    for (int64_t k = 0; k < steps; k++) {
+    for (int64_t k = 0; packed && k < steps; k++) {
         for (int64_t j = 0; j < n; j++) {
             int64_t at = (j / PANEL * fours + k / 4) * PANEL + j % PANEL;
-            packed[at * 4 + k % 4] = (int8_t)(w->i[turned ? j * steps + k : k * n + j] - less);
+            packed[at * 4 + k % 4] = (uint8_t)(codes[turned ? j * steps + k : k * n + j] - less);
         }
     }
-    samba_tensor *t = ox_constant(c, SAMBA_I8, shape, packed);
+    samba_tensor *t = packed ? ox_constant(c, SAMBA_I8, shape, packed) : NULL;
     free(packed);
+    free(codes);
     return t;
 }
 
 /* Codes as unsigned ones: signed ones plus 128. */
-static samba_tensor *ox_unsigned_codes(ox_import *c, const onnx_array *w)
+static samba_tensor *ox_unsigned_codes(ox_import *c, ox_value *w)
 {
-    uint8_t *codes = (uint8_t *)malloc((size_t)w->count + 1);
+    int64_t dim[SAMBA_MAX_DIMS];
+    uint8_t *codes = ox_known_bytes(c, w),
+            *moved = codes ? (uint8_t *)malloc((size_t)ox_size(w) + 1) : NULL;
     samba_tensor *t = NULL;
-    if (!codes) samba_fail(c->s, SAMBA_ENOMEM, "out of memory while importing");
-    for (int64_t n = 0; codes && n < w->count; n++)
-        codes[n] = (uint8_t)(w->i[n] + (w->type == OX_INT8 ? 128 : 0));
-    if (codes) t = ox_constant(c, SAMBA_U8, ox_shape(w->ndim, w->dim), codes);
+    if (codes && !moved) samba_fail(c->s, SAMBA_ENOMEM, "out of memory while importing");
+    for (int64_t n = 0; moved && n < ox_size(w); n++)
+        moved[n] = (uint8_t)(codes[n] + (w->type == OX_INT8 ? 128 : 0));
+    ox_dims(w, dim);
+    if (moved) t = ox_constant(c, SAMBA_U8, ox_shape(ox_ndim(w), dim), moved);
+    free(moved);
     free(codes);
     return t;
 }
@@ -144,21 +147,21 @@ static bool ox_is_affine(ox_import *c, const ox_factors *f)
     if (f->zero_w && !f->zero_w->known) return false;
     int64_t n = ox_dim(f->w, f->turned ? 0 : 1);
     return ox_dim(f->x, ndim - 1) == ox_dim(f->w, f->turned ? 1 : 0) && ox_is_one(f->zero_x)
-        && (ox_is_one(f->zero_w) || ox_size(f->zero_w) == n) && ox_known_array(c, f->w);
+        && (ox_is_one(f->zero_w) || ox_size(f->zero_w) == n)
+        && (!f->zero_w || ox_known_array(c, f->zero_w));
 }
 
 /* Fills in p for an affine_integer; false after a refusal. */
 static bool ox_open_affine(ox_import *c, const ox_factors *f, ox_product *p)
 {
-    const onnx_array *w = ox_known_array(c, f->w);
     const onnx_array *zero = f->zero_w ? ox_known_array(c, f->zero_w) : NULL;
     memset(p, 0, sizeof *p);
     p->op = "affine_integer";
-    p->channels = p->attr[0] = (int32_t)w->dim[f->turned ? 0 : 1];
+    p->channels = p->attr[0] = (int32_t)ox_dim(f->w, f->turned ? 0 : 1);
     p->n_attr = 1;
     p->axis = ox_ndim(f->x) - 1;
     p->in[OX_CODES_X] = ox_bytes(c, f->x);
-    p->in[OX_CODES_W] = ox_pack_codes(c, w, f->turned);
+    p->in[OX_CODES_W] = ox_pack_codes(c, f->w, f->turned);
     p->in[OX_CODES_ZERO_X] = ox_one_byte(c, f->zero_x);
     p->in[OX_CODES_ZERO_W] = ox_moved_zeros(c, zero, f->w->type, true);
     return samba_ok(c->s);
@@ -218,10 +221,9 @@ static bool ox_open_convolution(ox_node *k, const ox_factors *f, ox_product *p)
     p->in[OX_CODES_X] = ox_bytes(c, f->x);
     p->in[OX_CODES_ZERO_X] = ox_one_byte(c, f->zero_x);
 
-    const onnx_array *w = ox_known_array(c, f->w);
-    const onnx_array *zero = w && f->zero_w ? ox_known_array(c, f->zero_w) : NULL;
-    if (w && (zero || !f->zero_w)) {
-        p->in[OX_CODES_W] = ox_unsigned_codes(c, w);
+    const onnx_array *zero = f->zero_w ? ox_known_array(c, f->zero_w) : NULL;
+    if (f->w->known && (zero || !f->zero_w)) {
+        p->in[OX_CODES_W] = ox_unsigned_codes(c, f->w);
         p->in[OX_CODES_ZERO_W] = ox_moved_zeros(c, zero, f->w->type, false);
     } else {
         p->in[OX_CODES_W] = ox_bytes(c, f->w);

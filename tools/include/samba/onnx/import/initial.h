@@ -133,6 +133,7 @@ enum { OX_LARGE = 1 << 18 }; /* elements of what is not to lie in memory twice *
    A node that looks at it has ended. */
 static void ox_drop_host(ox_value *v)
 {
+    if (v && v->codes) ox_drop_host(v->codes);
     if (!v || !v->t || !v->block || !v->host || v->host->count < OX_LARGE) return;
     free(v->block->payload);
     v->block->payload = NULL;
@@ -158,9 +159,42 @@ static bool ox_give_leaf(ox_import *c, ox_value *v, const Onnx__TensorProto *t, 
     return ox_fill_array(&place, t, &c->place, &why) || ox_refuse_initializer(c, t, why);
 }
 
+/* Large integers of 8 bits that only the program reads stay bytes: on the host each would take 8.
+ */
+static bool ox_stays_bytes(const Onnx__TensorProto *t, int32_t reach)
+{
+    bool byte = t->data_type == OX_INT8 || t->data_type == OX_UINT8;
+    return byte && !(reach & OX_KNOWN) && ox_initializer_bytes(t) / sizeof(int64_t) >= OX_LARGE;
+}
+
+/* They are read when a node asks for them: here only their shape. */
+static bool ox_fill_form(ox_import *c, ox_value *v)
+{
+    const Onnx__TensorProto *t = v->proto;
+    const char *why = "";
+    int64_t count = ox_check_tensor(t, &c->place, &why);
+    if (count < 0) return ox_refuse_initializer(c, t, why) != NULL;
+    v->form = (onnx_array *)ox_new(c, 1, sizeof *v->form);
+    if (!v->form) return false;
+    v->form->type = v->type = t->data_type;
+    v->form->ndim = (int32_t)t->n_dims;
+    memcpy(v->form->dim, t->dims, t->n_dims * sizeof *t->dims);
+    v->form->count = count;
+    v->known = true;
+    return true;
+}
+
+static uint8_t *ox_read_raw(ox_import *c, const Onnx__TensorProto *t)
+{
+    const char *why = "";
+    uint8_t *bytes = ox_read_bytes(t, &c->place, &why);
+    return bytes ? bytes : (uint8_t *)ox_refuse_initializer(c, t, why);
+}
+
 /* Reads a value and makes of it what its use says. The host's copy stays only where it is asked. */
 static bool ox_fill(ox_import *c, ox_value *v, const char *name, int32_t reach)
 {
+    if (ox_stays_bytes(v->proto, reach)) return ox_fill_form(c, v);
     onnx_array *a = ox_read_initializer(c, v->proto);
     if (!a) return false;
     onnx_role role = ox_role_of(c, name, a, reach);

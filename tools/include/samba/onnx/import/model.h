@@ -442,44 +442,90 @@ static bool ox_fills_shape(const Onnx__TensorProto *t, const ox_place *place, in
     return t->has_raw_data ? t->raw_data.len == size : ox_typed_elements(t) == (size_t)count;
 }
 
+/* Where the values of a tensor are that are not in fields of their type: a source and a place in
+   it, to be left. False, with the reason, if they are not there. */
+typedef struct ox_found {
+    ox_source *source;
+    int64_t at;
+    ox_source other; /* another file, or bytes that were unpacked */
+} ox_found;
+
+static bool ox_find_values(ox_found *f, const Onnx__TensorProto *t, const ox_place *place,
+                           size_t size, const char **why)
+{
+    const ox_left_out *out = ox_find_left_out(t, place);
+    memset(f, 0, sizeof *f);
+    f->source = &f->other;
+    if (ox_is_external(t)) {
+        if (!ox_open_external(t, place, &f->other, why)) return false;
+        f->at = ox_find_range(t, &f->other, size, why);
+        if (f->at < 0) ox_close_source(&f->other);
+        return f->at >= 0;
+    }
+    if (out) {
+        f->source = place->model;
+        f->at = out->at;
+        return true;
+    }
+    f->other.bytes = t->raw_data.data;
+    f->other.size = t->has_raw_data ? (int64_t)t->raw_data.len : 0;
+    return true;
+}
+
 /* Fills an array of the right shape with the values of a tensor. */
 static bool ox_fill_array(onnx_array *a, const Onnx__TensorProto *t, const ox_place *place,
                           const char **why)
 {
     size_t size = (size_t)a->count * ox_type_size(t->data_type);
-    ox_source other = { NULL, NULL, 0, NULL, 0, 0 };
-    if (ox_is_external(t)) {
-        if (!ox_open_external(t, place, &other, why)) return false;
-        int64_t at = ox_find_range(t, &other, size, why);
-        bool fine = at >= 0 && ox_read_values(a, &other, at, true, why);
-        ox_close_source(&other);
-        return fine;
-    }
-    const ox_left_out *out = ox_find_left_out(t, place);
-    if (out) return ox_read_values(a, place->model, out->at, true, why);
-    if (t->has_raw_data) {
-        other.bytes = t->raw_data.data;
-        other.size = (int64_t)t->raw_data.len;
-        return !size || ox_read_values(a, &other, 0, place != NULL, why);
-    }
-    return ox_read_typed(a, t, place != NULL, why);
+    bool typed = !ox_is_external(t) && !ox_find_left_out(t, place) && !t->has_raw_data;
+    ox_found from;
+    if (typed) return ox_read_typed(a, t, place != NULL, why);
+    if (!ox_find_values(&from, t, place, size, why)) return false;
+    bool fine = !size || ox_read_values(a, from.source, from.at, place != NULL, why);
+    ox_close_source(&from.other);
+    return fine;
+}
+
+/* How many elements a tensor has, all of which are there; -1, with a reason. */
+static int64_t ox_check_tensor(const Onnx__TensorProto *t, const ox_place *place, const char **why)
+{
+    *why = "a tensor of strings, complex numbers or an unknown type";
+    if (!ox_type_size(t->data_type)) return -1;
+    *why = "a tensor with more than 8 dimensions, a negative one, or too many elements";
+    int64_t count = t->n_dims > SAMBA_MAX_DIMS ? -1 : ox_count((int32_t)t->n_dims, t->dims);
+    if (count < 0) return -1;
+    *why = "a tensor whose data does not fill its shape";
+    return ox_fills_shape(t, place, count) ? count : -1;
 }
 
 /* The values of a TensorProto. NULL with a reason in why. */
 static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const ox_place *place,
                                   const char **why)
 {
-    *why = "a tensor of strings, complex numbers or an unknown type";
-    if (!ox_type_size(t->data_type)) return NULL;
-    *why = "a tensor with more than 8 dimensions, a negative one, or too many elements";
-    int64_t count = t->n_dims > SAMBA_MAX_DIMS ? -1 : ox_count((int32_t)t->n_dims, t->dims);
-    if (count < 0) return NULL;
-    *why = "a tensor whose data does not fill its shape";
-    if (!ox_fills_shape(t, place, count)) return NULL;
+    if (ox_check_tensor(t, place, why) < 0) return NULL;
     onnx_array *a = ox_new_array(t->data_type, (int32_t)t->n_dims, t->dims);
     *why = ox_no_memory;
     if (a && ox_fill_array(a, t, place, why)) return a;
     free(a);
+    return NULL;
+}
+
+/* The values of a tensor of 8 bits, a byte each, to be freed. NULL with a reason in why. */
+static uint8_t *ox_read_bytes(const Onnx__TensorProto *t, const ox_place *place, const char **why)
+{
+    int64_t count = ox_check_tensor(t, place, why);
+    ox_found from;
+    if (count < 0 || !ox_find_values(&from, t, place, (size_t)count, why)) return NULL;
+    uint8_t *bytes = (uint8_t *)malloc((size_t)count + 1);
+    bool there = bytes && from.other.size >= 0;
+    bool typed = from.source == &from.other && !from.other.f && !t->has_raw_data;
+    *why = bytes ? "values that cannot be read" : ox_no_memory;
+    for (int64_t n = 0; there && typed && n < count; n++)
+        bytes[n] = (uint8_t)ox_typed_bits(t, n);
+    there = there && (typed || ox_copy_bytes(from.source, from.at, count, bytes));
+    ox_close_source(&from.other);
+    if (there) return bytes;
+    free(bytes);
     return NULL;
 }
 

@@ -189,6 +189,14 @@ static bool ox_slice_nothing(ox_node *k)
     return ox_give_filled(k, ox_type(k, 0), &y, 0);
 }
 
+/* Is an op one of the first rows, which compute each element on its own? */
+static bool ox_is_elementwise(const ox_row *row)
+{
+    for (const ox_row *r = ox_rows; r->run != ox_op_identity; r++)
+        if (r == row) return true;
+    return false;
+}
+
 /* The function of a node that reads a tensor without elements as data; NULL: it does not, or there
    is none for its op. */
 typedef bool (*ox_run_fn)(ox_node *k);
@@ -206,7 +214,7 @@ static ox_run_fn ox_on_nothing(const ox_node *k, const ox_row *row)
         { ox_op_gather, ox_gather_nothing, 2 },  { ox_op_mat_mul_of_any, ox_multiply_nothing, 2 },
     };
 
-    ox_run_fn instead = row < ox_find_row("Identity") ? ox_map_nothing : NULL;
+    ox_run_fn instead = ox_is_elementwise(row) ? ox_map_nothing : NULL;
     int32_t n_data = k->n_in;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].run != row->run) continue;

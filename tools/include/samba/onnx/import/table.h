@@ -206,11 +206,6 @@ static const ox_row ox_rows[] = {
     { "DFT", 17, OX_LATEST, ox_op_dft, 0, false },
     { "STFT", 17, OX_LATEST, ox_op_stft, 0, false },
     { "TfIdfVectorizer", 9, OX_LATEST, ox_op_tf_idf, 0, false },
-    /* training.h: of ai.onnx.preview.training */
-    { "Adagrad", 1, 1, ox_op_adagrad, 0, false },
-    { "Adam", 1, 1, ox_op_adam, 0, false },
-    { "Momentum", 1, 1, ox_op_momentum, 0, false },
-    { "Gradient", 1, 1, ox_op_gradient, 0, true },
     /* sequence.h */
     { "SequenceEmpty", 11, OX_LATEST, ox_op_sequence_empty, 0, true },
     { "SequenceConstruct", 11, OX_LATEST, ox_op_sequence_construct, 0, true },
@@ -238,22 +233,56 @@ static const ox_row ox_rows[] = {
     { "StringNormalizer", 10, OX_LATEST, ox_op_strings, 0, false },
 };
 
-enum { OX_N_ROWS = sizeof ox_rows / sizeof *ox_rows };
+/* training.h */
+static const ox_row ox_training_rows[] = {
+    { "Adagrad", 1, 1, ox_op_adagrad, 0, false },
+    { "Adam", 1, 1, ox_op_adam, 0, false },
+    { "Momentum", 1, 1, ox_op_momentum, 0, false },
+    { "Gradient", 1, 1, ox_op_gradient, 0, true },
+};
 
-static const ox_row *ox_find_row(const char *op)
+/* ---- Domains ---- */
+
+typedef struct ox_domain {
+    const char *name; /* "": ai.onnx */
+    const ox_row *row;
+    int32_t n_rows;
+} ox_domain;
+
+#define OX_DOMAIN(name, rows) \
+    { \
+        name, rows, (int32_t)(sizeof rows / sizeof *rows) \
+    }
+
+static const ox_domain ox_domains[] = {
+    OX_DOMAIN("", ox_rows),
+    OX_DOMAIN("ai.onnx.preview.training", ox_training_rows),
+};
+
+enum { OX_N_DOMAINS = sizeof ox_domains / sizeof *ox_domains };
+
+static const ox_row *ox_find_row(const char *domain, const char *op)
 {
-    for (int i = 0; i < OX_N_ROWS; i++)
-        if (!strcmp(ox_rows[i].op, op)) return &ox_rows[i];
+    for (int d = 0; d < OX_N_DOMAINS; d++) {
+        if (strcmp(ox_domains[d].name, domain)) continue;
+        for (int32_t i = 0; i < ox_domains[d].n_rows; i++)
+            if (!strcmp(ox_domains[d].row[i].op, op)) return &ox_domains[d].row[i];
+    }
     return NULL;
 }
 
 SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user)
 {
     char line[120];
-    for (int i = 0; i < OX_N_ROWS; i++) {
-        if (ox_rows[i].run == ox_op_random || ox_rows[i].run == ox_op_strings) continue;
-        snprintf(line, sizeof line, "%s %d\n", ox_rows[i].op, ox_rows[i].first);
-        emit(line, user);
+    for (int d = 0; d < OX_N_DOMAINS; d++) {
+        const ox_domain *domain = &ox_domains[d];
+        for (int32_t i = 0; i < domain->n_rows; i++) {
+            const ox_row *row = &domain->row[i];
+            if (row->run == ox_op_random || row->run == ox_op_strings) continue;
+            snprintf(line, sizeof line, "%s%s%s %d\n", domain->name, *domain->name ? "." : "",
+                     row->op, row->first);
+            emit(line, user);
+        }
     }
 }
 

@@ -153,18 +153,22 @@ static bool ox_run_row(ox_node *k, const ox_row *row)
     return fine && ox_bind_outputs(k, fold);
 }
 
+static const ox_row *ox_row_of(const Onnx__NodeProto *p)
+{
+    return ox_find_row(ox_is_default_domain(p->domain) ? "" : p->domain, p->op_type);
+}
+
 /* The row of a node's op; NULL after a refusal. */
 static const ox_row *ox_offered(ox_node *k)
 {
-    ox_import *c = k->c;
     const Onnx__NodeProto *p = k->p;
-    const ox_row *row = ox_find_row(p->op_type);
-    bool training = p->domain && !strcmp(p->domain, "ai.onnx.preview.training");
-    bool ours = training || ox_is_default_domain(p->domain);
-    k->version = ox_domain_version(c, p->domain);
-    if (!row || !ours || training != (row->last == 1)) {
-        ox_refuse(k, "this op%s%.80s is not offered: tools/samba onnx-ops lists those that are",
-                  ours ? "" : " of domain ", ours ? "" : p->domain);
+    const ox_row *row = ox_row_of(p);
+    bool ours = ox_is_default_domain(p->domain);
+    k->version = ox_domain_version(k->c, p->domain);
+    if (!row) {
+        ox_refuse(k,
+                  "this op%s%.80s is not offered%.400s: tools/samba onnx-ops lists those that are",
+                  ours ? "" : " of domain ", ours ? "" : p->domain, k->c->others);
         return NULL;
     }
     if (k->version >= row->first && k->version <= row->last) return row;
@@ -224,10 +228,57 @@ static bool ox_run_nodes(ox_import *c, Onnx__NodeProto **node, size_t n)
     return true;
 }
 
+/* ---- Ops that are not offered: all are named at once ---- */
+
+/* Has the op been seen? It is from now on. */
+static bool ox_seen_op(ox_import *c, ox_scope *seen, const Onnx__NodeProto *p)
+{
+    const char *key = ox_function_key(c, p->domain, p->op_type);
+    if (!key || ox_find_in(seen, key, ox_hash(key))) return true;
+    ox_value *mark = ox_new_value(c, 0);
+    return !mark || !ox_bind_in(c, seen, key, mark);
+}
+
+/* Adds what has no row among these nodes, and in their bodies, to c->others; but for `first`. */
+static void ox_list_unknown(ox_import *c, ox_scope *seen, Onnx__NodeProto **node, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const Onnx__NodeProto *p = node[i];
+        for (size_t a = 0; a < p->n_attribute; a++) {
+            const Onnx__GraphProto *g = p->attribute[a]->g;
+            if (g) ox_list_unknown(c, seen, g->node, g->n_node);
+        }
+        if (!p->op_type || ox_row_of(p) || ox_find_function(c, p) || ox_seen_op(c, seen, p))
+            continue;
+        size_t used = strlen(c->others), room = sizeof c->others - used;
+        bool ours = ox_is_default_domain(p->domain);
+        if (room > 200)
+            snprintf(c->others + used, room, "%s%.80s%s%.80s", used ? ", " : ", nor are ",
+                     p->op_type, ours ? "" : " of domain ", ours ? "" : p->domain);
+        else if (c->others[used - 1] != '.')
+            snprintf(c->others + used, room, " ...");
+    }
+}
+
+/* What is not offered beside the op of a node, in the graph and in functions of the model. */
+static void ox_list_others(ox_import *c, const Onnx__GraphProto *g, const Onnx__NodeProto *first)
+{
+    ox_scope seen;
+    memset(&seen, 0, sizeof seen);
+    if (!first->op_type || ox_row_of(first) || ox_seen_op(c, &seen, first)) return;
+    ox_list_unknown(c, &seen, g->node, g->n_node);
+    for (size_t i = 0; i < c->model->n_functions; i++)
+        ox_list_unknown(c, &seen, c->model->functions[i]->node, c->model->functions[i]->n_node);
+}
+
 static bool ox_check_ops(ox_import *c, const Onnx__GraphProto *g)
 {
-    for (size_t i = 0; i < g->n_node; i++)
-        if (!ox_with_node(c, g->node[i], ox_check_node)) return false;
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Onnx__NodeProto *p = g->node[i];
+        bool unknown = p->op_type && !ox_row_of(p) && !ox_find_function(c, p);
+        if (unknown) ox_list_others(c, g, p);
+        if (!ox_with_node(c, p, ox_check_node)) return false;
+    }
     return true;
 }
 

@@ -13,10 +13,11 @@ typedef struct ox_value {
     bool sequence, none;        /* a list of n items; an optional that is absent */
     struct ox_value **item;
     int32_t n;
-    const Onnx__FunctionProto *function;   /* in the table of the model's functions: it alone */
-    const Onnx__TensorProto *proto;        /* of an initializer */
-    int32_t reach;                         /* OX_DATA ...: what it is for (reach.h) */
-    bool trained, uniform;                 /* an initializer: a parameter; all elements are equal */
+    const Onnx__FunctionProto *function; /* in the table of the model's functions: it alone */
+    const Onnx__TensorProto *proto;      /* of an initializer */
+    onnx_array *form;      /* of a large one of 8 bits, read when a node asks: its type and shape */
+    int32_t reach;         /* OX_DATA ...: what it is for (reach.h) */
+    bool trained, uniform; /* an initializer: a parameter; all elements are equal */
     struct ox_value *state;                /* of a parameter that is also read as a buffer: that */
     struct ox_block *block;                /* of an initializer: what holds host */
     struct ox_value *codes, *scale, *zero; /* (codes - zero) scale: t is made if it is asked for */
@@ -77,6 +78,7 @@ typedef struct ox_import {
     const char *wants;             /* the input whose value is missing */
     const onnx_array *wants_value; /* a value that the model compares it with */
     const char *inside;            /* words about the node whose body is run; "" */
+    char others[400];              /* ", nor are ...": ops that are not offered, beside the first */
 } ox_import;
 
 /* A model may run as many nodes as it has, and unroll its loops to so many more. */
@@ -350,7 +352,7 @@ static const onnx_array *ox_shaped_host(const ox_value *v)
 {
     while (!v->host && v->codes)
         v = v->codes;
-    return v->host;
+    return v->host ? v->host : v->form;
 }
 
 static int32_t ox_ndim(const ox_value *v)
@@ -399,17 +401,19 @@ static int32_t ox_axis(ox_node *k, int64_t axis, int32_t ndim)
 
 /* ---- Constants ---- */
 
-/* A constant of the graph, as if computed by an op; data is copied. */
+/* A constant of the graph, as if computed by an op. Data is lent to an input while the op copies
+   it: large values are not to lie in memory three times. Nobody finds that input afterwards. */
 static samba_tensor *ox_constant(ox_import *c, samba_dtype dtype, samba_shape shape,
                                  const void *data)
 {
     char name[40];
     bool tracing = samba_tracing(c->s);
     snprintf(name, sizeof name, "onnx constant %d", c->n_constants++);
-    samba_tensor *t = samba_from_data_copy(c->s, name, dtype, shape, data);
-    if (!t) return NULL;
+    samba_tensor *lent = samba_from_data(c->s, name, dtype, shape, (void *)(uintptr_t)data);
+    if (!lent) return NULL;
     samba_set_tracing(c->s, false);
-    t = samba_apply(c->s, "onnx_copy", &t, 1, NULL, 0);
+    samba_tensor *t = samba_apply(c->s, "onnx_copy", &lent, 1, NULL, 0);
+    if (!t || !samba_forget_name(lent)) return NULL;
     samba_set_tracing(c->s, tracing);
     return t;
 }
@@ -483,6 +487,7 @@ static samba_tensor *ox_constant_of(ox_import *c, const onnx_array *a)
 }
 
 static samba_tensor *ox_dequantized(ox_import *c, ox_value *v); /* of quantize.h */
+static samba_tensor *ox_bytes(ox_import *c, ox_value *v);
 
 /* Runs ops on values that are known: what they make is computed now. Returns what to restore. */
 static bool ox_begin_known(ox_import *c, bool known)
@@ -495,6 +500,7 @@ static bool ox_begin_known(ox_import *c, bool known)
 /* What is only there in another form: codes, or bytes. */
 static samba_tensor *ox_made_of(ox_import *c, ox_value *v)
 {
+    if (v->form && !ox_bytes(c, v)) return NULL;
     if (!v->codes && !v->bytes) return NULL;
     bool tracing = ox_begin_known(c, v->known && !v->leaf);
     samba_tensor *t = v->codes ? ox_dequantized(c, v) : samba_cast(v->bytes, SAMBA_I32);
@@ -545,7 +551,7 @@ static onnx_array *ox_read_out(ox_import *c, samba_tensor *t, int32_t type)
 /* The values of a value that is known; NULL if it is not (no refusal). */
 static const onnx_array *ox_known_array(ox_import *c, ox_value *v)
 {
-    bool made = v && v->known && !v->host && !v->t && (v->codes || v->bytes);
+    bool made = v && v->known && !v->host && !v->t && (v->codes || v->bytes || v->form);
     if (made && !ox_tensor(c, v)) return NULL;
     if (v && v->known && !v->host && v->t) v->host = ox_read_out(c, v->t, v->type);
     return v && v->known ? v->host : NULL;
@@ -794,22 +800,24 @@ static samba_tensor *ox_to_i32(samba_tensor *x)
     return x && x->dtype != SAMBA_I32 ? samba_cast(x, SAMBA_I32) : x;
 }
 
-/* Integers of 8 bits that are known, a byte each: weights take no more in the file. */
-static samba_tensor *ox_constant_bytes(ox_import *c, const onnx_array *a, samba_dtype type)
+/* Integers of 8 bits that are known, a byte each, to be freed: weights take no more in the file. */
+static uint8_t *ox_bytes_of(ox_import *c, const onnx_array *a)
 {
-    samba_shape shape = ox_shape(a->ndim, a->dim);
-    if (a->count == 0) {
-        samba_fail(c->s, SAMBA_ESHAPE, "a tensor without elements, %S, cannot be computed with",
-                   &shape);
-        return NULL;
-    }
-    uint8_t *bytes = (uint8_t *)malloc((size_t)a->count);
+    uint8_t *bytes = (uint8_t *)malloc((size_t)a->count + 1);
     if (!bytes) samba_fail(c->s, SAMBA_ENOMEM, "out of memory while importing");
     for (int64_t n = 0; bytes && n < a->count; n++)
         bytes[n] = (uint8_t)a->i[n];
-    samba_tensor *t = bytes ? ox_constant(c, type, shape, bytes) : NULL;
-    free(bytes);
-    return t;
+    return bytes;
+}
+
+static uint8_t *ox_read_raw(ox_import *c, const Onnx__TensorProto *t); /* of initial.h */
+
+/* The bytes of a known value of 8 bits, to be freed; NULL after a refusal. */
+static uint8_t *ox_known_bytes(ox_import *c, ox_value *v)
+{
+    if (v->form && !v->host) return ox_read_raw(c, v->proto);
+    const onnx_array *a = ox_known_array(c, v);
+    return a ? ox_bytes_of(c, a) : NULL;
 }
 
 static bool ox_is_byte(int32_t type)
@@ -822,10 +830,20 @@ static samba_tensor *ox_bytes(ox_import *c, ox_value *v)
 {
     samba_dtype stored = v->type == OX_INT8 ? SAMBA_I8 : SAMBA_U8;
     if (v->bytes || v->sequence || v->none) return v->bytes ? v->bytes : ox_tensor(c, v);
-    const onnx_array *a = ox_known_array(c, v);
-    samba_tensor *x = a ? NULL : ox_tensor(c, v);
-    if (a) v->bytes = ox_constant_bytes(c, a, stored);
-    if (x) v->bytes = samba_cast(x, stored);
+    if (!v->known) {
+        samba_tensor *x = ox_tensor(c, v);
+        v->bytes = x ? samba_cast(x, stored) : NULL;
+        return v->bytes;
+    }
+    uint8_t *bytes = ox_known_bytes(c, v);
+    const onnx_array *a = bytes ? ox_shaped_host(v) : NULL;
+    samba_shape shape = a ? ox_shape(a->ndim, a->dim) : samba_scalar_shape();
+    if (a && a->count == 0)
+        samba_fail(c->s, SAMBA_ESHAPE, "a tensor without elements, %S, cannot be computed with",
+                   &shape);
+    else if (a)
+        v->bytes = ox_constant(c, stored, shape, bytes);
+    free(bytes);
     return v->bytes;
 }
 
