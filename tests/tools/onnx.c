@@ -19,7 +19,7 @@
 enum { MAX_FILES = 64, MAX_ITEMS = 64, MAX_CASES = 2000 };
 
 static const char *const suites[]
-    = { "node", "simple", "pytorch-operator", "pytorch-converted", "real" };
+    = { "node", "simple", "pytorch-operator", "pytorch-converted", "real", "onnxruntime" };
 
 // ---- Files --------------------------------------------------------------------------------------
 
@@ -105,6 +105,21 @@ typedef struct run {
 // in between, and may be two steps of 8 bits away.
 static bool halves_are_loose;
 
+// What onnxruntime computed: sums in another order, so that near 0 only the size of the whole says
+// what is close, and codes that are one step away. What it rounds to 8 bits in each step of an
+// LSTM, and the importer does not, is 1 in a hundred away.
+static bool sums_are_loose, steps_are_loose;
+
+static double largest_of(const onnx_array *a)
+{
+    double most = 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        double size = fabs(ox_number(a, i));
+        if (isfinite(size) && size > most) most = size;
+    }
+    return most;
+}
+
 static bool same_array(const onnx_array *got, const onnx_array *want, char *why)
 {
     bool same = got && got->type == want->type && got->ndim == want->ndim;
@@ -120,11 +135,14 @@ static bool same_array(const onnx_array *got, const onnx_array *want, char *why)
                      (long)want->count);
         return false;
     }
+    double part = steps_are_loose ? 0.01 : 2e-5;
+    double slack = sums_are_loose ? part * largest_of(want) : 1e-7;
+    if (sums_are_loose && (want->type == OX_UINT8 || want->type == OX_INT8)) slack = 1;
     for (int64_t i = 0; i < got->count; i++) {
         double g = ox_number(got, i), w = ox_number(want, i);
         double r = got->type == OX_BFLOAT16 && halves_are_loose ? 1.0 / 64 : 1e-3;
         bool close = g == w || (g != g && w != w)
-            || (got->f && fabs(g - w) <= 1e-7 + r * fabs(w) && isfinite(w));
+            || ((got->f || slack == 1) && fabs(g - w) <= slack + r * fabs(w) && isfinite(w));
         if (close) continue;
         snprintf(why, 200, "element %ld of an output is %.9g, not %.9g", (long)i, g, w);
         return false;
@@ -242,6 +260,8 @@ static bool run_case(const char *folder, run *r)
     struct stat there;
     memset(r, 0, sizeof *r);
     halves_are_loose = strstr(folder, "test_attention_") != NULL;
+    sums_are_loose = strstr(folder, "/onnxruntime/") != NULL;
+    steps_are_loose = strstr(folder, "/dynamic_lstm") != NULL;
     snprintf(file, sizeof file, "%s/model.onnx", folder);
     void *bytes = read_whole(file, &size);
     ProtobufCMessage *m = bytes ? ox_unpack(&onnx__model_proto__descriptor, bytes, size) : NULL;

@@ -156,6 +156,9 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/import/gelu.h"  /* GELU that is written in parts */
 #include "onnx/import/codes.h" /* products of 8 bits, and what follows them */
 #include "onnx/import/quantize.h"
+#include "onnx/import/nbits.h"
+#include "onnx/import/microsoft.h"
+#include "onnx/import/microsoft_attention.h"
 #include "onnx/import/signal.h"
 #include "onnx/import/training.h"
 #include "onnx/import/sequence.h"

@@ -294,14 +294,19 @@ static bool ox_has_scales(ox_node *k, int32_t w_at, int32_t y_at, int64_t channe
 static bool ox_give_q_linear(ox_node *k, ox_product *p, int32_t w_at, int32_t y_at, ox_value *bias)
 {
     ox_import *c = k->c;
+    bool tracing = ox_begin_known(c, true);
     samba_tensor *sx = ox_of_channels(c, k->in[1], p, 1 + p->axis);
     samba_tensor *sw = ox_to_f32(ox_tensor(c, k->in[w_at])), *steps = NULL;
-    if (!sx || !sw) return false;
-    int32_t n = (int32_t)samba_count(&sw->shape);
-    sw = samba_reshape(sw, n == 1 ? samba_scalar_shape() : SAMBA_SHAPE(n));
+    int32_t n = sw ? (int32_t)samba_count(&sw->shape) : 1;
+    if (sw) sw = samba_reshape(sw, n == 1 ? samba_scalar_shape() : SAMBA_SHAPE(n));
+    p->in[OX_CODES_SCALE] = sx && sw ? samba_mul(sx, sw) : NULL;
+    if (samba_ok(c->s)) samba_set_tracing(c->s, tracing);
+    if (!p->in[OX_CODES_SCALE]) return false;
+
     p->known = !bias || bias->known;
-    p->in[OX_CODES_SCALE] = ox_scales(c, sx, sw, false, true);
+    tracing = ox_begin_known(c, p->known);
     if (bias) steps = ox_to_f32(ox_tensor(c, bias));
+    if (samba_ok(c->s)) samba_set_tracing(c->s, tracing);
     if (steps) p->in[OX_CODES_OFFSET] = ox_scales(c, steps, p->in[OX_CODES_SCALE], false, p->known);
     return samba_ok(c->s) && ox_give_codes(k, p, k->in[y_at], k->in[y_at + 1]);
 }

@@ -4,6 +4,7 @@ typedef struct ox_recurrent {
     ox_node *k;
     int32_t T, B, I, H, directions, gates;
     samba_tensor *x;      /* (T,B,I) */
+    samba_tensor *w, *r;  /* (directions,gates H,I) and (directions,gates H,H) */
     samba_tensor *length; /* (B,1) i32 or NULL */
     float clip;
     const char *activation[6];
@@ -148,9 +149,9 @@ static bool ox_run_direction(const ox_recurrent *r, int32_t d, bool backward, ox
 {
     ox_node *k = r->k;
     int32_t n = r->gates * r->H;
-    samba_tensor *w = ox_entry(ox_in(k, 1), d), *b = ox_has(k, 3) ? ox_entry(ox_in(k, 3), d) : NULL;
+    samba_tensor *w = ox_entry(r->w, d), *b = ox_has(k, 3) ? ox_entry(ox_in(k, 3), d) : NULL;
     samba_tensor *wb = b ? samba_slice(b, 0, 0, n, 1) : NULL;
-    s->r = ox_entry(ox_in(k, 2), d);
+    s->r = ox_entry(r->r, d);
     s->rb = b ? samba_slice(b, 0, n, 2 * n, 1) : NULL;
     samba_tensor *zero = ox_full(k->c, SAMBA_SHAPE(r->B, r->H), 0.0f);
     samba_tensor *all = samba_affine(r->x, w, wb);
@@ -171,8 +172,8 @@ static bool ox_run_direction(const ox_recurrent *r, int32_t d, bool backward, ox
 static bool ox_read_recurrent(ox_recurrent *r, bool batch_first)
 {
     ox_node *k = r->k;
-    samba_tensor *w = ox_in(k, 1), *x = ox_in(k, 0), *rw = ox_in(k, 2);
-    if (!x || !w || !rw || !ox_floats_only(k, 4)) return false;
+    samba_tensor *w = r->w, *x = ox_in(k, 0), *rw = r->r;
+    if (!x || !w || !rw) return false;
     if (x->shape.ndim != 3 || w->shape.ndim != 3 || rw->shape.ndim != 3)
         return ox_refuse(k, "needs x, W and R of 3 dimensions");
     r->x = batch_first ? samba_permute(x, SAMBA_AXES(1, 0, 2)) : x;
@@ -209,8 +210,8 @@ static bool ox_give_states(const ox_recurrent *r, samba_tensor **h, int32_t o, b
     return !ox_asks(r->k, o) || ox_give(r->k, o, ox_type(r->k, 0), all);
 }
 
-/* arg: the number of gates. */
-static bool ox_op_recurrent(ox_node *k)
+/* The whole of a node whose weights are w and r. */
+static bool ox_unroll(ox_node *k, samba_tensor *w, samba_tensor *rw)
 {
     static const char *const usual[5][3] = { { "", "", "" },
                                              { "Tanh", "", "" },
@@ -221,6 +222,8 @@ static bool ox_op_recurrent(ox_node *k)
     memset(&r, 0, sizeof r);
     r.k = k;
     r.gates = k->arg;
+    r.w = w;
+    r.r = rw;
     bool first = ox_int(k, "layout", 0) != 0;
     int32_t each = k->arg == 1 ? 1 : k->arg - 1;
     if (!ox_read_recurrent(&r, first) || !ox_read_activations(&r, usual[k->arg], each))
@@ -247,4 +250,11 @@ static bool ox_op_recurrent(ox_node *k)
         if (!ox_give(k, 0, ox_type(k, 0), all)) return false;
     }
     return ox_give_states(&r, h, 1, first) && (k->arg != 4 || ox_give_states(&r, c, 2, first));
+}
+
+/* arg: the number of gates. */
+static bool ox_op_recurrent(ox_node *k)
+{
+    samba_tensor *w = ox_in(k, 1), *r = ox_in(k, 2);
+    return ox_floats_only(k, 4) && ox_unroll(k, w, r);
 }

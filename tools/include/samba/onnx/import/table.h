@@ -173,7 +173,8 @@ static const ox_row ox_rows[] = {
     { "Hardmax", 1, OX_LATEST, ox_op_softmax, OX_HARDMAX, false },
     { "BatchNormalization", 6, OX_LATEST, ox_op_batch_norm, 0, false },
     { "InstanceNormalization", 6, OX_LATEST, ox_op_instance_norm, 0, false },
-    { "LayerNormalization", 17, OX_LATEST, ox_op_layer_norm, 0, false },
+    { "LayerNormalization", 1, OX_LATEST, ox_op_layer_norm, 0, false },
+    { "SimplifiedLayerNormalization", 1, OX_LATEST, ox_op_simple_norm, 0, false },
     { "LRN", 1, OX_LATEST, ox_op_lrn, 0, false },
     { "MeanVarianceNormalization", 9, OX_LATEST, ox_op_mean_variance, 0, false },
     { "LpNormalization", 1, OX_LATEST, ox_op_lp_normalization, 0, false },
@@ -241,6 +242,46 @@ static const ox_row ox_training_rows[] = {
     { "Gradient", 1, 1, ox_op_gradient, 0, true },
 };
 
+/* com.microsoft: nbits.h, microsoft.h, microsoft_attention.h */
+static const ox_row ox_microsoft_rows[] = {
+    { "MatMulNBits", 1, 1, ox_op_mat_mul_nbits, 0, false },
+    { "GatherBlockQuantized", 1, 1, ox_op_gather_nbits, 0, false },
+    { "Gelu", 1, 1, ox_op_gelu, 0, false },
+    { "BiasGelu", 1, 1, ox_op_bias_gelu, 0, false },
+    { "FastGelu", 1, 1, ox_op_fast_gelu, 0, false },
+    { "QuickGelu", 1, 1, ox_op_quick_gelu, 0, false },
+    { "BiasSoftmax", 1, 1, ox_op_bias_softmax, 0, false },
+    { "FusedMatMul", 1, 1, ox_op_fused_mat_mul, 0, false },
+    { "TransposeMatMul", 1, 1, ox_op_fused_mat_mul, 0, false },
+    { "FusedGemm", 1, 1, ox_op_fused_gemm, 0, false },
+    { "FusedConv", 1, 1, ox_op_fused_conv, 0, false },
+    { "SkipLayerNormalization", 1, 1, ox_op_skip_norm, 0, false },
+    { "SkipSimplifiedLayerNormalization", 1, 1, ox_op_skip_norm, 1, false },
+    { "SimplifiedLayerNormalization", 1, 1, ox_op_simple_norm, 0, false },
+    { "EmbedLayerNormalization", 1, 1, ox_op_embed_norm, 0, false },
+    { "Attention", 1, 1, ox_op_bert_attention, 0, false },
+    { "MultiHeadAttention", 1, 1, ox_op_multi_head, 0, false },
+    { "GroupQueryAttention", 1, 1, ox_op_group_query, 0, false },
+    { "RotaryEmbedding", 1, 1, ox_op_rotary_of_ids, 0, false },
+    { "QuantizeLinear", 1, 1, ox_op_quantize, 0, false },
+    { "DequantizeLinear", 1, 1, ox_op_dequantize, 0, false },
+    { "QLinearAdd", 1, 1, ox_op_q_linear_pair, OX_ADD, false },
+    { "QLinearMul", 1, 1, ox_op_q_linear_pair, OX_MUL, false },
+    { "QLinearSigmoid", 1, 1, ox_op_q_linear_map, OX_Q_SIGMOID, false },
+    { "QLinearLeakyRelu", 1, 1, ox_op_q_linear_map, OX_Q_LEAKY_RELU, false },
+    { "QLinearSoftmax", 1, 1, ox_op_q_linear_map, OX_Q_SOFTMAX, false },
+    { "QLinearAveragePool", 1, 1, ox_op_q_linear_average, 0, false },
+    { "QLinearGlobalAveragePool", 1, 1, ox_op_q_linear_mean, 1, false },
+    { "QLinearReduceMean", 1, 1, ox_op_q_linear_mean, 0, false },
+    { "QLinearConcat", 1, 1, ox_op_q_linear_concat, 0, false },
+    { "QLinearWhere", 1, 1, ox_op_q_linear_where, 0, false },
+    { "QGemm", 1, 1, ox_op_q_gemm, 0, false },
+    { "QAttention", 1, 1, ox_op_q_attention, 0, false },
+    { "MatMulIntegerToFloat", 1, 1, ox_op_mat_mul_integer_to_float, 0, false },
+    { "DynamicQuantizeMatMul", 1, 1, ox_op_dynamic_mat_mul, 0, false },
+    { "DynamicQuantizeLSTM", 1, 1, ox_op_dynamic_lstm, 4, false },
+};
+
 /* ---- Domains ---- */
 
 typedef struct ox_domain {
@@ -257,6 +298,7 @@ typedef struct ox_domain {
 static const ox_domain ox_domains[] = {
     OX_DOMAIN("", ox_rows),
     OX_DOMAIN("ai.onnx.preview.training", ox_training_rows),
+    OX_DOMAIN("com.microsoft", ox_microsoft_rows),
 };
 
 enum { OX_N_DOMAINS = sizeof ox_domains / sizeof *ox_domains };
@@ -293,6 +335,8 @@ SAMBA_ONNX_API bool onnx_register_ops(samba_session *s)
         fine = samba_register_op(s, &ox_kernels[i]);
     for (size_t i = 0; fine && i < sizeof ox_sampling_kernels / sizeof *ox_sampling_kernels; i++)
         fine = samba_register_op(s, &ox_sampling_kernels[i]);
+    for (size_t i = 0; fine && i < sizeof ox_nbits_kernels / sizeof *ox_nbits_kernels; i++)
+        fine = samba_register_op(s, &ox_nbits_kernels[i]);
     for (size_t i = 0; fine && i < sizeof ox_signal_kernels / sizeof *ox_signal_kernels; i++)
         fine = samba_register_op(s, &ox_signal_kernels[i]);
     return fine;
