@@ -27,11 +27,12 @@ static int import(const char *stem)
 {
     static onnx_graph g;
     char path[PATH + WORD];
+    onnx_options options = { .inference = true };
     samba_program p = { .inference = true };
     samba_session *s = samba_open(NULL);
     snprintf(path, sizeof path, "%s.onnx", stem);
-    bool fine = onnx_register_ops(s) && onnx_trace(s, path, NULL, &g) && onnx_set_outputs(&g, &p)
-        && samba_compile(s, &p);
+    bool fine = onnx_register_ops(s) && onnx_trace(s, path, &options, &g)
+        && onnx_set_outputs(&g, &p) && samba_compile(s, &p);
     snprintf(path, sizeof path, "%s.ckpt", stem);
     fine = fine && samba_save_with(s, path, &(samba_save_opts){ .allow_nonfinite = true });
 

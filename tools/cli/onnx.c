@@ -182,8 +182,10 @@ static int import_model(const request *r)
         known[i].array = r->array[i];
         known[i].fixed = r->fixed[i];
     }
-    onnx_options options
-        = { .known = known, .n_known = r->n, .max_constant_bytes = r->constant_mib << 20 };
+    onnx_options options = { .known = known,
+                             .n_known = r->n,
+                             .max_constant_bytes = r->constant_mib << 20,
+                             .inference = true };
     samba_program p = { .pef = r->to, .inference = true };
     bool fine = onnx_register_ops(s) && onnx_trace(s, r->from, &options, &g);
     if (!fine && *g.wants)

@@ -521,6 +521,7 @@ SAMBA__FN void samba__noise_work(samba_work *w, const samba_call *c)
 /* -- How ops with a kernel for each instruction set read and write: runs of any type as f32 -- */
 #define samba__load_run SAMBA__OF_NARROW(samba__load_run)
 #define samba__store_run SAMBA__OF_NARROW(samba__store_run)
+#define samba__operand SAMBA__OF_NARROW(samba__operand)
 #define samba__map_input SAMBA__OF_NARROW(samba__map_input)
 #define samba__map_range SAMBA__OF_NARROW(samba__map_range)
 #define samba__map_run SAMBA__OF_NARROW(samba__map_run)
@@ -557,32 +558,48 @@ SAMBA__FN void samba__store_run(void *y, const float *x, samba_dtype dtype, int6
 }
 #endif
 
-/* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
+/* An input as f32, for some elements at a time. */
+typedef struct samba__operand {
+    float buffer[SAMBA__RUN];
+    ptrdiff_t at, n; /* so many of buffer are element `at`, which is stretched */
+} samba__operand;
+
+/* n elements of input k from `at` on: in place if they lie so, else stretched or converted. */
 SAMBA__FN const float *samba__map_input(const samba_args *a, int32_t k, ptrdiff_t at,
-                                        ptrdiff_t step, ptrdiff_t n, float *buffer)
+                                        ptrdiff_t step, ptrdiff_t n, samba__operand *to)
 {
     samba_dtype dtype = a->in_spec[k].dtype;
     const uint8_t *x = samba__in_bytes(a, k, at);
     if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
-    samba__load_run(buffer, x, dtype, step ? n : 1);
-    if (step) return buffer;
+    if (step) {
+        samba__load_run(to->buffer, x, dtype, n);
+        return to->buffer;
+    }
 
-    float first = buffer[0];
+    /* A scalar, and what is stretched along a row, is the same for many runs. */
+    if (at == to->at && n <= to->n) return to->buffer;
+    samba__load_run(to->buffer, x, dtype, 1);
+    to->at = at;
+    to->n = n;
+    float first = to->buffer[0];
     for (ptrdiff_t i = 1; i < n; i++)
-        buffer[i] = first;
-    return buffer;
+        to->buffer[i] = first;
+    return to->buffer;
 }
 
 /* Elements begin ... end - 1 of the output. */
 SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const samba__walk *w,
                                 const float *p, ptrdiff_t begin, ptrdiff_t end)
 {
-    float buffer[4][SAMBA__RUN];
+    samba__operand operand[3];
+    float result[SAMBA__RUN];
     const float *x[3] = { NULL, NULL, NULL };
     samba_dtype type = a->out_spec[0].dtype;
     bool direct = type == SAMBA_F32; /* no buffer is needed: runs may be long */
-    for (int32_t k = 0; k < a->n_in; k++)
+    for (int32_t k = 0; k < a->n_in; k++) {
         direct = direct && a->in_spec[k].dtype == SAMBA_F32 && w->step[k][w->ndim - 1];
+        operand[k].at = operand[k].n = 0;
+    }
 
     for (ptrdiff_t e = begin, at[3], n; e < end; e += n) {
         n = samba__min_index(samba__walk_to(w, e, at), end - e);
@@ -590,8 +607,8 @@ SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const 
 
         uint8_t *y = samba__out_bytes(a, e);
         for (int32_t k = 0; k < a->n_in; k++)
-            x[k] = samba__map_input(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
-        float *value = type == SAMBA_F32 ? (float *)(void *)y : buffer[3];
+            x[k] = samba__map_input(a, k, at[k], w->step[k][w->ndim - 1], n, &operand[k]);
+        float *value = type == SAMBA_F32 ? (float *)(void *)y : result;
         loop(value, x[0], a->n_in > 1 ? x[1] : x[0], a->n_in > 2 ? x[2] : x[0], p, n);
         if (type != SAMBA_F32) samba__store_run(y, value, type, n);
     }
@@ -630,7 +647,7 @@ SAMBA__FN void samba__arange_kernel(const samba_args *a)
 
 SAMBA__FN void samba__cast_kernel(const samba_args *a)
 {
-    float run[SAMBA__RUN];
+    samba__operand x; /* is not stretched */
     ptrdiff_t end = (ptrdiff_t)samba__min64(a->end * 16, samba_count(&a->out_spec[0].shape));
 
     if (samba__casts_exactly(a->in_spec[0].dtype, a->out_spec[0].dtype)) {
@@ -645,7 +662,7 @@ SAMBA__FN void samba__cast_kernel(const samba_args *a)
         if (to == SAMBA_F32)
             samba__load_run((float *)(void *)y, samba__in_bytes(a, 0, e), a->in_spec[0].dtype, n);
         else
-            samba__store_run(y, samba__map_input(a, 0, e, 1, n, run), to, n);
+            samba__store_run(y, samba__map_input(a, 0, e, 1, n, &x), to, n);
     }
 }
 

@@ -80,7 +80,9 @@ typedef struct onnx_options {
     int32_t n_known;
     uint64_t max_constant_bytes; /* that values known while tracing may take, but for the
                                     initializers; default 256 MiB + 16 times the model */
-    onnx_role_fn role;           /* NULL: initializers are what their use says */
+    bool inference;    /* batch normalizations may be folded into the weights of convolutions, which
+                          are then no longer those of the file: an inference is faster */
+    onnx_role_fn role; /* NULL: initializers are what their use says */
     void *role_user;
 } onnx_options;
 
@@ -141,6 +143,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/import/value.h"   /* values while tracing: known, or tensors */
 #include "onnx/import/order.h"   /* nodes that are not sorted */
 #include "onnx/import/reach.h"   /* what initializers are for */
+#include "onnx/import/fold.h"    /* batch norms that become weights */
 #include "onnx/import/initial.h" /* parameters, buffers, constants */
 #include "onnx/import/elementwise.h"
 #include "onnx/import/shape.h"

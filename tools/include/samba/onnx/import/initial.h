@@ -62,6 +62,7 @@ static ox_value *ox_attribute_value(ox_import *c, const Onnx__TensorProto *t)
     ox_value *v = ox_remembered(c, t);
     if (v) return v;
     onnx_array *a = ox_read_initializer(c, t);
+    if (a) ox_apply_fold(c, t, a);
     v = a ? ox_host_value(c, (onnx_array *)ox_keep(c, a)) : NULL;
     if (!v) return NULL;
     v->proto = t;
@@ -156,7 +157,9 @@ static bool ox_give_leaf(ox_import *c, ox_value *v, const Onnx__TensorProto *t, 
     free(a);
     place.f = (float *)samba_cpu(v->t);
     if (!place.f) return false;
-    return ox_fill_array(&place, t, &c->place, &why) || ox_refuse_initializer(c, t, why);
+    if (!ox_fill_array(&place, t, &c->place, &why)) return ox_refuse_initializer(c, t, why) != NULL;
+    ox_apply_fold(c, t, &place);
+    return true;
 }
 
 /* Large integers of 8 bits that only the program reads stay bytes: on the host each would take 8.
@@ -197,6 +200,7 @@ static bool ox_fill(ox_import *c, ox_value *v, const char *name, int32_t reach)
     if (ox_stays_bytes(v->proto, reach)) return ox_fill_form(c, v);
     onnx_array *a = ox_read_initializer(c, v->proto);
     if (!a) return false;
+    ox_apply_fold(c, v->proto, a);
     onnx_role role = ox_role_of(c, name, a, reach);
     bool twice = role == ONNX_PARAMETER && (reach & OX_DATA) && (reach & OX_STATE), fine = true;
     v->type = a->type;

@@ -4,11 +4,6 @@ enum { OX_MAX_OPSETS = 64 };
 
 /* ---- Nodes ---- */
 
-static bool ox_is_default_domain(const char *domain)
-{
-    return !domain || !*domain || !strcmp(domain, "ai.onnx");
-}
-
 /* The version of the op set of a domain; 0: not imported. */
 static int64_t ox_domain_version(const ox_import *c, const char *domain)
 {
@@ -339,7 +334,7 @@ static bool ox_trace_model(ox_import *c, onnx_graph *g)
     c->initializers = (ox_initializer **)ox_new(c, OX_N_INITIALIZERS, sizeof *c->initializers);
     return c->initializers && ox_list_functions(c) && ox_check_ops(c, from) && ox_sort_model(c)
         && ox_reach_model(c) && ox_declare_initializers(c, from) && ox_check_inputs(c, from)
-        && ox_fill_initializers(c, from) && ox_bind_inputs(c, g, from)
+        && ox_find_folds(c, from) && ox_fill_initializers(c, from) && ox_bind_inputs(c, g, from)
         && ox_run_nodes(c, from->node, from->n_node) && ox_collect_outputs(c, g, from);
 }
 

@@ -70,6 +70,7 @@ typedef struct ox_import {
     ox_initializer **initializers; /* of bodies */
     struct ox_reaching *reach;     /* what nodes and initializers are for */
     ox_scope leaves;               /* names of parameters and buffers */
+    struct ox_folded_mark **folds; /* NULL: nothing is folded */
     const Onnx__NodeProto *caller; /* of a model-local function: has its attributes */
     bool (*run)(struct ox_import *c, Onnx__NodeProto **node, size_t n); /* of table.h: all nodes */
     bool tracing; /* what the session did before: it goes on so */
@@ -288,6 +289,11 @@ static bool ox_refuse(ox_node *k, const char *fmt, ...)
 }
 
 /* ---- Attributes ---- */
+
+static bool ox_is_default_domain(const char *domain)
+{
+    return !domain || !*domain || !strcmp(domain, "ai.onnx");
+}
 
 static const Onnx__AttributeProto *ox_find_attribute(const Onnx__NodeProto *p, const char *name)
 {

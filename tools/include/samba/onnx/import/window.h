@@ -154,9 +154,20 @@ static samba_tensor *ox_convolve(ox_node *k, samba_tensor *x, samba_tensor *w, s
     return s.n == 3 ? ox_conv_deep(x, w, b, &s, groups) : ox_conv_flat(x, w, b, &s, groups);
 }
 
+/* The bias that a batch norm has become; it may be a Constant that stands behind the convolution.
+ */
+static samba_tensor *ox_folded_bias(ox_import *c, const ox_folded *f)
+{
+    ox_value *v = ox_lookup(c, f->norm->input[2]);
+    if (!v) v = ox_attribute_value(c, f->shift);
+    return v ? ox_tensor(c, v) : NULL;
+}
+
 static bool ox_op_conv(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *w = ox_in(k, 1), *b = ox_has(k, 2) ? ox_in(k, 2) : NULL;
+    const ox_folded *fold = ox_folded_of(k->c, k->p);
+    if (fold) b = ox_folded_bias(k->c, fold);
     return ox_floats_only(k, 3) && ox_give(k, 0, ox_type(k, 0), ox_convolve(k, x, w, b));
 }
 
