@@ -1160,7 +1160,10 @@ typedef enum samba_optim_kind {
     SAMBA_NO_OPTIM = 0,
     SAMBA_SGD,
     SAMBA_ADAMW,
-    SAMBA_ADAM
+    SAMBA_ADAM,
+    SAMBA_RMSPROP,
+    SAMBA_ADAGRAD,
+    SAMBA_LION
 } samba_optim_kind;
 
 /* SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr v. AdamW decouples
@@ -1168,14 +1171,21 @@ typedef enum samba_optim_kind {
    1e-8, weight_decay 0; SAMBA_ZERO is 0. max_grad_norm > 0 clips the norm of this optimizer's
    gradients alone, as SambaFlow's does; samba_program.max_grad_norm is the norm of all, as in
    PyTorch. A norm that is not finite, or whose square f32 does not hold (beyond 1.8e19), makes the
-   parameters NaN: so it is seen; and so does such a gradient in Adam and AdamW. Nothing is negative
-   or NaN, betas are below 1, dampening is 0 ... 1; samba_set checks the same. */
+   parameters NaN: so it is seen; and so does such a gradient in all kinds but SGD. Nothing is
+   negative or NaN, betas and alpha are below 1, dampening is 0 ... 1; samba_set checks the same.
+   The other kinds have PyTorch's defaults. RMSprop: alpha 0.99, lr 1e-2, eps 1e-8; a variance that
+   rounding makes negative is 0 in the centered one, and not NaN. Adagrad: lr 1e-2, eps 1e-10,
+   lr_decay and initial_accumulator 0. Lion (Chen et al. 2023): lr 1e-4, betas (0.9, 0.99), decay
+   decoupled. */
 typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
+    float alpha, lr_decay, initial_accumulator;
     bool nesterov;
-    bool momentum_state;           /* SGD: keep what momentum needs though it begins at 0, so
-                                      that it may be set later */
+    bool amsgrad;                  /* Adam, AdamW: divide by the largest exp_avg_sq so far */
+    bool centered;                 /* RMSprop: divide by the variance's root */
+    bool momentum_state;           /* SGD, RMSprop: keep what momentum needs though it begins at
+                                      0, so that it may be set later */
     const char *argin_region_name; /* prefix of this optimizer's argins */
     samba_tensor *const *params;   /* default: all that no other optimizer has */
     int32_t n_params;
@@ -8333,6 +8343,8 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 #define SAMBA__ATTRIBUTES_ADAMW(A) \
     A(ADAMW_DECOUPLED,       1, "decoupled:b") \
     A(ADAMW_KEY,             0, " key:x*")
+#define SAMBA__ATTRIBUTES_STEP(A) \
+    A(STEP_KEY,              0, "key:x*")
 #define SAMBA__ATTRIBUTES_CONV(A) \
     A(CONV_STRIDE,           2, "stride:i2") \
     A(CONV_PADDING,          2, " padding:i2") \
@@ -8444,6 +8456,7 @@ SAMBA__ATTRIBUTES_AT(AXIS)
 SAMBA__ATTRIBUTES_AT(GATHER)
 SAMBA__ATTRIBUTES_AT(SGD)
 SAMBA__ATTRIBUTES_AT(ADAMW)
+SAMBA__ATTRIBUTES_AT(STEP)
 SAMBA__ATTRIBUTES_AT(CONV)
 SAMBA__ATTRIBUTES_AT(MAX_POOL)
 SAMBA__ATTRIBUTES_AT(AVG_POOL)
@@ -8750,6 +8763,16 @@ typedef enum samba__spread_rule {
        samba__clip_factor_shape, samba__single_work, samba__clip_factor_kernel) \
     FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, UPDATES(0x1u), \
          samba__matmul_sgd_shape, samba__matmul_sgd_work, samba__matmul_sgd_kernel) \
+    FAST(0x0705,    ZERO, UNKNOWN,   amsgrad, STEP, ADAMW, 22, UPDATES(0x5431u), \
+         samba__amsgrad_shape, samba__flat_work, samba__amsgrad_kernel) \
+    FAST(0x0706,    ZERO, UNKNOWN,   rmsprop, STEP, STEP, 14, UPDATES(0x431u), \
+         samba__rmsprop_shape, samba__flat_work, samba__rmsprop_kernel) \
+    FAST(0x0707,    ZERO, UNKNOWN,   rmsprop_centered, STEP, STEP, 20, UPDATES(0x5431u), \
+         samba__rmsprop_centered_shape, samba__flat_work, samba__rmsprop_centered_kernel) \
+    FAST(0x0708,    ZERO, UNKNOWN,   adagrad, STEP, STEP, 11, UPDATES(0x31u), \
+         samba__adagrad_shape, samba__flat_work, samba__adagrad_kernel) \
+    FAST(0x0709,    ZERO, UNKNOWN,   lion, STEP, STEP, 13, UPDATES(0x31u), \
+         samba__lion_shape, samba__flat_work, samba__lion_kernel) \
     OP(0x0401,      RULE, IMAGES,    convolution, F32_PRODUCT, CONV, 0, NONE, \
        samba__convolution_shape, samba__convolution_work, samba__convolution_kernel) \
     OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, NONE, \
@@ -17767,11 +17790,14 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     X(MOMENTUM,      momentum,      SAMBA__MOST,     SAMBA__NO_LIMIT) \
     X(BETA1,         beta1,         1.0,             1.0) \
     X(BETA2,         beta2,         1.0,             1.0) \
+    X(ALPHA,         alpha,         1.0,             1.0) \
+    X(LR_DECAY,      lr_decay,      SAMBA__MOST,     SAMBA__NO_LIMIT) \
     X(EPS,           eps,           SAMBA__MOST,     SAMBA__NO_LIMIT) \
     X(MAX_GRAD_NORM, max_grad_norm, SAMBA__NO_LIMIT, SAMBA__NO_LIMIT)
 
 /* What the op of an optimizer reads besides w and g. First S, states: a name, the end of the
-   tensor's name, "?" if it may be absent. Then A, argins: a name, which one, what 0 means. */
+   tensor's name, "?" if it may be absent, as the last one may. Then A, argins: a name, which one,
+   what 0 means. */
 #define SAMBA__SGD_INPUTS(S, A) \
     S(SGD_V,             "momentum", "?") \
     A(SGD_LR,            LR,           1e-3f) \
@@ -17785,6 +17811,44 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     A(ADAMW_BETA1,        BETA1,        0.9f) \
     A(ADAMW_BETA2,        BETA2,        0.997f) \
     A(ADAMW_EPS,          EPS,          1e-8f)
+#define SAMBA__AMSGRAD_INPUTS(S, A) \
+    S(AMSGRAD_M,            "exp_avg",        "") \
+    S(AMSGRAD_V,            "exp_avg_sq",     "") \
+    S(AMSGRAD_MOST,         "max_exp_avg_sq", "") \
+    A(AMSGRAD_LR,           LR,           1e-3f) \
+    A(AMSGRAD_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(AMSGRAD_BETA1,        BETA1,        0.9f) \
+    A(AMSGRAD_BETA2,        BETA2,        0.997f) \
+    A(AMSGRAD_EPS,          EPS,          1e-8f)
+#define SAMBA__RMSPROP_INPUTS(S, A) \
+    S(RMSPROP_V,            "square_avg", "") \
+    S(RMSPROP_BUFFER,       "momentum",   "?") \
+    A(RMSPROP_LR,           LR,           1e-2f) \
+    A(RMSPROP_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(RMSPROP_ALPHA,        ALPHA,        0.99f) \
+    A(RMSPROP_EPS,          EPS,          1e-8f) \
+    A(RMSPROP_MOMENTUM,     MOMENTUM,     0.0f)
+#define SAMBA__RMSPROP_CENTERED_INPUTS(S, A) \
+    S(RMSPROP_CENTERED_V,            "square_avg", "") \
+    S(RMSPROP_CENTERED_MEAN,         "grad_avg",   "") \
+    S(RMSPROP_CENTERED_BUFFER,       "momentum",   "?") \
+    A(RMSPROP_CENTERED_LR,           LR,           1e-2f) \
+    A(RMSPROP_CENTERED_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(RMSPROP_CENTERED_ALPHA,        ALPHA,        0.99f) \
+    A(RMSPROP_CENTERED_EPS,          EPS,          1e-8f) \
+    A(RMSPROP_CENTERED_MOMENTUM,     MOMENTUM,     0.0f)
+#define SAMBA__ADAGRAD_INPUTS(S, A) \
+    S(ADAGRAD_SUM,          "sum",        "") \
+    A(ADAGRAD_LR,           LR,           1e-2f) \
+    A(ADAGRAD_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(ADAGRAD_LR_DECAY,     LR_DECAY,     0.0f) \
+    A(ADAGRAD_EPS,          EPS,          1e-10f)
+#define SAMBA__LION_INPUTS(S, A) \
+    S(LION_M,            "exp_avg",    "") \
+    A(LION_LR,           LR,           1e-4f) \
+    A(LION_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(LION_BETA1,        BETA1,        0.9f) \
+    A(LION_BETA2,        BETA2,        0.99f)
 /* clang-format on */
 
 #define SAMBA__ARGIN_AT(name, field, most, below) SAMBA__ARGIN_##name,
@@ -17814,21 +17878,25 @@ typedef struct samba__option {
 
 /* One optimizer. The inputs of its op are w, g, states, the step counter, argins, clip (or absent);
    it overwrites w and the states. Attributes are the options and, for a parameter in bf16, the two
-   words of the key of its rounding. */
+   words of the key of its rounding. A kind has a second row if a bool of samba_optim, its variant,
+   asks for another op. */
 typedef struct samba__optimizer_row {
     int32_t kind;               /* samba_optim_kind */
     const char *name, *written; /* for messages: "Adam", "SAMBA_ADAM" */
     int32_t op;
     const char *signature;
-    const char *state[SAMBA__MOST_STATES];
-    int32_t kept_for; /* states exist only if this argin may be other than 0; NO_ARGIN: always */
+    const char *state[SAMBA__MOST_STATES + 1]; /* the last one is NULL */
+    int32_t kept_for; /* the last state exists only if this argin may be other than 0; NO_ARGIN:
+                         always */
 
     struct {
         int32_t argin; /* SAMBA__ARGIN_..., beginning with LR */
         float initial;
     } argin[SAMBA__MOST_ARGINS];
 
-    int32_t n_argins, n_options;
+    int32_t n_argins;
+    samba__option variant; /* kind 'b', or NO_VARIANT */
+    int32_t n_options;
     samba__option option[SAMBA__MOST_OPTIONS];
 } samba__optimizer_row;
 
@@ -17840,6 +17908,8 @@ typedef struct samba__optimizer_row {
 #define SAMBA__KIND(kind) SAMBA_##kind
 #define SAMBA__OPTION(letter, field) { letter, (int32_t)offsetof(samba_optim, field) }
 #endif
+#define SAMBA__NO_VARIANT { 'c', 0 }
+#define SAMBA__VARIANT(field) SAMBA__OPTION('b', field)
 #define SAMBA__STATE_NAME(name, text, optional) text,
 #define SAMBA__STATE_TERM(name, text, optional) ",*" optional
 #define SAMBA__STATE_RESULT(name, text, optional) ",*"
@@ -17850,17 +17920,36 @@ typedef struct samba__optimizer_row {
     "w:*,*" inputs(SAMBA__STATE_TERM, SAMBA__INPUT_NONE) ",i:" \
     inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_TERM) ",?->*" \
     inputs(SAMBA__STATE_RESULT, SAMBA__INPUT_NONE)
-#define SAMBA__OPTIMIZER(kind, name, op, inputs, kept_for, n_options, ...) \
+#define SAMBA__OPTIMIZER(kind, name, op, inputs, kept_for, variant, n_options, ...) \
     { SAMBA__KIND(kind), name, "SAMBA_" #kind, SAMBA__OP_##op, SAMBA__STEP_SIGNATURE(inputs), \
       { inputs(SAMBA__STATE_NAME, SAMBA__INPUT_NONE) NULL }, SAMBA__##kept_for, \
       { inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_VALUE) }, \
-      0 inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_ONE), n_options, { __VA_ARGS__ } },
+      0 inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_ONE), variant, n_options, { __VA_ARGS__ } },
 
 static const samba__optimizer_row samba__optimizers[] = {
-    SAMBA__OPTIMIZER(SGD, "SGD", sgd, SAMBA__SGD_INPUTS, ARGIN_MOMENTUM, 2,
+    SAMBA__OPTIMIZER(SGD, "SGD", sgd, SAMBA__SGD_INPUTS, ARGIN_MOMENTUM, SAMBA__NO_VARIANT, 2,
                      SAMBA__OPTION('f', dampening), SAMBA__OPTION('b', nesterov))
-    SAMBA__OPTIMIZER(ADAMW, "AdamW", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, 1, { 'c', 1 })
-    SAMBA__OPTIMIZER(ADAM, "Adam", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, 1, { 'c', 0 })
+    SAMBA__OPTIMIZER(ADAMW, "AdamW", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, SAMBA__NO_VARIANT,
+                     1, { 'c', 1 })
+    SAMBA__OPTIMIZER(ADAM, "Adam", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, SAMBA__NO_VARIANT,
+                     1, { 'c', 0 })
+    SAMBA__IF(SAMBA__HAS(amsgrad),
+    SAMBA__OPTIMIZER(ADAMW, "AdamW with amsgrad", amsgrad, SAMBA__AMSGRAD_INPUTS, NO_ARGIN,
+                     SAMBA__VARIANT(amsgrad), 1, { 'c', 1 })
+    SAMBA__OPTIMIZER(ADAM, "Adam with amsgrad", amsgrad, SAMBA__AMSGRAD_INPUTS, NO_ARGIN,
+                     SAMBA__VARIANT(amsgrad), 1, { 'c', 0 }))
+    SAMBA__IF(SAMBA__HAS(rmsprop),
+    SAMBA__OPTIMIZER(RMSPROP, "RMSprop", rmsprop, SAMBA__RMSPROP_INPUTS, ARGIN_MOMENTUM,
+                     SAMBA__NO_VARIANT, 0, { 'c', 0 }))
+    SAMBA__IF(SAMBA__HAS(rmsprop_centered),
+    SAMBA__OPTIMIZER(RMSPROP, "centered RMSprop", rmsprop_centered, SAMBA__RMSPROP_CENTERED_INPUTS,
+                     ARGIN_MOMENTUM, SAMBA__VARIANT(centered), 0, { 'c', 0 }))
+    SAMBA__IF(SAMBA__HAS(adagrad),
+    SAMBA__OPTIMIZER(ADAGRAD, "Adagrad", adagrad, SAMBA__ADAGRAD_INPUTS, NO_ARGIN,
+                     SAMBA__NO_VARIANT, 0, { 'c', 0 }))
+    SAMBA__IF(SAMBA__HAS(lion),
+    SAMBA__OPTIMIZER(LION, "Lion", lion, SAMBA__LION_INPUTS, NO_ARGIN,
+                     SAMBA__NO_VARIANT, 0, { 'c', 0 }))
 };
 
 /* clang-format on */
@@ -17874,6 +17963,14 @@ SAMBA__FN const samba__optimizer_row *samba__optimizer_with(int32_t op)
     return NULL;
 }
 
+SAMBA__FN int32_t samba__count_states(const samba__optimizer_row *row)
+{
+    int32_t n = 0;
+    while (row->state[n])
+        n++;
+    return n;
+}
+
 SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
 {
     const samba__optimizer_row *row = samba__optimizer_with(op);
@@ -17883,7 +17980,8 @@ SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
     int32_t n_attr = row->n_options + (type == SAMBA_F32 ? 0 : 2);
     if (!samba__expect_match(c, row->signature, n_attr)) return false;
     c->out[0].dtype = type;
-    if (row->state[0] && !samba__has(c, 2)) c->n_out = 1; /* the states follow w and g */
+    int32_t n_states = samba__count_states(row);
+    if (!samba__has(c, 1 + n_states)) c->n_out = n_states; /* the states follow w and g */
     if (type == SAMBA_F16)
         return samba_refuse(c, SAMBA_EDTYPE,
                             "a parameter in f16 cannot be trained; store it as bf16");
@@ -17907,6 +18005,11 @@ SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
     }
 SAMBA__STEP_OP(sgd, SGD)
 SAMBA__STEP_OP(adamw, ADAMW)
+SAMBA__STEP_OP(amsgrad, AMSGRAD)
+SAMBA__STEP_OP(rmsprop, RMSPROP)
+SAMBA__STEP_OP(rmsprop_centered, RMSPROP_CENTERED)
+SAMBA__STEP_OP(adagrad, ADAGRAD)
+SAMBA__STEP_OP(lion, LION)
 
 /* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
    at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
@@ -17921,6 +18024,11 @@ SAMBA__NOINLINE double samba__power(double base, int32_t n)
         r *= n & 1 ? base : 1.0;
     return r;
 }
+
+typedef struct samba__adam_rates {
+    float rate, root, shrink, l2, b1, b2, eps, clip; /* as in the kernels of Adam */
+    int32_t step;
+} samba__adam_rates;
 
 /* ---- matmul_sgd: sgd of a parameter whose gradient is a product, block by block. So the gradient
    is never whole: a layer learns in the memory of its weights. ---- */
@@ -17983,7 +18091,14 @@ SAMBA__FN float samba__clip_of(const samba_args *a, int32_t input)
 #define samba__matmul_sgd_kernel SAMBA__OF_NARROW(samba__matmul_sgd_kernel)
 #define samba__roots SAMBA__OF_NARROW(samba__roots)
 #define samba__step_size SAMBA__OF_NARROW(samba__step_size)
+#define samba__adam_rates_of SAMBA__OF_NARROW(samba__adam_rates_of)
 #define samba__adamw_kernel SAMBA__OF_NARROW(samba__adamw_kernel)
+#define samba__amsgrad_kernel SAMBA__OF_NARROW(samba__amsgrad_kernel)
+#define samba__scale_by_mean_square SAMBA__OF_NARROW(samba__scale_by_mean_square)
+#define samba__rmsprop_kernel SAMBA__OF_NARROW(samba__rmsprop_kernel)
+#define samba__rmsprop_centered_kernel SAMBA__OF_NARROW(samba__rmsprop_centered_kernel)
+#define samba__adagrad_kernel SAMBA__OF_NARROW(samba__adagrad_kernel)
+#define samba__lion_kernel SAMBA__OF_NARROW(samba__lion_kernel)
 #if SAMBA__VEC_LANES < 16
 
 /* Random bits for elements k and k + STEP_RUN / 2 of a run: the low and the high 16. */
@@ -18134,6 +18249,28 @@ SAMBA__KERNEL float samba__step_size(float size, float root, float eps)
     return samba__fma(size, root, eps) + (size - size);
 }
 
+/* What a step of Adam multiplies by. Its inputs from `first` on are step, lr, weight_decay, beta1,
+   beta2, eps and clip. */
+SAMBA__KERNEL samba__adam_rates samba__adam_rates_of(const samba_args *a, int32_t first)
+{
+    samba__adam_rates o;
+    float lr = a->in[first + 1][0], decay = a->in[first + 2][0];
+    bool decoupled = a->attr[SAMBA__ADAMW_DECOUPLED]
+        != 0; /* AdamW; else Adam, where decay is part of the gradient */
+
+    o.step = samba__in_i32(a, first)[0];
+    o.b1 = a->in[first + 3][0];
+    o.b2 = a->in[first + 4][0];
+    o.eps = a->in[first + 5][0];
+    o.clip = samba__clip_of(a, first + 6);
+
+    o.rate = (float)((double)lr / (1.0 - samba__power((double)o.b1, o.step)));
+    o.root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)o.b2, o.step)));
+    o.shrink = decoupled ? samba__fma(-lr, decay, 1.0f) : 1.0f;
+    o.l2 = decoupled ? 0.0f : decay;
+    return o;
+}
+
 /* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
    torch.optim. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
    w -= lr/(1-b1^t) m / (sqrt(v)/sqrt(1-b2^t) + eps) */
@@ -18141,21 +18278,10 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
 {
     float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
     float block[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
-    const float *g = a->in[SAMBA__ADAMW_G], lr = a->in[SAMBA__ADAMW_LR][0];
-    float decay = a->in[SAMBA__ADAMW_WEIGHT_DECAY][0], clip = samba__clip_of(a, SAMBA__ADAMW_CLIP);
-    float b1 = a->in[SAMBA__ADAMW_BETA1][0], b2 = a->in[SAMBA__ADAMW_BETA2][0];
+    const float *g = a->in[SAMBA__ADAMW_G];
+    const samba__adam_rates o = samba__adam_rates_of(a, SAMBA__ADAMW_STEP);
     const ptrdiff_t end = (ptrdiff_t)a->end;
-    float eps = a->in[SAMBA__ADAMW_EPS][0];
-    int32_t step = samba__in_i32(a, SAMBA__ADAMW_STEP)[0];
-
-    float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
-    float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
-
-    bool decoupled = a->attr[SAMBA__ADAMW_DECOUPLED]
-        != 0; /* AdamW; else Adam, where decay is part of the gradient */
-    float shrink = decoupled ? samba__fma(-lr, decay, 1.0f) : 1.0f;
-    float l2 = decoupled ? 0.0f : decay;
-    float c1 = 1.0f - b1, c2 = 1.0f - b2;
+    float c1 = 1.0f - o.b1, c2 = 1.0f - o.b2;
 
     for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end;
          i += n) { /* memory is what takes the time */
@@ -18170,18 +18296,176 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
         float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
         SAMBA__IN_PLACE
         for (ptrdiff_t k = 0; k < n; k++) {
-            float d = samba__fma(l2, w[k], g[i + k] * clip);
-            m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
-            size[k] = v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
+            float d = samba__fma(o.l2, w[k], g[i + k] * o.clip);
+            m[i + k] = samba__fma(c1, d, o.b1 * m[i + k]);
+            size[k] = v[i + k] = samba__fma(c2 * d, d, o.b2 * v[i + k]);
         }
 
         samba__roots(size);
         SAMBA__IN_PLACE
         for (ptrdiff_t k = 0; k < n; k++)
-            w[k]
-                = samba__fma(-rate, m[i + k] / samba__step_size(size[k], root, eps), w[k] * shrink);
+            w[k] = samba__fma(-o.rate, m[i + k] / samba__step_size(size[k], o.root, o.eps),
+                              w[k] * o.shrink);
+
+        samba__close_weights(a, i, n, w, o.step);
+    }
+}
+
+/* The same two with the largest v so far in place of v: Reddi, Kale, Kumar, "On the convergence of
+   Adam and beyond", 2018. */
+SAMBA__FN void samba__amsgrad_kernel(const samba_args *a)
+{
+    float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
+    float *SAMBA__RESTRICT most = a->out[3];
+    float block[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
+    const float *g = a->in[SAMBA__AMSGRAD_G];
+    const samba__adam_rates o = samba__adam_rates_of(a, SAMBA__AMSGRAD_STEP);
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    float c1 = 1.0f - o.b1, c2 = 1.0f - o.b2;
+
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++) {
+            float d = samba__fma(o.l2, w[k], g[i + k] * o.clip);
+            float square = samba__fma(c2 * d, d, o.b2 * v[i + k]);
+            m[i + k] = samba__fma(c1, d, o.b1 * m[i + k]);
+            v[i + k] = square;
+            size[k] = most[i + k] = most[i + k] >= square ? most[i + k] : square;
+        }
+
+        samba__roots(size);
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            w[k] = samba__fma(-o.rate, m[i + k] / samba__step_size(size[k], o.root, o.eps),
+                              w[k] * o.shrink);
+
+        samba__close_weights(a, i, n, w, o.step);
+    }
+}
+
+/* torch.optim.RMSprop (Tieleman, Hinton 2012), inputs from `first` on being step, lr, weight_decay,
+   alpha, eps, momentum and clip. g += wd w; v = alpha v + (1-alpha) g^2; w -= lr g / (sqrt(v) +
+   eps). A mean makes it centered: mean += (1-alpha) (g - mean), and v - mean^2 is below the root:
+   0 where rounding makes less of it, whose root torch.optim takes, and has NaN. A buffer has
+   momentum: buffer = momentum buffer + quotient; w -= lr buffer. */
+SAMBA__KERNEL void samba__scale_by_mean_square(const samba_args *a, int32_t first, float *mean,
+                                               float *buffer)
+{
+    float block[SAMBA__STEP_PART], d[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
+    const float *g = a->in[1], lr = a->in[first + 1][0], decay = a->in[first + 2][0];
+    float *v = a->out[1], alpha = a->in[first + 3][0], fresh = 1.0f - alpha;
+    float eps = a->in[first + 4][0], momentum = a->in[first + 5][0];
+    float clip = samba__clip_of(a, first + 6);
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        float *w = samba__open_weights(a, i, n, block);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++) {
+            d[k] = samba__fma(decay, w[k], g[i + k] * clip);
+            size[k] = v[i + k] = samba__fma(fresh * d[k], d[k], alpha * v[i + k]);
+        }
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; mean && k < n; k++) {
+            float moved = samba__fma(fresh, d[k] - mean[i + k], mean[i + k]);
+            float variance = samba__fma(-moved, moved, size[k]);
+            mean[i + k] = moved;
+            size[k] = variance < 0.0f ? 0.0f : variance;
+        }
+
+        samba__roots(size);
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            d[k] = d[k] / samba__step_size(size[k], 1.0f, eps);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; buffer && k < n; k++)
+            d[k] = buffer[i + k] = samba__fma(momentum, buffer[i + k], d[k]);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            w[k] = samba__fma(-lr, d[k], w[k]);
+
+        samba__close_weights(a, i, n, w, samba__in_i32(a, first)[0]);
+    }
+}
+
+SAMBA__FN void samba__rmsprop_kernel(const samba_args *a)
+{
+    float *buffer = a->n_out > 2 ? a->out[2] : NULL;
+    samba__scale_by_mean_square(a, SAMBA__RMSPROP_STEP, NULL, buffer);
+}
+
+SAMBA__FN void samba__rmsprop_centered_kernel(const samba_args *a)
+{
+    float *buffer = a->n_out > 3 ? a->out[3] : NULL;
+    samba__scale_by_mean_square(a, SAMBA__RMSPROP_CENTERED_STEP, a->out[2], buffer);
+}
+
+/* torch.optim.Adagrad (Duchi, Hazan, Singer 2011): g += wd w; sum += g^2;
+   w -= lr / (1 + (t-1) lr_decay) g / (sqrt(sum) + eps) */
+SAMBA__FN void samba__adagrad_kernel(const samba_args *a)
+{
+    float block[SAMBA__STEP_PART], d[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
+    const float *g = a->in[SAMBA__ADAGRAD_G], decay = a->in[SAMBA__ADAGRAD_WEIGHT_DECAY][0];
+    float *sum = a->out[1], clip = samba__clip_of(a, SAMBA__ADAGRAD_CLIP);
+    float eps = a->in[SAMBA__ADAGRAD_EPS][0], lr_decay = a->in[SAMBA__ADAGRAD_LR_DECAY][0];
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+
+    int32_t step = samba__in_i32(a, SAMBA__ADAGRAD_STEP)[0];
+    float lr = a->in[SAMBA__ADAGRAD_LR][0] / samba__fma((float)(step - 1), lr_decay, 1.0f);
+
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        float *w = samba__open_weights(a, i, n, block);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++) {
+            d[k] = samba__fma(decay, w[k], g[i + k] * clip);
+            size[k] = sum[i + k] = samba__fma(d[k], d[k], sum[i + k]);
+        }
+
+        samba__roots(size);
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            w[k] = samba__fma(-lr, d[k] / samba__step_size(size[k], 1.0f, eps), w[k]);
 
         samba__close_weights(a, i, n, w, step);
+    }
+}
+
+/* Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023): w -= lr (sign(b1 m +
+   (1-b1) g) + wd w); m = b2 m + (1-b2) g. An infinity has a sign, but the step is NaN: m would stay
+   infinite, and all later steps would go the same way. */
+SAMBA__FN void samba__lion_kernel(const samba_args *a)
+{
+    float *m = a->out[1], block[SAMBA__STEP_PART];
+    const float *g = a->in[SAMBA__LION_G], lr = a->in[SAMBA__LION_LR][0];
+    float decay = a->in[SAMBA__LION_WEIGHT_DECAY][0], clip = samba__clip_of(a, SAMBA__LION_CLIP);
+    float b1 = a->in[SAMBA__LION_BETA1][0], b2 = a->in[SAMBA__LION_BETA2][0];
+    float c1 = 1.0f - b1, c2 = 1.0f - b2, shrink = samba__fma(-lr, decay, 1.0f);
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        float *w = samba__open_weights(a, i, n, block);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++) {
+            float d = g[i + k] * clip;
+            float way = samba__fma(c1, d, b1 * m[i + k]);
+            float step = samba__sign(way) + (way - way);
+            m[i + k] = samba__fma(c2, d, b2 * m[i + k]);
+            w[k] = samba__fma(-lr, step, w[k] * shrink);
+        }
+
+        samba__close_weights(a, i, n, w, samba__in_i32(a, SAMBA__LION_STEP)[0]);
     }
 }
 #endif
@@ -26666,19 +26950,40 @@ SAMBA_API samba_tensor *samba_ctc(samba_tensor *logp, samba_tensor *target,
 }
 
 /* ==== [optim] ================================================================================= */
-SAMBA__FN const samba__optimizer_row *samba__optimizer_of(const samba_optim *o)
+SAMBA__FN bool samba__optim_says(const samba_optim *o, const samba__option *option)
 {
-    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++)
-        if (samba__optimizers[i].kind == (int32_t)o->kind) return &samba__optimizers[i];
-    return NULL;
+    bool set;
+    memcpy(&set, (const uint8_t *)(const void *)o + option->at, sizeof set);
+    return set;
 }
 
-/* "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", in a buffer */
+SAMBA__FN bool samba__is_variant(const samba__optimizer_row *row)
+{
+    return row->variant.kind == 'b';
+}
+
+/* The row of its kind: that of a variant if it is asked for. */
+SAMBA__FN const samba__optimizer_row *samba__optimizer_of(const samba_optim *o)
+{
+    const samba__optimizer_row *found = NULL;
+    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
+        const samba__optimizer_row *row = &samba__optimizers[i];
+        if (row->kind != (int32_t)o->kind) continue;
+        if (!samba__is_variant(row) || samba__optim_says(o, &row->variant)) found = row;
+    }
+    return found;
+}
+
+/* "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", and so on, in a buffer */
 SAMBA__FN const char *samba__optimizer_names(char *buffer, size_t size)
 {
     samba__text t = samba__text_in(buffer, size);
-    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
-        if (i > 0) samba__put_text(&t, i < SAMBA__N_OPTIMIZERS - 1 ? ", " : " or ");
+    int32_t last = SAMBA__N_OPTIMIZERS - 1;
+    while (last > 0 && samba__is_variant(&samba__optimizers[last]))
+        last--;
+    for (int32_t i = 0; i <= last; i++) {
+        if (samba__is_variant(&samba__optimizers[i])) continue;
+        if (i > 0) samba__put_text(&t, i < last ? ", " : " or ");
         samba__put_text(&t, samba__optimizers[i].written);
     }
     return buffer;
@@ -26722,6 +27027,14 @@ SAMBA__FN void samba__warn_ignored(samba_session *s, const samba__optimizer_row 
     }
     if (o->dampening != 0.0f && !samba__reads_option(row, 'f', offsetof(samba_optim, dampening)))
         samba__format(&t, "%sdampening", t.len ? ", " : "");
+    if (o->nesterov && !samba__reads_option(row, 'b', offsetof(samba_optim, nesterov)))
+        samba__format(&t, "%snesterov", t.len ? ", " : "");
+    if (o->initial_accumulator != 0.0f && o->kind != SAMBA_ADAGRAD)
+        samba__format(&t, "%sinitial_accumulator", t.len ? ", " : "");
+    if (o->amsgrad && o->kind != SAMBA_ADAM && o->kind != SAMBA_ADAMW)
+        samba__format(&t, "%samsgrad", t.len ? ", " : "");
+    if (o->centered && o->kind != SAMBA_RMSPROP)
+        samba__format(&t, "%scentered", t.len ? ", " : "");
     if (t.len) samba__warn(s, "in %s: %s does not use %s", at, row->name, list);
 }
 
@@ -26729,7 +27042,7 @@ SAMBA__FN void samba__warn_ignored(samba_session *s, const samba__optimizer_row 
 SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_t number)
 {
     const samba__optimizer_row *row = samba__optimizer_of(o);
-    char at[40], names[120];
+    char at[40], names[200];
     samba__print(at, sizeof at, "optimizer %d", number);
     if (!row)
         return samba_fail(s, SAMBA_ERANGE, "%s has no kind, but %d; use %s", at, (int32_t)o->kind,
@@ -26739,7 +27052,9 @@ SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_
         double value = (double)samba__optim_value(o, i);
         if (!samba__check_range(s, at, &samba__hyperparams[i], value)) return false;
     }
+    double begins = (double)o->initial_accumulator;
     if (!samba__in_range(s, at, "dampening", (double)o->dampening, 0.0, 1.0)) return false;
+    if (!samba__in_range(s, at, "initial_accumulator", begins, 0.0, SAMBA__MOST)) return false;
     if (!samba__in_range(s, at, "n_params", o->n_params, 0.0, 2147483647.0)) return false;
 
     if (o->n_params && !o->params)
@@ -26845,9 +27160,10 @@ SAMBA__FN samba_tensor *samba__clip_factor(samba_session *s, samba_tensor *const
     return clip;
 }
 
-SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
+SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part, float initial)
 {
-    return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE, samba__all(0.0f));
+    return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE,
+                              samba__all(initial));
 }
 
 /* The attributes of the op that makes a step of w; returns how many. */
@@ -26859,17 +27175,13 @@ SAMBA__FN int32_t samba__step_options(const samba__optimizer *o, const samba_ten
     for (; n < o->row->n_options; n++) {
         const samba__option *option = &o->row->option[n];
         float value;
-        bool set;
 
         if (option->kind == 'c') attr[n] = option->at;
         if (option->kind == 'f') {
             memcpy(&value, desc + option->at, sizeof value);
             attr[n] = samba_float_attr(value);
         }
-        if (option->kind == 'b') {
-            memcpy(&set, desc + option->at, sizeof set);
-            attr[n] = set;
-        }
+        if (option->kind == 'b') attr[n] = samba__optim_says(o->desc, option);
     }
 
     if (w->dtype == SAMBA_F32) return n;
@@ -26883,12 +27195,15 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
     const samba__optimizer_row *row = o->row;
     samba_tensor *in[4 + SAMBA__MOST_STATES + SAMBA__MOST_ARGINS] = { w, g };
     int32_t attr[(int32_t)SAMBA__MOST_OPTIONS + (int32_t)SAMBA__KEY_WORDS], n = 2;
-    bool keeps = row->kept_for < 0 || samba__optim_value(o->desc, row->kept_for) != 0.0f
+    bool keeps_last = row->kept_for < 0 || samba__optim_value(o->desc, row->kept_for) != 0.0f
         || o->desc->momentum_state;
+    float initial = row->kind == SAMBA_ADAGRAD ? o->desc->initial_accumulator : 0.0f;
 
     s->modes.section = SAMBA_OPT;
-    for (int32_t i = 0; row->state[i]; i++)
-        in[n++] = keeps ? samba__optim_state(w, row->state[i]) : NULL;
+    for (int32_t i = 0; row->state[i]; i++) {
+        bool keeps = keeps_last || row->state[i + 1];
+        in[n++] = keeps ? samba__optim_state(w, row->state[i], initial) : NULL;
+    }
     in[n++] = o->step;
     for (int32_t i = 0; i < row->n_argins; i++)
         in[n++] = o->argin[i];
@@ -34199,11 +34514,9 @@ SAMBA__FN int32_t samba__argin_of_input(const samba_op *op, int32_t k)
 
     for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
         const samba__optimizer_row *row = &samba__optimizers[i];
-        int32_t first = 3; /* behind w, g, the states and the counter of steps */
         if (!samba__is(op, row->op)) continue;
 
-        while (row->state[first - 3])
-            first++;
+        int32_t first = 3 + samba__count_states(row); /* behind w, g and the counter of steps */
         bool reads = k >= first && k < first + row->n_argins;
         return reads ? row->argin[k - first].argin : SAMBA__NO_ARGIN;
     }
@@ -34355,11 +34668,10 @@ SAMBA__FN bool samba__lacks_state(const samba_op *op, const samba__call_record *
 
     for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
         const samba__optimizer_row *row = &samba__optimizers[i];
-        int32_t at = 2; /* behind w and g */
-        if (!samba__is(op, row->op) || row->kept_for < 0 || samba__word(r, at)) continue;
+        int32_t at = 2 + samba__count_states(row); /* the counter: behind w and g */
+        bool may_lack = samba__is(op, row->op) && row->kept_for >= 0;
+        if (!may_lack || samba__word(r, at - 1)) continue;
 
-        while (row->state[at - 2])
-            at++;
         for (int32_t k = 0; k < row->n_argins; k++)
             if (row->argin[k].argin == row->kept_for)
                 return samba__word(r, at + 1 + k) == argin + 1;

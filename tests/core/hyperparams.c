@@ -11,6 +11,7 @@
 #include "tools/include/samba/schedule.h"
 #include "tools/include/samba/driver.h"
 #include "tools/include/samba/lora.h"
+#include "tests/lib/optimizers.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include <math.h>
@@ -153,32 +154,37 @@ static void test_refused_however_it_comes(void)
 
 // ---- 0 as an option -----------------------------------------------------------------------------
 
-// Of each optimizer, the first n of its lr, beta1, beta2, eps, and their defaults.
+// Of each optimizer, the defaults of its lr, beta1, beta2, eps, alpha; -1: it has none of these.
 static const struct {
     samba_optim_kind kind;
-    int n;
-    float by_default[4];
-} optimizers[] = { { SAMBA_SGD, 1, { 1e-3f } },
-                   { SAMBA_ADAMW, 4, { 1e-3f, 0.9f, 0.997f, 1e-8f } },
-                   { SAMBA_ADAM, 4, { 1e-3f, 0.9f, 0.997f, 1e-8f } } };
+    float by_default[5];
+} optimizers[] = { { SAMBA_SGD, { 1e-3f, -1, -1, -1, -1 } },
+                   { SAMBA_ADAMW, { 1e-3f, 0.9f, 0.997f, 1e-8f, -1 } },
+                   { SAMBA_ADAM, { 1e-3f, 0.9f, 0.997f, 1e-8f, -1 } },
+                   { SAMBA_ADAMW, { 1e-3f, 0.9f, 0.997f, 1e-8f, -1 } }, // with amsgrad
+                   { SAMBA_ADAM, { 1e-3f, 0.9f, 0.997f, 1e-8f, -1 } },
+                   { SAMBA_RMSPROP, { 1e-2f, -1, -1, 1e-8f, 0.99f } },
+                   { SAMBA_RMSPROP, { 1e-2f, -1, -1, 1e-8f, 0.99f } }, // centered
+                   { SAMBA_ADAGRAD, { 1e-2f, -1, -1, 1e-10f, -1 } },
+                   { SAMBA_LION, { 1e-4f, 0.9f, 0.99f, -1, -1 } } };
 
 enum { N_LISTED = sizeof optimizers / sizeof *optimizers };
 
 // Each option of which 0 is a default that is another number: SAMBA_ZERO says 0.
 static void test_zero_can_be_said(void)
 {
-    static const char *const names[] = { "lr", "beta1", "beta2", "eps" };
+    static const char *const names[] = { "lr", "beta1", "beta2", "eps", "alpha" };
     CHECK((int)N_LISTED == (int)SAMBA__N_OPTIMIZERS); // or the list above lacks one
     for (int k = 0; k < N_LISTED; k++) {
         for (int zero = 0; zero < 2; zero++) {
             net n = traced();
             float say = zero ? SAMBA_ZERO : 0.0f;
             samba_program p = { .loss = n.loss };
-            p.optim = (samba_optim){
-                .kind = optimizers[k].kind, .lr = say, .beta1 = say, .beta2 = say, .eps = say
-            };
-            CHECK(samba_compile(n.s, &p));
-            for (int i = 0; i < optimizers[k].n; i++) {
+            p.optim = optimizer_of_row(k);
+            p.optim.lr = p.optim.beta1 = p.optim.beta2 = p.optim.eps = p.optim.alpha = say;
+            CHECK(p.optim.kind == optimizers[k].kind && samba_compile(n.s, &p));
+            for (int i = 0; i < 5; i++) {
+                if (optimizers[k].by_default[i] < 0) continue;
                 double got = samba_get(n.s, names[i]);
                 CHECK(got == (zero ? 0.0 : (double)optimizers[k].by_default[i]) && !signbit(got));
             }

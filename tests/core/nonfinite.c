@@ -4,6 +4,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/op_calls.h"
+#include "tests/lib/optimizers.h"
 #include "tests/lib/test.h"
 
 enum { N_ODD = 9 };
@@ -108,7 +109,7 @@ static void test_compiled(void)
 
 enum { ROWS = 3, COLS = 11, COUNT = ROWS * COLS };
 
-static void step(samba_optim_kind kind, samba_dtype type, float max_norm, const float *gradient,
+static void step(const samba_optim *optim, samba_dtype type, float max_norm, const float *gradient,
                  float *w)
 {
     samba_session *s = samba_open(NULL);
@@ -118,25 +119,28 @@ static void step(samba_optim_kind kind, samba_dtype type, float max_norm, const 
     samba_tensor *c
         = samba_set_batch_dim(samba_input(s, "c", SAMBA_F32, SAMBA_SHAPE(ROWS, COLS)), -1);
     samba_tensor *loss = samba_sum(samba_mul(param, c), SAMBA_ALL_AXES, false);
-    samba_program p
-        = { .loss = loss, .max_grad_norm = max_norm, .optim = { .kind = kind, .lr = 0.25f } };
+    samba_program p = { .loss = loss, .max_grad_norm = max_norm, .optim = *optim };
     CHECK(samba_compile(s, &p) && samba_write(c, gradient) && samba_run(s, 0));
     CHECK(samba_copy_out_f32(param, w, COUNT) && samba_close(s) == 0);
 }
 
 // What is not finite shows in the weights. So does a norm, or a square, beyond f32. Every kind but
-// SGD is taken for one that squares the gradient, as Adam does: SGD alone has room for steps of
-// 1e30. An optimizer of another sort has to be told apart here.
-static void check_step(samba_optim_kind kind, samba_dtype type, bool clips, float odd, size_t at)
+// SGD and Lion is taken for one that squares the gradient, as Adam does: SGD alone has room for
+// steps of 1e30, and Lion's are signs. An optimizer of another sort has to be told apart here.
+static void check_step(int row, samba_dtype type, bool clips, float odd, size_t at)
 {
     float gradient[COUNT], w[COUNT];
+    samba_optim optim = optimizer_of_row(row);
+    samba_optim_kind kind = optim.kind;
+    bool squares = kind != SAMBA_SGD && kind != SAMBA_LION;
     bool finite = isfinite(odd), extreme = finite && fabsf(odd) > 1e19f;
     for (int i = 0; i < COUNT; i++)
         gradient[i] = 0.5f;
     gradient[at] = odd;
-    step(kind, type, clips ? 1 : 0, gradient, w);
+    optim.lr = 0.25f;
+    step(&optim, type, clips ? 1 : 0, gradient, w);
     for (size_t i = 0; i < COUNT; i++) {
-        bool seen = (!finite || extreme) && (clips || (i == at && (!finite || kind != SAMBA_SGD)));
+        bool seen = (!finite || extreme) && (clips || (i == at && (!finite || squares)));
         if (seen)
             CHECK(!isfinite(w[i]));
         else
@@ -145,15 +149,15 @@ static void check_step(samba_optim_kind kind, samba_dtype type, bool clips, floa
     if (kind == SAMBA_SGD && extreme && !clips)
         CHECK(fabsf(w[at] + 0.25f * odd) < 0.01f * fabsf(odd));
     if (test_bad)
-        printf("    optimizer %d, type %d, %g at %d, %s\n", (int)kind, (int)type, (double)odd,
+        printf("    optimizer %s, type %d, %g at %d, %s\n", samba__optimizers[row].name, (int)type, (double)odd,
                (int)at, clips ? "clipped" : "not clipped");
 }
 
 static void test_steps(void)
 {
-    for (int kind = SAMBA_SGD; kind <= SAMBA__N_OPTIMIZERS; kind++)
+    for (int row = 0; row < SAMBA__N_OPTIMIZERS; row++)
         for (int i = 0; i < 2 * 2 * N_ODD * 3 && !test_bad; i++)
-            check_step((samba_optim_kind)kind, i % 2 ? SAMBA_BF16 : SAMBA_F32, i / 2 % 2,
+            check_step(row, i % 2 ? SAMBA_BF16 : SAMBA_F32, i / 2 % 2,
                        odd_value(i / 4 % N_ODD), place_of(i / 4 / N_ODD, COUNT));
 }
 

@@ -16,6 +16,7 @@
 static void count_ops(samba_session *s);
 #define RANDOM_COMPILED(s) count_ops(s)
 #include "tests/lib/random_run.h"
+#include "tests/lib/optimizers.h"
 
 // ---- A description of a program: records, each of which makes one value ----
 
@@ -232,9 +233,9 @@ static void set_optimizers(const description *d, net *n)
     samba_program *p = &n->program;
     for (int o = 0; o < d->n_optims; o++) {
         samba_optim *optim = &n->optim[o];
-        optim->kind = (samba_optim_kind)samba__optimizers[d->kind[o]].kind;
+        *optim = optimizer_of_row(d->kind[o]);
         optim->lr = 0.0625f;
-        if (optim->kind == SAMBA_SGD && d->momentum) optim->momentum = 0.5f;
+        if (optimizer_may_have_momentum(d->kind[o]) && d->momentum) optim->momentum = 0.5f;
         if (optim->kind == SAMBA_SGD && d->momentum) optim->nesterov = d->nesterov;
         if (d->decays) optim->weight_decay = 0.125f;
         if (d->clips == 1 + o || d->clips == 3) optim->max_grad_norm = 0.5f;
@@ -1809,7 +1810,12 @@ static void print_optimizers(FILE *f, const description *d)
     for (int o = 0; o < d->n_optims; o++) {
         fprintf(f, "    n->optim[%d].kind = %s;\n", o, samba__optimizers[d->kind[o]].written);
         fprintf(f, "    n->optim[%d].lr = 0.0625f;\n", o);
-        if (d->kind[o] == 0 && d->momentum) fprintf(f, "    n->optim[%d].momentum = 0.5f;\n", o);
+        if (optimizer_of_row(d->kind[o]).amsgrad)
+            fprintf(f, "    n->optim[%d].amsgrad = true;\n", o);
+        if (optimizer_of_row(d->kind[o]).centered)
+            fprintf(f, "    n->optim[%d].centered = true;\n", o);
+        if (optimizer_may_have_momentum(d->kind[o]) && d->momentum)
+            fprintf(f, "    n->optim[%d].momentum = 0.5f;\n", o);
         if (d->kind[o] == 0 && d->momentum && d->nesterov)
             fprintf(f, "    n->optim[%d].nesterov = true;\n", o);
         if (d->decays) fprintf(f, "    n->optim[%d].weight_decay = 0.125f;\n", o);

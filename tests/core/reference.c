@@ -1574,6 +1574,128 @@ static void try_adamw(call *c)
     expect(c, 2, new_v, n, 3e-7, 3e-8);
 }
 
+static void try_amsgrad(call *c)
+{
+    int n = pick(c, 1, 7, 33, 130, 700, 64);
+    ref_adamw o = { 1 + c->round * c->round, (double)0.01f, (double)0.125f, (double)0.9f,
+                    (double)0.999f,          (double)1e-8f, (double)0.25f,  c->round % 2 == 0 };
+    float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1);
+    float *m = numbers(c, n, -0.1, 0.1), *v = numbers(c, n, 0.01, 0.1),
+          *most = numbers(c, n, 0.01, 0.1);
+    double *new_w = as_doubles(c, w, n), *new_m = as_doubles(c, m, n), *new_v = as_doubles(c, v, n),
+           *new_most = as_doubles(c, most, n);
+    ref_amsgrad_step(&o, new_w, new_m, new_v, new_most, g, n);
+    give_f32(c, SAMBA_SHAPE(n), w);
+    give_f32(c, SAMBA_SHAPE(n), g);
+    give_f32(c, SAMBA_SHAPE(n), m);
+    give_f32(c, SAMBA_SHAPE(n), v);
+    give_f32(c, SAMBA_SHAPE(n), most);
+    give_int(c, o.step);
+    give_float(c, (float)o.lr);
+    give_float(c, (float)o.decay);
+    give_float(c, (float)o.b1);
+    give_float(c, (float)o.b2);
+    give_float(c, (float)o.eps);
+    give_float(c, (float)o.clip);
+    attribute(c, o.decoupled);
+    run(c);
+    expect(c, 0, new_w, n, 1e-6, 1e-6);
+    expect(c, 1, new_m, n, 3e-7, 3e-8);
+    expect(c, 2, new_v, n, 3e-7, 3e-8);
+    expect(c, 3, new_most, n, 3e-7, 3e-8);
+}
+
+// Without momentum in round 1, without clipping in round 2.
+static void try_mean_square(call *c, bool centered)
+{
+    int n = pick(c, 1, 7, 33, 130, 700, 64);
+    ref_rmsprop o = { (double)0.01f, (double)0.125f, (double)0.875f,
+                      (double)1e-3f, (double)0.75f,  (double)0.25f };
+    float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1), *v = numbers(c, n, 0.02, 0.1);
+    float *mean = centered ? numbers(c, n, -0.1, 0.1) : NULL;
+    float *buffer = c->round == 1 ? NULL : numbers(c, n, -1, 1);
+    if (c->round == 2) o.clip = 1;
+
+    double *new_w = as_doubles(c, w, n), *new_v = as_doubles(c, v, n);
+    double *new_mean = centered ? as_doubles(c, mean, n) : NULL;
+    double *new_buffer = buffer ? as_doubles(c, buffer, n) : NULL;
+    ref_rmsprop_step(&o, new_w, new_v, new_mean, new_buffer, g, n);
+
+    give_f32(c, SAMBA_SHAPE(n), w);
+    give_f32(c, SAMBA_SHAPE(n), g);
+    give_f32(c, SAMBA_SHAPE(n), v);
+    if (centered) give_f32(c, SAMBA_SHAPE(n), mean);
+    give_f32(c, SAMBA_SHAPE(n), buffer);
+    give_int(c, 1 + c->round);
+    give_float(c, (float)o.lr);
+    give_float(c, (float)o.decay);
+    give_float(c, (float)o.alpha);
+    give_float(c, (float)o.eps);
+    give_float(c, (float)o.momentum);
+    if (c->round != 2) give_float(c, (float)o.clip);
+    run(c);
+
+    expect(c, 0, new_w, n, 1e-6, 1e-6);
+    expect(c, 1, new_v, n, 3e-7, 3e-8);
+    if (centered) expect(c, 2, new_mean, n, 3e-7, 3e-7);
+    if (buffer) expect(c, centered ? 3 : 2, new_buffer, n, 1e-5, 1e-5);
+}
+
+static void try_rmsprop(call *c)
+{
+    try_mean_square(c, false);
+}
+
+static void try_rmsprop_centered(call *c)
+{
+    try_mean_square(c, true);
+}
+
+static void try_adagrad(call *c)
+{
+    int n = pick(c, 1, 7, 33, 130, 700, 64);
+    ref_adagrad o = { 1 + 3 * c->round, (double)0.125f, (double)0.25f,
+                      (double)0.02f,    (double)1e-3f,  (double)0.5f };
+    float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1), *sum = numbers(c, n, 0.01, 1);
+    if (c->round == 2) o.clip = 1;
+    double *new_w = as_doubles(c, w, n), *new_sum = as_doubles(c, sum, n);
+    ref_adagrad_step(&o, new_w, new_sum, g, n);
+    give_f32(c, SAMBA_SHAPE(n), w);
+    give_f32(c, SAMBA_SHAPE(n), g);
+    give_f32(c, SAMBA_SHAPE(n), sum);
+    give_int(c, o.step);
+    give_float(c, (float)o.lr);
+    give_float(c, (float)o.decay);
+    give_float(c, (float)o.lr_decay);
+    give_float(c, (float)o.eps);
+    if (c->round != 2) give_float(c, (float)o.clip);
+    run(c);
+    expect(c, 0, new_w, n, 5e-7, 5e-7);
+    expect(c, 1, new_sum, n, 3e-7, 3e-8);
+}
+
+static void try_lion(call *c)
+{
+    int n = pick(c, 1, 7, 33, 130, 700, 64);
+    ref_lion o = { (double)0.125f, (double)0.25f, (double)0.875f, (double)0.75f, (double)0.5f };
+    float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1), *m = numbers(c, n, -1, 1);
+    if (c->round == 2) o.clip = 1;
+    double *new_w = as_doubles(c, w, n), *new_m = as_doubles(c, m, n);
+    ref_lion_step(&o, new_w, new_m, g, n);
+    give_f32(c, SAMBA_SHAPE(n), w);
+    give_f32(c, SAMBA_SHAPE(n), g);
+    give_f32(c, SAMBA_SHAPE(n), m);
+    give_int(c, 1 + c->round);
+    give_float(c, (float)o.lr);
+    give_float(c, (float)o.decay);
+    give_float(c, (float)o.b1);
+    give_float(c, (float)o.b2);
+    if (c->round != 2) give_float(c, (float)o.clip);
+    run(c);
+    expect(c, 0, new_w, n, 3e-7, 3e-7);
+    expect(c, 1, new_m, n, 3e-7, 3e-8);
+}
+
 static void try_clip_factor(call *c)
 {
     float square_sum = number(c, (float)pick(c, 0, 1, 2, 9, 100, 4)), most = 2;
@@ -2142,6 +2264,11 @@ static void try_quantize_dynamic(call *c)
     X(gather_backward) \
     X(sgd) \
     X(adamw) \
+    X(amsgrad) \
+    X(rmsprop) \
+    X(rmsprop_centered) \
+    X(adagrad) \
+    X(lion) \
     X(clip_factor) \
     X(matmul_sgd) \
     X(convolution) \
@@ -2213,14 +2340,15 @@ static float odd_value(int i)
 
 // What differs from the definition on purpose; samba.h says so where it is computed. Such a number
 // is NaN:
-//   adamw            of a state of infinity, which would stop the weight for good; of a weight that
-//   is NaN
-//                    or infinite, also in its state
+//   adamw, amsgrad, rmsprop, rmsprop_centered, adagrad
+//                    of a state of infinity, which would stop the weight for good; of a weight that
+//                    is NaN or infinite, also in its state
 //   convolution      of an infinite weight times the zeros beside x
 //   attention        of keys that a mask hides in blocks that others see: 0 times NaN
 static bool may_be_nan(const call *c, float got)
 {
-    const char *const ops[] = { "adamw", "convolution", "scaled_dot_product_attention" };
+    const char *const ops[] = { "adamw",   "amsgrad",     "rmsprop",
+                                "adagrad", "convolution", "scaled_dot_product_attention" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (!strncmp(c->op, ops[i], strlen(ops[i]))) return got - got != 0;
     return false;

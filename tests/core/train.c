@@ -530,10 +530,31 @@ static void test_optimizer_options(void)
         { { .kind = SAMBA_ADAMW, .beta1 = 0.5f, .dampening = 0.5f },
           "AdamW does not use dampening",
           true },
-        { { .kind = (samba_optim_kind)77 },
-          "has no kind, but 77; use SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM",
+        { { .kind = SAMBA_ADAM, .amsgrad = true, .alpha = 0.5f },
+          "Adam with amsgrad does not use alpha",
+          true },
+        { { .kind = SAMBA_RMSPROP, .alpha = 0.5f, .momentum = 0.5f, .eps = 1e-3f }, "", true },
+        { { .kind = SAMBA_RMSPROP, .centered = true, .amsgrad = true },
+          "centered RMSprop does not use amsgrad",
+          true },
+        { { .kind = SAMBA_RMSPROP, .nesterov = true, .momentum = 0.5f },
+          "RMSprop does not use nesterov",
+          true },
+        { { .kind = SAMBA_RMSPROP, .alpha = 1 }, "alpha is 1; it must be", false },
+        { { .kind = SAMBA_ADAGRAD, .lr_decay = 0.5f, .initial_accumulator = 1 }, "", true },
+        { { .kind = SAMBA_ADAGRAD, .momentum_state = true, .centered = true },
+          "Adagrad does not use centered",
+          true },
+        { { .kind = SAMBA_ADAGRAD, .initial_accumulator = -1 },
+          "initial_accumulator is -1; it must be",
           false },
-        { { .beta1 = 0.5f }, "no kind; use SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", false },
+        { { .kind = SAMBA_LION, .eps = 1, .initial_accumulator = 1 },
+          "Lion does not use eps, initial_accumulator",
+          true },
+        { { .kind = (samba_optim_kind)77 },
+          "has no kind, but 77; use SAMBA_SGD, SAMBA_ADAMW, SAMBA_ADAM, SAMBA_RMSPROP, SAMBA_ADAGRAD or SAMBA_LION",
+          false },
+        { { .beta1 = 0.5f }, "no kind; use SAMBA_SGD, SAMBA_ADAMW, SAMBA_ADAM, SAMBA_RMS", false },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -572,6 +593,39 @@ int main(int argc, char **argv)
     adamw_clip.max_grad_norm = 0.25f;
     adamw_fast.lr = 0.003f;
     adamw_fast.weight_decay = 0.1f;
+
+    samba_optim amsgrad = adamw, adam_amsgrad = adam;
+    amsgrad.amsgrad = adam_amsgrad.amsgrad = true;
+    amsgrad.beta2 = adam_amsgrad.beta2 = 0.98f;
+    adam_amsgrad.max_grad_norm = 0.25f;
+
+    const samba_optim rmsprop = {
+        .kind = SAMBA_RMSPROP, .lr = 0.0005f, .alpha = 0.9f, .eps = 1e-3f, .weight_decay = 0.01f
+    };
+    const samba_optim rmsprop_momentum = {
+        .kind = SAMBA_RMSPROP, .lr = 0.0003f, .momentum = 0.8f, .eps = 1e-3f, .max_grad_norm = 0.25f
+    };
+    const samba_optim rmsprop_centered
+        = { .kind = SAMBA_RMSPROP, .lr = 0.0005f, .eps = 1e-2f, .centered = true };
+    samba_optim rmsprop_both = rmsprop;
+    rmsprop_both.lr = 0.0003f;
+    rmsprop_both.momentum = 0.5f;
+    rmsprop_both.eps = 1e-2f;
+    rmsprop_both.centered = true;
+    rmsprop_both.max_grad_norm = 0.25f;
+
+    const samba_optim adagrad_clip = {
+        .kind = SAMBA_ADAGRAD, .lr = 0.01f, .initial_accumulator = 0.01f, .max_grad_norm = 0.25f
+    };
+    samba_optim adagrad = adagrad_clip;
+    adagrad.lr_decay = 0.02f;
+    adagrad.weight_decay = 0.01f;
+    adagrad.max_grad_norm = 0;
+
+    const samba_optim lion = { .kind = SAMBA_LION, .lr = 0.0001f, .weight_decay = 0.1f };
+    const samba_optim lion_clip = {
+        .kind = SAMBA_LION, .lr = 0.0001f, .beta1 = 0.8f, .beta2 = 0.95f, .max_grad_norm = 0.25f
+    };
     const training trainings[] = {
         { "resffn", "resffn", large, momentum, 0 },
         { "resffn, 4 microbatches", "resffn", large, momentum, 4 },
@@ -585,6 +639,16 @@ int main(int argc, char **argv)
         { "adam", "adam", small, adam, 0 },
         { "adamw_clip", "adamw_clip", small, adamw_clip, 0 },
         { "adamw_clip, 4 microbatches", "adamw_clip", small, adamw_clip, 4 },
+        { "amsgrad", "amsgrad", small, amsgrad, 0 },
+        { "adam_amsgrad, 2 microbatches", "adam_amsgrad", small, adam_amsgrad, 2 },
+        { "rmsprop", "rmsprop", small, rmsprop, 0 },
+        { "rmsprop_momentum", "rmsprop_momentum", small, rmsprop_momentum, 0 },
+        { "rmsprop_centered", "rmsprop_centered", small, rmsprop_centered, 0 },
+        { "rmsprop_both, 4 microbatches", "rmsprop_both", small, rmsprop_both, 4 },
+        { "adagrad", "adagrad", small, adagrad, 0 },
+        { "adagrad_clip, 2 microbatches", "adagrad_clip", small, adagrad_clip, 2 },
+        { "lion", "lion", small, lion, 0 },
+        { "lion_clip, 4 microbatches", "lion_clip", small, lion_clip, 4 },
         { "conv", "conv", conv, slow, 0 },
         { "transformer", "transformer", transformer, adamw_fast, 0 },
         { "transformer, 4 microbatches", "transformer", transformer, adamw_fast, 4 },

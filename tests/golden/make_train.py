@@ -191,6 +191,24 @@ def adam(**options):
     return lambda params: torch.optim.Adam(params, betas=(0.9, 0.999), **options)
 
 
+def amsgrad(kind, **options):
+    return lambda params: kind(params, betas=(0.9, 0.98), amsgrad=True, **options)
+
+
+def rmsprop(**options):
+    return lambda params: torch.optim.RMSprop(params, **options)
+
+
+def adagrad(**options):
+    return lambda params: torch.optim.Adagrad(params, **options)
+
+
+def lion(**options):
+    """torch.optim has none; that of lion-pytorch (PyPI), which few machines have."""
+    from lion_pytorch import Lion
+    return lambda params: Lion(params, **options)
+
+
 # name, model, optimizer, largest norm of the gradient (None: any)
 def cases():
     small = lambda: ResFFN(196, 128)     # noqa: E731
@@ -206,10 +224,27 @@ def cases():
         ("adamw_clip", small(), adamw(lr=0.001, weight_decay=0.05), 0.25),
         ("conv", ConvNet(), sgd(lr=0.002, momentum=0.9, weight_decay=1e-4), None),
         ("transformer", Transformer(), adamw(lr=0.003, weight_decay=0.1), None),
+        ("amsgrad", small(), amsgrad(torch.optim.AdamW, lr=0.001, weight_decay=0.05), None),
+        ("adam_amsgrad", small(), amsgrad(torch.optim.Adam, lr=0.001, weight_decay=0.01), 0.25),
+        ("rmsprop", small(), rmsprop(lr=0.0005, alpha=0.9, eps=1e-3, weight_decay=0.01), None),
+        ("rmsprop_momentum", small(), rmsprop(lr=0.0003, momentum=0.8, eps=1e-3), 0.25),
+        ("rmsprop_centered", small(), rmsprop(lr=0.0005, eps=1e-2, centered=True), None),
+        ("rmsprop_both", small(), rmsprop(lr=0.0003, alpha=0.9, momentum=0.5, eps=1e-2,
+                                          centered=True, weight_decay=0.01), 0.25),
+        ("adagrad", small(), adagrad(lr=0.01, lr_decay=0.02, weight_decay=0.01,
+                                     initial_accumulator_value=0.01), None),
+        ("adagrad_clip", small(), adagrad(lr=0.01, initial_accumulator_value=0.01), 0.25),
+        ("lion", small(), lion(lr=0.0001, weight_decay=0.1), None),
+        ("lion_clip", small(), lion(lr=0.0001, betas=(0.8, 0.95)), 0.25),
     ]
 
 
-STEPS, EARLY = 200, 5
+EARLY = 5
+
+
+def steps_of(name):
+    """200; of Lion fewer, whose steps are signs: one that rounding turns carries all that follow."""
+    return 30 if name.startswith("lion") else 200
 
 
 def initial(model):
@@ -217,7 +252,7 @@ def initial(model):
             for i, (name, shape, fan) in enumerate(model.params)]
 
 
-def train(model, optimizer, max_norm, dtype):
+def train(model, optimizer, max_norm, steps, dtype):
     """Losses of all steps and of both evaluations; how often clipping acted."""
     w = {name: torch.tensor(value, dtype=dtype, requires_grad=True)
          for name, value in initial(model)}
@@ -229,7 +264,7 @@ def train(model, optimizer, max_norm, dtype):
         x = torch.tensor(x)
         return x.to(dtype) if x.is_floating_point() else x.long(), torch.tensor(y).long()
 
-    for step in range(STEPS):
+    for step in range(steps):
         loss = model.loss(w, *feed(step), True)
         step_with.zero_grad()
         loss.backward()
@@ -237,9 +272,9 @@ def train(model, optimizer, max_norm, dtype):
             clipped += float(torch.nn.utils.clip_grad_norm_(w.values(), max_norm)) > max_norm
         step_with.step()
         losses.append(loss.item())
-        if step + 1 in (EARLY, STEPS):
+        if step + 1 in (EARLY, steps):
             with torch.no_grad():
-                evaluated.append(model.loss(w, *feed(STEPS), False).item())
+                evaluated.append(model.loss(w, *feed(steps), False).item())
     return losses + evaluated, clipped
 
 
@@ -251,27 +286,28 @@ def fnv(data):
 
 
 def golden(name, model, optimizer, max_norm, check):
-    double, clipped = train(model, optimizer, max_norm, torch.float64)
-    single, _ = train(model, optimizer, max_norm, torch.float32)
+    steps = steps_of(name)
+    double, clipped = train(model, optimizer, max_norm, steps, torch.float64)
+    single, _ = train(model, optimizer, max_norm, steps, torch.float32)
     stray = max(abs(s - d) / abs(d) for s, d in zip(single, double))
-    print("%-12s loss %.4f ... %.4f, evaluated %.4f, %.4f; float32 strays by %.1e%s"
+    print("%-16s loss %.4f ... %.4f, evaluated %.4f, %.4f; float32 strays by %.1e%s"
           % (name, double[0], double[-3], double[-2], double[-1], stray,
              "; clipped %d times" % clipped if max_norm else ""))
     if stray > (FAR if check else STRAY):
         raise SystemExit("%s: too sensitive to rounding" % name)
-    if max_norm and clipped < STEPS // 2:
+    if max_norm and clipped < steps // 2:
         raise SystemExit("%s: max_norm hardly acts" % name)
     weights = b"".join(value.tobytes() for _, value in initial(model))
     batch = b"".join(part.tobytes() for part in model.batch(0))
     body = struct.pack("<QQ", fnv(weights), fnv(batch))
     body += struct.pack("<%dd" % len(double), *double)
     body += struct.pack("<%df" % len(single), *single)
-    return b"SAMBATRN" + struct.pack("<IIQ", 1, STEPS, fnv(body)) + body
+    return b"SAMBATRN" + struct.pack("<IIQ", 1, steps, fnv(body)) + body
 
 
 def differs(old, new):
     """What is wrong with an old file; None if it says the same, but for rounding."""
-    at, n = 40, STEPS + 2
+    at, n = 40, struct.unpack("<I", new[12:16])[0] + 2
     if len(old) != len(new) or old[:16] != new[:16] or old[24:at] != new[24:at]:
         return "another case or recipe"
     if fnv(old[24:]) != struct.unpack("<Q", old[16:24])[0]:

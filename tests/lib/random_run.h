@@ -431,16 +431,25 @@ static inline void keep_part(samba_session *s, results *r, const char *parameter
     if (t) keep_value(r, t, name, STEPS, 0);
 }
 
+// Has no row before the k-th this state? Adam has AdamW's.
+static inline bool is_first_with(int k, const char *state)
+{
+    for (int row = 0; row < k; row++)
+        for (int j = 0; samba__optimizers[row].state[j]; j++)
+            if (!strcmp(samba__optimizers[row].state[j], state)) return false;
+    return true;
+}
+
 static inline void keep_state(const net *n, samba_session *s, results *r)
 {
     const char *names[MOST_LEAVES];
     int32_t count = samba_weight_names(s, names, MOST_LEAVES);
     for (int32_t i = 0; i < count && i < MOST_LEAVES; i++) {
         keep_part(s, r, names[i], "");
-        for (int k = 0; k < SAMBA__N_OPTIMIZERS; k++) { // one of each op: Adam has AdamW's
-            const samba__optimizer_row *row = &samba__optimizers[k];
-            for (int j = 0; row == samba__optimizer_with(row->op) && row->state[j]; j++)
-                keep_part(s, r, names[i], row->state[j]);
+        for (int k = 0; k < SAMBA__N_OPTIMIZERS; k++) {
+            for (int j = 0; samba__optimizers[k].state[j]; j++)
+                if (is_first_with(k, samba__optimizers[k].state[j]))
+                    keep_part(s, r, names[i], samba__optimizers[k].state[j]);
         }
     }
     for (int i = 0; i < n->n_buffers; i++) {

@@ -894,6 +894,78 @@ static inline void ref_adamw_step(const ref_adamw *o, double *w, double *m, doub
     }
 }
 
+// As Adam, with the largest v so far in place of v.
+static inline void ref_amsgrad_step(const ref_adamw *o, double *w, double *m, double *v,
+                                    double *most, const float *grad, int n)
+{
+    double c1 = 1 - pow(o->b1, o->step), c2 = 1 - pow(o->b2, o->step);
+    for (int i = 0; i < n; i++) {
+        double g = (double)grad[i] * o->clip + (o->decoupled ? 0 : o->decay * w[i]);
+        m[i] = o->b1 * m[i] + (1 - o->b1) * g;
+        v[i] = o->b2 * v[i] + (1 - o->b2) * g * g;
+        if (!(most[i] >= v[i])) most[i] = v[i];
+        if (o->decoupled) w[i] -= o->lr * o->decay * w[i];
+        w[i] -= o->lr * m[i] / c1 / (sqrt(most[i] / c2) + o->eps);
+    }
+}
+
+// g += decay w; v = alpha v + (1 - alpha) g^2; w -= lr g / (sqrt(v) + eps). With a mean of g, its
+// square is taken from v below the root, but no more than v; with a buffer, the quotients add up in
+// it, and w -= lr buffer.
+typedef struct ref_rmsprop {
+    double lr, decay, alpha, eps, momentum, clip;
+} ref_rmsprop;
+
+static inline void ref_rmsprop_step(const ref_rmsprop *o, double *w, double *v, double *mean,
+                                    double *buffer, const float *grad, int n)
+{
+    for (int i = 0; i < n; i++) {
+        double g = (double)grad[i] * o->clip + o->decay * w[i];
+        v[i] = o->alpha * v[i] + (1 - o->alpha) * g * g;
+
+        double variance = v[i];
+        if (mean) mean[i] = o->alpha * mean[i] + (1 - o->alpha) * g;
+        if (mean) variance -= mean[i] * mean[i];
+        if (variance < 0) variance = 0;
+
+        double move = g / (sqrt(variance) + o->eps);
+        if (buffer) move = buffer[i] = o->momentum * buffer[i] + move;
+        w[i] -= o->lr * move;
+    }
+}
+
+// g += decay w; sum += g^2; w -= lr / (1 + (t - 1) lr_decay) g / (sqrt(sum) + eps)
+typedef struct ref_adagrad {
+    int step;
+    double lr, decay, lr_decay, eps, clip;
+} ref_adagrad;
+
+static inline void ref_adagrad_step(const ref_adagrad *o, double *w, double *sum, const float *grad,
+                                    int n)
+{
+    double lr = o->lr / (1 + (o->step - 1) * o->lr_decay);
+    for (int i = 0; i < n; i++) {
+        double g = (double)grad[i] * o->clip + o->decay * w[i];
+        sum[i] += g * g;
+        w[i] -= lr * g / (sqrt(sum[i]) + o->eps);
+    }
+}
+
+// w -= lr (sign(b1 m + (1 - b1) g) + decay w); m = b2 m + (1 - b2) g; the sign of an infinity is NaN.
+typedef struct ref_lion {
+    double lr, decay, b1, b2, clip;
+} ref_lion;
+
+static inline void ref_lion_step(const ref_lion *o, double *w, double *m, const float *grad, int n)
+{
+    for (int i = 0; i < n; i++) {
+        double g = (double)grad[i] * o->clip, way = o->b1 * m[i] + (1 - o->b1) * g;
+        double sign = way > 0 ? 1 : way < 0 ? -1 : 0;
+        w[i] -= o->lr * (sign + (way - way) + o->decay * w[i]);
+        m[i] = o->b2 * m[i] + (1 - o->b2) * g;
+    }
+}
+
 // What all gradients are multiplied by, so that their norm is at most `most`; NaN if that is not
 // finite.
 static inline double ref_clip_factor(double square_sum, double most)

@@ -713,7 +713,10 @@ typedef enum samba_optim_kind {
     SAMBA_NO_OPTIM = 0,
     SAMBA_SGD,
     SAMBA_ADAMW,
-    SAMBA_ADAM
+    SAMBA_ADAM,
+    SAMBA_RMSPROP,
+    SAMBA_ADAGRAD,
+    SAMBA_LION
 } samba_optim_kind;
 
 /* SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr v. AdamW decouples
@@ -721,14 +724,21 @@ typedef enum samba_optim_kind {
    1e-8, weight_decay 0; SAMBA_ZERO is 0. max_grad_norm > 0 clips the norm of this optimizer's
    gradients alone, as SambaFlow's does; samba_program.max_grad_norm is the norm of all, as in
    PyTorch. A norm that is not finite, or whose square f32 does not hold (beyond 1.8e19), makes the
-   parameters NaN: so it is seen; and so does such a gradient in Adam and AdamW. Nothing is negative
-   or NaN, betas are below 1, dampening is 0 ... 1; samba_set checks the same. */
+   parameters NaN: so it is seen; and so does such a gradient in all kinds but SGD. Nothing is
+   negative or NaN, betas and alpha are below 1, dampening is 0 ... 1; samba_set checks the same.
+   The other kinds have PyTorch's defaults. RMSprop: alpha 0.99, lr 1e-2, eps 1e-8; a variance that
+   rounding makes negative is 0 in the centered one, and not NaN. Adagrad: lr 1e-2, eps 1e-10,
+   lr_decay and initial_accumulator 0. Lion (Chen et al. 2023): lr 1e-4, betas (0.9, 0.99), decay
+   decoupled. */
 typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
+    float alpha, lr_decay, initial_accumulator;
     bool nesterov;
-    bool momentum_state;           /* SGD: keep what momentum needs though it begins at 0, so
-                                      that it may be set later */
+    bool amsgrad;                  /* Adam, AdamW: divide by the largest exp_avg_sq so far */
+    bool centered;                 /* RMSprop: divide by the variance's root */
+    bool momentum_state;           /* SGD, RMSprop: keep what momentum needs though it begins at
+                                      0, so that it may be set later */
     const char *argin_region_name; /* prefix of this optimizer's argins */
     samba_tensor *const *params;   /* default: all that no other optimizer has */
     int32_t n_params;

@@ -107,6 +107,8 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 #define SAMBA__ATTRIBUTES_ADAMW(A) \
     A(ADAMW_DECOUPLED,       1, "decoupled:b") \
     A(ADAMW_KEY,             0, " key:x*")
+#define SAMBA__ATTRIBUTES_STEP(A) \
+    A(STEP_KEY,              0, "key:x*")
 #define SAMBA__ATTRIBUTES_CONV(A) \
     A(CONV_STRIDE,           2, "stride:i2") \
     A(CONV_PADDING,          2, " padding:i2") \
@@ -218,6 +220,7 @@ SAMBA__ATTRIBUTES_AT(AXIS)
 SAMBA__ATTRIBUTES_AT(GATHER)
 SAMBA__ATTRIBUTES_AT(SGD)
 SAMBA__ATTRIBUTES_AT(ADAMW)
+SAMBA__ATTRIBUTES_AT(STEP)
 SAMBA__ATTRIBUTES_AT(CONV)
 SAMBA__ATTRIBUTES_AT(MAX_POOL)
 SAMBA__ATTRIBUTES_AT(AVG_POOL)
@@ -524,6 +527,16 @@ typedef enum samba__spread_rule {
        samba__clip_factor_shape, samba__single_work, samba__clip_factor_kernel) \
     FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, UPDATES(0x1u), \
          samba__matmul_sgd_shape, samba__matmul_sgd_work, samba__matmul_sgd_kernel) \
+    FAST(0x0705,    ZERO, UNKNOWN,   amsgrad, STEP, ADAMW, 22, UPDATES(0x5431u), \
+         samba__amsgrad_shape, samba__flat_work, samba__amsgrad_kernel) \
+    FAST(0x0706,    ZERO, UNKNOWN,   rmsprop, STEP, STEP, 14, UPDATES(0x431u), \
+         samba__rmsprop_shape, samba__flat_work, samba__rmsprop_kernel) \
+    FAST(0x0707,    ZERO, UNKNOWN,   rmsprop_centered, STEP, STEP, 20, UPDATES(0x5431u), \
+         samba__rmsprop_centered_shape, samba__flat_work, samba__rmsprop_centered_kernel) \
+    FAST(0x0708,    ZERO, UNKNOWN,   adagrad, STEP, STEP, 11, UPDATES(0x31u), \
+         samba__adagrad_shape, samba__flat_work, samba__adagrad_kernel) \
+    FAST(0x0709,    ZERO, UNKNOWN,   lion, STEP, STEP, 13, UPDATES(0x31u), \
+         samba__lion_shape, samba__flat_work, samba__lion_kernel) \
     OP(0x0401,      RULE, IMAGES,    convolution, F32_PRODUCT, CONV, 0, NONE, \
        samba__convolution_shape, samba__convolution_work, samba__convolution_kernel) \
     OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, NONE, \

@@ -10,11 +10,14 @@
     X(MOMENTUM,      momentum,      SAMBA__MOST,     SAMBA__NO_LIMIT) \
     X(BETA1,         beta1,         1.0,             1.0) \
     X(BETA2,         beta2,         1.0,             1.0) \
+    X(ALPHA,         alpha,         1.0,             1.0) \
+    X(LR_DECAY,      lr_decay,      SAMBA__MOST,     SAMBA__NO_LIMIT) \
     X(EPS,           eps,           SAMBA__MOST,     SAMBA__NO_LIMIT) \
     X(MAX_GRAD_NORM, max_grad_norm, SAMBA__NO_LIMIT, SAMBA__NO_LIMIT)
 
 /* What the op of an optimizer reads besides w and g. First S, states: a name, the end of the
-   tensor's name, "?" if it may be absent. Then A, argins: a name, which one, what 0 means. */
+   tensor's name, "?" if it may be absent, as the last one may. Then A, argins: a name, which one,
+   what 0 means. */
 #define SAMBA__SGD_INPUTS(S, A) \
     S(SGD_V,             "momentum", "?") \
     A(SGD_LR,            LR,           1e-3f) \
@@ -28,6 +31,44 @@
     A(ADAMW_BETA1,        BETA1,        0.9f) \
     A(ADAMW_BETA2,        BETA2,        0.997f) \
     A(ADAMW_EPS,          EPS,          1e-8f)
+#define SAMBA__AMSGRAD_INPUTS(S, A) \
+    S(AMSGRAD_M,            "exp_avg",        "") \
+    S(AMSGRAD_V,            "exp_avg_sq",     "") \
+    S(AMSGRAD_MOST,         "max_exp_avg_sq", "") \
+    A(AMSGRAD_LR,           LR,           1e-3f) \
+    A(AMSGRAD_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(AMSGRAD_BETA1,        BETA1,        0.9f) \
+    A(AMSGRAD_BETA2,        BETA2,        0.997f) \
+    A(AMSGRAD_EPS,          EPS,          1e-8f)
+#define SAMBA__RMSPROP_INPUTS(S, A) \
+    S(RMSPROP_V,            "square_avg", "") \
+    S(RMSPROP_BUFFER,       "momentum",   "?") \
+    A(RMSPROP_LR,           LR,           1e-2f) \
+    A(RMSPROP_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(RMSPROP_ALPHA,        ALPHA,        0.99f) \
+    A(RMSPROP_EPS,          EPS,          1e-8f) \
+    A(RMSPROP_MOMENTUM,     MOMENTUM,     0.0f)
+#define SAMBA__RMSPROP_CENTERED_INPUTS(S, A) \
+    S(RMSPROP_CENTERED_V,            "square_avg", "") \
+    S(RMSPROP_CENTERED_MEAN,         "grad_avg",   "") \
+    S(RMSPROP_CENTERED_BUFFER,       "momentum",   "?") \
+    A(RMSPROP_CENTERED_LR,           LR,           1e-2f) \
+    A(RMSPROP_CENTERED_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(RMSPROP_CENTERED_ALPHA,        ALPHA,        0.99f) \
+    A(RMSPROP_CENTERED_EPS,          EPS,          1e-8f) \
+    A(RMSPROP_CENTERED_MOMENTUM,     MOMENTUM,     0.0f)
+#define SAMBA__ADAGRAD_INPUTS(S, A) \
+    S(ADAGRAD_SUM,          "sum",        "") \
+    A(ADAGRAD_LR,           LR,           1e-2f) \
+    A(ADAGRAD_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(ADAGRAD_LR_DECAY,     LR_DECAY,     0.0f) \
+    A(ADAGRAD_EPS,          EPS,          1e-10f)
+#define SAMBA__LION_INPUTS(S, A) \
+    S(LION_M,            "exp_avg",    "") \
+    A(LION_LR,           LR,           1e-4f) \
+    A(LION_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(LION_BETA1,        BETA1,        0.9f) \
+    A(LION_BETA2,        BETA2,        0.99f)
 /* clang-format on */
 
 #define SAMBA__ARGIN_AT(name, field, most, below) SAMBA__ARGIN_##name,
@@ -57,21 +98,25 @@ typedef struct samba__option {
 
 /* One optimizer. The inputs of its op are w, g, states, the step counter, argins, clip (or absent);
    it overwrites w and the states. Attributes are the options and, for a parameter in bf16, the two
-   words of the key of its rounding. */
+   words of the key of its rounding. A kind has a second row if a bool of samba_optim, its variant,
+   asks for another op. */
 typedef struct samba__optimizer_row {
     int32_t kind;               /* samba_optim_kind */
     const char *name, *written; /* for messages: "Adam", "SAMBA_ADAM" */
     int32_t op;
     const char *signature;
-    const char *state[SAMBA__MOST_STATES];
-    int32_t kept_for; /* states exist only if this argin may be other than 0; NO_ARGIN: always */
+    const char *state[SAMBA__MOST_STATES + 1]; /* the last one is NULL */
+    int32_t kept_for; /* the last state exists only if this argin may be other than 0; NO_ARGIN:
+                         always */
 
     struct {
         int32_t argin; /* SAMBA__ARGIN_..., beginning with LR */
         float initial;
     } argin[SAMBA__MOST_ARGINS];
 
-    int32_t n_argins, n_options;
+    int32_t n_argins;
+    samba__option variant; /* kind 'b', or NO_VARIANT */
+    int32_t n_options;
     samba__option option[SAMBA__MOST_OPTIONS];
 } samba__optimizer_row;
 
@@ -83,6 +128,8 @@ typedef struct samba__optimizer_row {
 #define SAMBA__KIND(kind) SAMBA_##kind
 #define SAMBA__OPTION(letter, field) { letter, (int32_t)offsetof(samba_optim, field) }
 #endif
+#define SAMBA__NO_VARIANT { 'c', 0 }
+#define SAMBA__VARIANT(field) SAMBA__OPTION('b', field)
 #define SAMBA__STATE_NAME(name, text, optional) text,
 #define SAMBA__STATE_TERM(name, text, optional) ",*" optional
 #define SAMBA__STATE_RESULT(name, text, optional) ",*"
@@ -93,17 +140,36 @@ typedef struct samba__optimizer_row {
     "w:*,*" inputs(SAMBA__STATE_TERM, SAMBA__INPUT_NONE) ",i:" \
     inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_TERM) ",?->*" \
     inputs(SAMBA__STATE_RESULT, SAMBA__INPUT_NONE)
-#define SAMBA__OPTIMIZER(kind, name, op, inputs, kept_for, n_options, ...) \
+#define SAMBA__OPTIMIZER(kind, name, op, inputs, kept_for, variant, n_options, ...) \
     { SAMBA__KIND(kind), name, "SAMBA_" #kind, SAMBA__OP_##op, SAMBA__STEP_SIGNATURE(inputs), \
       { inputs(SAMBA__STATE_NAME, SAMBA__INPUT_NONE) NULL }, SAMBA__##kept_for, \
       { inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_VALUE) }, \
-      0 inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_ONE), n_options, { __VA_ARGS__ } },
+      0 inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_ONE), variant, n_options, { __VA_ARGS__ } },
 
 static const samba__optimizer_row samba__optimizers[] = {
-    SAMBA__OPTIMIZER(SGD, "SGD", sgd, SAMBA__SGD_INPUTS, ARGIN_MOMENTUM, 2,
+    SAMBA__OPTIMIZER(SGD, "SGD", sgd, SAMBA__SGD_INPUTS, ARGIN_MOMENTUM, SAMBA__NO_VARIANT, 2,
                      SAMBA__OPTION('f', dampening), SAMBA__OPTION('b', nesterov))
-    SAMBA__OPTIMIZER(ADAMW, "AdamW", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, 1, { 'c', 1 })
-    SAMBA__OPTIMIZER(ADAM, "Adam", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, 1, { 'c', 0 })
+    SAMBA__OPTIMIZER(ADAMW, "AdamW", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, SAMBA__NO_VARIANT,
+                     1, { 'c', 1 })
+    SAMBA__OPTIMIZER(ADAM, "Adam", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, SAMBA__NO_VARIANT,
+                     1, { 'c', 0 })
+    SAMBA__IF(SAMBA__HAS(amsgrad),
+    SAMBA__OPTIMIZER(ADAMW, "AdamW with amsgrad", amsgrad, SAMBA__AMSGRAD_INPUTS, NO_ARGIN,
+                     SAMBA__VARIANT(amsgrad), 1, { 'c', 1 })
+    SAMBA__OPTIMIZER(ADAM, "Adam with amsgrad", amsgrad, SAMBA__AMSGRAD_INPUTS, NO_ARGIN,
+                     SAMBA__VARIANT(amsgrad), 1, { 'c', 0 }))
+    SAMBA__IF(SAMBA__HAS(rmsprop),
+    SAMBA__OPTIMIZER(RMSPROP, "RMSprop", rmsprop, SAMBA__RMSPROP_INPUTS, ARGIN_MOMENTUM,
+                     SAMBA__NO_VARIANT, 0, { 'c', 0 }))
+    SAMBA__IF(SAMBA__HAS(rmsprop_centered),
+    SAMBA__OPTIMIZER(RMSPROP, "centered RMSprop", rmsprop_centered, SAMBA__RMSPROP_CENTERED_INPUTS,
+                     ARGIN_MOMENTUM, SAMBA__VARIANT(centered), 0, { 'c', 0 }))
+    SAMBA__IF(SAMBA__HAS(adagrad),
+    SAMBA__OPTIMIZER(ADAGRAD, "Adagrad", adagrad, SAMBA__ADAGRAD_INPUTS, NO_ARGIN,
+                     SAMBA__NO_VARIANT, 0, { 'c', 0 }))
+    SAMBA__IF(SAMBA__HAS(lion),
+    SAMBA__OPTIMIZER(LION, "Lion", lion, SAMBA__LION_INPUTS, NO_ARGIN,
+                     SAMBA__NO_VARIANT, 0, { 'c', 0 }))
 };
 
 /* clang-format on */
@@ -117,6 +183,14 @@ SAMBA__FN const samba__optimizer_row *samba__optimizer_with(int32_t op)
     return NULL;
 }
 
+SAMBA__FN int32_t samba__count_states(const samba__optimizer_row *row)
+{
+    int32_t n = 0;
+    while (row->state[n])
+        n++;
+    return n;
+}
+
 SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
 {
     const samba__optimizer_row *row = samba__optimizer_with(op);
@@ -126,7 +200,8 @@ SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
     int32_t n_attr = row->n_options + (type == SAMBA_F32 ? 0 : 2);
     if (!samba__expect_match(c, row->signature, n_attr)) return false;
     c->out[0].dtype = type;
-    if (row->state[0] && !samba__has(c, 2)) c->n_out = 1; /* the states follow w and g */
+    int32_t n_states = samba__count_states(row);
+    if (!samba__has(c, 1 + n_states)) c->n_out = n_states; /* the states follow w and g */
     if (type == SAMBA_F16)
         return samba_refuse(c, SAMBA_EDTYPE,
                             "a parameter in f16 cannot be trained; store it as bf16");
@@ -150,6 +225,11 @@ SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
     }
 SAMBA__STEP_OP(sgd, SGD)
 SAMBA__STEP_OP(adamw, ADAMW)
+SAMBA__STEP_OP(amsgrad, AMSGRAD)
+SAMBA__STEP_OP(rmsprop, RMSPROP)
+SAMBA__STEP_OP(rmsprop_centered, RMSPROP_CENTERED)
+SAMBA__STEP_OP(adagrad, ADAGRAD)
+SAMBA__STEP_OP(lion, LION)
 
 /* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
    at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
@@ -164,6 +244,11 @@ SAMBA__NOINLINE double samba__power(double base, int32_t n)
         r *= n & 1 ? base : 1.0;
     return r;
 }
+
+typedef struct samba__adam_rates {
+    float rate, root, shrink, l2, b1, b2, eps, clip; /* as in the kernels of Adam */
+    int32_t step;
+} samba__adam_rates;
 
 /* ---- matmul_sgd: sgd of a parameter whose gradient is a product, block by block. So the gradient
    is never whole: a layer learns in the memory of its weights. ---- */
@@ -226,7 +311,14 @@ SAMBA__FN float samba__clip_of(const samba_args *a, int32_t input)
 #define samba__matmul_sgd_kernel SAMBA__OF_NARROW(samba__matmul_sgd_kernel)
 #define samba__roots SAMBA__OF_NARROW(samba__roots)
 #define samba__step_size SAMBA__OF_NARROW(samba__step_size)
+#define samba__adam_rates_of SAMBA__OF_NARROW(samba__adam_rates_of)
 #define samba__adamw_kernel SAMBA__OF_NARROW(samba__adamw_kernel)
+#define samba__amsgrad_kernel SAMBA__OF_NARROW(samba__amsgrad_kernel)
+#define samba__scale_by_mean_square SAMBA__OF_NARROW(samba__scale_by_mean_square)
+#define samba__rmsprop_kernel SAMBA__OF_NARROW(samba__rmsprop_kernel)
+#define samba__rmsprop_centered_kernel SAMBA__OF_NARROW(samba__rmsprop_centered_kernel)
+#define samba__adagrad_kernel SAMBA__OF_NARROW(samba__adagrad_kernel)
+#define samba__lion_kernel SAMBA__OF_NARROW(samba__lion_kernel)
 #if SAMBA__VEC_LANES < 16
 
 /* Random bits for elements k and k + STEP_RUN / 2 of a run: the low and the high 16. */
@@ -377,6 +469,28 @@ SAMBA__KERNEL float samba__step_size(float size, float root, float eps)
     return samba__fma(size, root, eps) + (size - size);
 }
 
+/* What a step of Adam multiplies by. Its inputs from `first` on are step, lr, weight_decay, beta1,
+   beta2, eps and clip. */
+SAMBA__KERNEL samba__adam_rates samba__adam_rates_of(const samba_args *a, int32_t first)
+{
+    samba__adam_rates o;
+    float lr = a->in[first + 1][0], decay = a->in[first + 2][0];
+    bool decoupled = a->attr[SAMBA__ADAMW_DECOUPLED]
+        != 0; /* AdamW; else Adam, where decay is part of the gradient */
+
+    o.step = samba__in_i32(a, first)[0];
+    o.b1 = a->in[first + 3][0];
+    o.b2 = a->in[first + 4][0];
+    o.eps = a->in[first + 5][0];
+    o.clip = samba__clip_of(a, first + 6);
+
+    o.rate = (float)((double)lr / (1.0 - samba__power((double)o.b1, o.step)));
+    o.root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)o.b2, o.step)));
+    o.shrink = decoupled ? samba__fma(-lr, decay, 1.0f) : 1.0f;
+    o.l2 = decoupled ? 0.0f : decay;
+    return o;
+}
+
 /* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
    torch.optim. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
    w -= lr/(1-b1^t) m / (sqrt(v)/sqrt(1-b2^t) + eps) */
@@ -384,21 +498,10 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
 {
     float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
     float block[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
-    const float *g = a->in[SAMBA__ADAMW_G], lr = a->in[SAMBA__ADAMW_LR][0];
-    float decay = a->in[SAMBA__ADAMW_WEIGHT_DECAY][0], clip = samba__clip_of(a, SAMBA__ADAMW_CLIP);
-    float b1 = a->in[SAMBA__ADAMW_BETA1][0], b2 = a->in[SAMBA__ADAMW_BETA2][0];
+    const float *g = a->in[SAMBA__ADAMW_G];
+    const samba__adam_rates o = samba__adam_rates_of(a, SAMBA__ADAMW_STEP);
     const ptrdiff_t end = (ptrdiff_t)a->end;
-    float eps = a->in[SAMBA__ADAMW_EPS][0];
-    int32_t step = samba__in_i32(a, SAMBA__ADAMW_STEP)[0];
-
-    float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
-    float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
-
-    bool decoupled = a->attr[SAMBA__ADAMW_DECOUPLED]
-        != 0; /* AdamW; else Adam, where decay is part of the gradient */
-    float shrink = decoupled ? samba__fma(-lr, decay, 1.0f) : 1.0f;
-    float l2 = decoupled ? 0.0f : decay;
-    float c1 = 1.0f - b1, c2 = 1.0f - b2;
+    float c1 = 1.0f - o.b1, c2 = 1.0f - o.b2;
 
     for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end;
          i += n) { /* memory is what takes the time */
@@ -413,18 +516,176 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
         float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
         SAMBA__IN_PLACE
         for (ptrdiff_t k = 0; k < n; k++) {
-            float d = samba__fma(l2, w[k], g[i + k] * clip);
-            m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
-            size[k] = v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
+            float d = samba__fma(o.l2, w[k], g[i + k] * o.clip);
+            m[i + k] = samba__fma(c1, d, o.b1 * m[i + k]);
+            size[k] = v[i + k] = samba__fma(c2 * d, d, o.b2 * v[i + k]);
         }
 
         samba__roots(size);
         SAMBA__IN_PLACE
         for (ptrdiff_t k = 0; k < n; k++)
-            w[k]
-                = samba__fma(-rate, m[i + k] / samba__step_size(size[k], root, eps), w[k] * shrink);
+            w[k] = samba__fma(-o.rate, m[i + k] / samba__step_size(size[k], o.root, o.eps),
+                              w[k] * o.shrink);
+
+        samba__close_weights(a, i, n, w, o.step);
+    }
+}
+
+/* The same two with the largest v so far in place of v: Reddi, Kale, Kumar, "On the convergence of
+   Adam and beyond", 2018. */
+SAMBA__FN void samba__amsgrad_kernel(const samba_args *a)
+{
+    float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
+    float *SAMBA__RESTRICT most = a->out[3];
+    float block[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
+    const float *g = a->in[SAMBA__AMSGRAD_G];
+    const samba__adam_rates o = samba__adam_rates_of(a, SAMBA__AMSGRAD_STEP);
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    float c1 = 1.0f - o.b1, c2 = 1.0f - o.b2;
+
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++) {
+            float d = samba__fma(o.l2, w[k], g[i + k] * o.clip);
+            float square = samba__fma(c2 * d, d, o.b2 * v[i + k]);
+            m[i + k] = samba__fma(c1, d, o.b1 * m[i + k]);
+            v[i + k] = square;
+            size[k] = most[i + k] = most[i + k] >= square ? most[i + k] : square;
+        }
+
+        samba__roots(size);
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            w[k] = samba__fma(-o.rate, m[i + k] / samba__step_size(size[k], o.root, o.eps),
+                              w[k] * o.shrink);
+
+        samba__close_weights(a, i, n, w, o.step);
+    }
+}
+
+/* torch.optim.RMSprop (Tieleman, Hinton 2012), inputs from `first` on being step, lr, weight_decay,
+   alpha, eps, momentum and clip. g += wd w; v = alpha v + (1-alpha) g^2; w -= lr g / (sqrt(v) +
+   eps). A mean makes it centered: mean += (1-alpha) (g - mean), and v - mean^2 is below the root:
+   0 where rounding makes less of it, whose root torch.optim takes, and has NaN. A buffer has
+   momentum: buffer = momentum buffer + quotient; w -= lr buffer. */
+SAMBA__KERNEL void samba__scale_by_mean_square(const samba_args *a, int32_t first, float *mean,
+                                               float *buffer)
+{
+    float block[SAMBA__STEP_PART], d[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
+    const float *g = a->in[1], lr = a->in[first + 1][0], decay = a->in[first + 2][0];
+    float *v = a->out[1], alpha = a->in[first + 3][0], fresh = 1.0f - alpha;
+    float eps = a->in[first + 4][0], momentum = a->in[first + 5][0];
+    float clip = samba__clip_of(a, first + 6);
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        float *w = samba__open_weights(a, i, n, block);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++) {
+            d[k] = samba__fma(decay, w[k], g[i + k] * clip);
+            size[k] = v[i + k] = samba__fma(fresh * d[k], d[k], alpha * v[i + k]);
+        }
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; mean && k < n; k++) {
+            float moved = samba__fma(fresh, d[k] - mean[i + k], mean[i + k]);
+            float variance = samba__fma(-moved, moved, size[k]);
+            mean[i + k] = moved;
+            size[k] = variance < 0.0f ? 0.0f : variance;
+        }
+
+        samba__roots(size);
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            d[k] = d[k] / samba__step_size(size[k], 1.0f, eps);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; buffer && k < n; k++)
+            d[k] = buffer[i + k] = samba__fma(momentum, buffer[i + k], d[k]);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            w[k] = samba__fma(-lr, d[k], w[k]);
+
+        samba__close_weights(a, i, n, w, samba__in_i32(a, first)[0]);
+    }
+}
+
+SAMBA__FN void samba__rmsprop_kernel(const samba_args *a)
+{
+    float *buffer = a->n_out > 2 ? a->out[2] : NULL;
+    samba__scale_by_mean_square(a, SAMBA__RMSPROP_STEP, NULL, buffer);
+}
+
+SAMBA__FN void samba__rmsprop_centered_kernel(const samba_args *a)
+{
+    float *buffer = a->n_out > 3 ? a->out[3] : NULL;
+    samba__scale_by_mean_square(a, SAMBA__RMSPROP_CENTERED_STEP, a->out[2], buffer);
+}
+
+/* torch.optim.Adagrad (Duchi, Hazan, Singer 2011): g += wd w; sum += g^2;
+   w -= lr / (1 + (t-1) lr_decay) g / (sqrt(sum) + eps) */
+SAMBA__FN void samba__adagrad_kernel(const samba_args *a)
+{
+    float block[SAMBA__STEP_PART], d[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
+    const float *g = a->in[SAMBA__ADAGRAD_G], decay = a->in[SAMBA__ADAGRAD_WEIGHT_DECAY][0];
+    float *sum = a->out[1], clip = samba__clip_of(a, SAMBA__ADAGRAD_CLIP);
+    float eps = a->in[SAMBA__ADAGRAD_EPS][0], lr_decay = a->in[SAMBA__ADAGRAD_LR_DECAY][0];
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+
+    int32_t step = samba__in_i32(a, SAMBA__ADAGRAD_STEP)[0];
+    float lr = a->in[SAMBA__ADAGRAD_LR][0] / samba__fma((float)(step - 1), lr_decay, 1.0f);
+
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        float *w = samba__open_weights(a, i, n, block);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++) {
+            d[k] = samba__fma(decay, w[k], g[i + k] * clip);
+            size[k] = sum[i + k] = samba__fma(d[k], d[k], sum[i + k]);
+        }
+
+        samba__roots(size);
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            w[k] = samba__fma(-lr, d[k] / samba__step_size(size[k], 1.0f, eps), w[k]);
 
         samba__close_weights(a, i, n, w, step);
+    }
+}
+
+/* Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023): w -= lr (sign(b1 m +
+   (1-b1) g) + wd w); m = b2 m + (1-b2) g. An infinity has a sign, but the step is NaN: m would stay
+   infinite, and all later steps would go the same way. */
+SAMBA__FN void samba__lion_kernel(const samba_args *a)
+{
+    float *m = a->out[1], block[SAMBA__STEP_PART];
+    const float *g = a->in[SAMBA__LION_G], lr = a->in[SAMBA__LION_LR][0];
+    float decay = a->in[SAMBA__LION_WEIGHT_DECAY][0], clip = samba__clip_of(a, SAMBA__LION_CLIP);
+    float b1 = a->in[SAMBA__LION_BETA1][0], b2 = a->in[SAMBA__LION_BETA2][0];
+    float c1 = 1.0f - b1, c2 = 1.0f - b2, shrink = samba__fma(-lr, decay, 1.0f);
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        float *w = samba__open_weights(a, i, n, block);
+
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++) {
+            float d = g[i + k] * clip;
+            float way = samba__fma(c1, d, b1 * m[i + k]);
+            float step = samba__sign(way) + (way - way);
+            m[i + k] = samba__fma(c2, d, b2 * m[i + k]);
+            w[k] = samba__fma(-lr, step, w[k] * shrink);
+        }
+
+        samba__close_weights(a, i, n, w, samba__in_i32(a, SAMBA__LION_STEP)[0]);
     }
 }
 #endif

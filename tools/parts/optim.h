@@ -1,17 +1,38 @@
 /* ==== [optim] ================================================================================= */
-SAMBA__FN const samba__optimizer_row *samba__optimizer_of(const samba_optim *o)
+SAMBA__FN bool samba__optim_says(const samba_optim *o, const samba__option *option)
 {
-    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++)
-        if (samba__optimizers[i].kind == (int32_t)o->kind) return &samba__optimizers[i];
-    return NULL;
+    bool set;
+    memcpy(&set, (const uint8_t *)(const void *)o + option->at, sizeof set);
+    return set;
 }
 
-/* "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", in a buffer */
+SAMBA__FN bool samba__is_variant(const samba__optimizer_row *row)
+{
+    return row->variant.kind == 'b';
+}
+
+/* The row of its kind: that of a variant if it is asked for. */
+SAMBA__FN const samba__optimizer_row *samba__optimizer_of(const samba_optim *o)
+{
+    const samba__optimizer_row *found = NULL;
+    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
+        const samba__optimizer_row *row = &samba__optimizers[i];
+        if (row->kind != (int32_t)o->kind) continue;
+        if (!samba__is_variant(row) || samba__optim_says(o, &row->variant)) found = row;
+    }
+    return found;
+}
+
+/* "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", and so on, in a buffer */
 SAMBA__FN const char *samba__optimizer_names(char *buffer, size_t size)
 {
     samba__text t = samba__text_in(buffer, size);
-    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
-        if (i > 0) samba__put_text(&t, i < SAMBA__N_OPTIMIZERS - 1 ? ", " : " or ");
+    int32_t last = SAMBA__N_OPTIMIZERS - 1;
+    while (last > 0 && samba__is_variant(&samba__optimizers[last]))
+        last--;
+    for (int32_t i = 0; i <= last; i++) {
+        if (samba__is_variant(&samba__optimizers[i])) continue;
+        if (i > 0) samba__put_text(&t, i < last ? ", " : " or ");
         samba__put_text(&t, samba__optimizers[i].written);
     }
     return buffer;
@@ -55,6 +76,14 @@ SAMBA__FN void samba__warn_ignored(samba_session *s, const samba__optimizer_row 
     }
     if (o->dampening != 0.0f && !samba__reads_option(row, 'f', offsetof(samba_optim, dampening)))
         samba__format(&t, "%sdampening", t.len ? ", " : "");
+    if (o->nesterov && !samba__reads_option(row, 'b', offsetof(samba_optim, nesterov)))
+        samba__format(&t, "%snesterov", t.len ? ", " : "");
+    if (o->initial_accumulator != 0.0f && o->kind != SAMBA_ADAGRAD)
+        samba__format(&t, "%sinitial_accumulator", t.len ? ", " : "");
+    if (o->amsgrad && o->kind != SAMBA_ADAM && o->kind != SAMBA_ADAMW)
+        samba__format(&t, "%samsgrad", t.len ? ", " : "");
+    if (o->centered && o->kind != SAMBA_RMSPROP)
+        samba__format(&t, "%scentered", t.len ? ", " : "");
     if (t.len) samba__warn(s, "in %s: %s does not use %s", at, row->name, list);
 }
 
@@ -62,7 +91,7 @@ SAMBA__FN void samba__warn_ignored(samba_session *s, const samba__optimizer_row 
 SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_t number)
 {
     const samba__optimizer_row *row = samba__optimizer_of(o);
-    char at[40], names[120];
+    char at[40], names[200];
     samba__print(at, sizeof at, "optimizer %d", number);
     if (!row)
         return samba_fail(s, SAMBA_ERANGE, "%s has no kind, but %d; use %s", at, (int32_t)o->kind,
@@ -72,7 +101,9 @@ SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_
         double value = (double)samba__optim_value(o, i);
         if (!samba__check_range(s, at, &samba__hyperparams[i], value)) return false;
     }
+    double begins = (double)o->initial_accumulator;
     if (!samba__in_range(s, at, "dampening", (double)o->dampening, 0.0, 1.0)) return false;
+    if (!samba__in_range(s, at, "initial_accumulator", begins, 0.0, SAMBA__MOST)) return false;
     if (!samba__in_range(s, at, "n_params", o->n_params, 0.0, 2147483647.0)) return false;
 
     if (o->n_params && !o->params)
@@ -178,9 +209,10 @@ SAMBA__FN samba_tensor *samba__clip_factor(samba_session *s, samba_tensor *const
     return clip;
 }
 
-SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
+SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part, float initial)
 {
-    return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE, samba__all(0.0f));
+    return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE,
+                              samba__all(initial));
 }
 
 /* The attributes of the op that makes a step of w; returns how many. */
@@ -192,17 +224,13 @@ SAMBA__FN int32_t samba__step_options(const samba__optimizer *o, const samba_ten
     for (; n < o->row->n_options; n++) {
         const samba__option *option = &o->row->option[n];
         float value;
-        bool set;
 
         if (option->kind == 'c') attr[n] = option->at;
         if (option->kind == 'f') {
             memcpy(&value, desc + option->at, sizeof value);
             attr[n] = samba_float_attr(value);
         }
-        if (option->kind == 'b') {
-            memcpy(&set, desc + option->at, sizeof set);
-            attr[n] = set;
-        }
+        if (option->kind == 'b') attr[n] = samba__optim_says(o->desc, option);
     }
 
     if (w->dtype == SAMBA_F32) return n;
@@ -216,12 +244,15 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
     const samba__optimizer_row *row = o->row;
     samba_tensor *in[4 + SAMBA__MOST_STATES + SAMBA__MOST_ARGINS] = { w, g };
     int32_t attr[(int32_t)SAMBA__MOST_OPTIONS + (int32_t)SAMBA__KEY_WORDS], n = 2;
-    bool keeps = row->kept_for < 0 || samba__optim_value(o->desc, row->kept_for) != 0.0f
+    bool keeps_last = row->kept_for < 0 || samba__optim_value(o->desc, row->kept_for) != 0.0f
         || o->desc->momentum_state;
+    float initial = row->kind == SAMBA_ADAGRAD ? o->desc->initial_accumulator : 0.0f;
 
     s->modes.section = SAMBA_OPT;
-    for (int32_t i = 0; row->state[i]; i++)
-        in[n++] = keeps ? samba__optim_state(w, row->state[i]) : NULL;
+    for (int32_t i = 0; row->state[i]; i++) {
+        bool keeps = keeps_last || row->state[i + 1];
+        in[n++] = keeps ? samba__optim_state(w, row->state[i], initial) : NULL;
+    }
     in[n++] = o->step;
     for (int32_t i = 0; i < row->n_argins; i++)
         in[n++] = o->argin[i];

@@ -707,11 +707,9 @@ SAMBA__FN int32_t samba__argin_of_input(const samba_op *op, int32_t k)
 
     for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
         const samba__optimizer_row *row = &samba__optimizers[i];
-        int32_t first = 3; /* behind w, g, the states and the counter of steps */
         if (!samba__is(op, row->op)) continue;
 
-        while (row->state[first - 3])
-            first++;
+        int32_t first = 3 + samba__count_states(row); /* behind w, g and the counter of steps */
         bool reads = k >= first && k < first + row->n_argins;
         return reads ? row->argin[k - first].argin : SAMBA__NO_ARGIN;
     }
@@ -863,11 +861,10 @@ SAMBA__FN bool samba__lacks_state(const samba_op *op, const samba__call_record *
 
     for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
         const samba__optimizer_row *row = &samba__optimizers[i];
-        int32_t at = 2; /* behind w and g */
-        if (!samba__is(op, row->op) || row->kept_for < 0 || samba__word(r, at)) continue;
+        int32_t at = 2 + samba__count_states(row); /* the counter: behind w and g */
+        bool may_lack = samba__is(op, row->op) && row->kept_for >= 0;
+        if (!may_lack || samba__word(r, at - 1)) continue;
 
-        while (row->state[at - 2])
-            at++;
         for (int32_t k = 0; k < row->n_argins; k++)
             if (row->argin[k].argin == row->kept_for)
                 return samba__word(r, at + 1 + k) == argin + 1;
