@@ -274,10 +274,26 @@ int main(int argc, char **argv)
     };
     const samba_optim adamw
         = { .kind = SAMBA_ADAMW, .lr = 0.002f, .weight_decay = 0.01f, .max_grad_norm = 1.0f };
+    const samba_optim amsgrad
+        = { .kind = SAMBA_ADAMW, .lr = 0.002f, .weight_decay = 0.01f, .amsgrad = true };
+    const samba_optim rmsprop = { .kind = SAMBA_RMSPROP,
+                                  .lr = 0.002f,
+                                  .momentum = 0.5f,
+                                  .eps = 1e-4f,
+                                  .max_grad_norm = 1.0f,
+                                  .centered = true };
+    const samba_optim adagrad = {
+        .kind = SAMBA_ADAGRAD, .lr = 0.02f, .lr_decay = 0.05f, .initial_accumulator = 0.1f
+    };
+    const samba_optim lion = { .kind = SAMBA_LION, .lr = 0.001f, .weight_decay = 0.1f };
     const net_case cases[] = {
         { "SGD with momentum", recipe_res_ffn(16, 64, 32), sgd, false, 0 },
         { "AdamW with dropout", recipe_res_ffn(16, 64, 32), adamw, true, 0 },
         { "dropout, microbatches", recipe_res_ffn(16, 64, 32), adamw, true, 4 },
+        { "AMSGrad with dropout", recipe_res_ffn(16, 64, 32), amsgrad, true, 0 },
+        { "RMSprop, microbatches", recipe_res_ffn(16, 64, 32), rmsprop, false, 2 },
+        { "Adagrad", recipe_res_ffn(16, 64, 32), adagrad, false, 0 },
+        { "Lion, microbatches", recipe_res_ffn(16, 64, 32), lion, false, 2 },
         { "batch norm", recipe_conv_net(8, 16, 4), sgd, false, 0 },
     };
     name_files(argc > 0 ? argv[0] : "resume");

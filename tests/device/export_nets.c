@@ -491,6 +491,19 @@ static const samba_optim nesterov
     = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.5f, .nesterov = true };
 static const samba_optim adam = { .kind = SAMBA_ADAM, .lr = 0.01f, .weight_decay = 0.02f };
 static const samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.01f, .weight_decay = 0.02f };
+static const samba_optim amsgrad
+    = { .kind = SAMBA_ADAMW, .lr = 0.01f, .weight_decay = 0.02f, .beta2 = 0.9f, .amsgrad = true };
+static const samba_optim rmsprop
+    = { .kind = SAMBA_RMSPROP, .lr = 0.003f, .alpha = 0.9f, .weight_decay = 0.02f };
+static const samba_optim centered = {
+    .kind = SAMBA_RMSPROP, .lr = 0.003f, .eps = 1e-3f, .momentum = 0.5f, .centered = true
+};
+static const samba_optim adagrad = { .kind = SAMBA_ADAGRAD,
+                                     .lr = 0.02f,
+                                     .lr_decay = 0.1f,
+                                     .weight_decay = 0.02f,
+                                     .initial_accumulator = 0.01f };
+static const samba_optim lion = { .kind = SAMBA_LION, .lr = 0.001f, .weight_decay = 0.1f };
 
 static const net nets[] = {
     { "mlp", make_mlp, .trains = false },
@@ -519,6 +532,11 @@ static const net nets[] = {
     { "mlp_momentum", make_smoothed, true, false, SAMBA_F32, 0, momentum },
     { "mlp_clipped", make_mlp_loss, true, false, SAMBA_F32, 0.01f, nesterov },
     { "mlp_adamw", make_smoothed, true, false, SAMBA_F32, 0, adamw },
+    { "mlp_amsgrad", make_smoothed, true, false, SAMBA_F32, 0, amsgrad },
+    { "mlp_rmsprop", make_mlp_loss, true, false, SAMBA_F32, 0, rmsprop },
+    { "mlp_centered", make_smoothed, true, false, SAMBA_F32, 0.1f, centered },
+    { "mlp_adagrad", make_mlp_loss, true, false, SAMBA_F32, 0, adagrad },
+    { "mlp_lion", make_smoothed, true, false, SAMBA_F32, 0.1f, lion },
     { "regression", make_regression, true, false, SAMBA_F32, 0.5f, adam },
     { "lenet_sgd", make_lenet_loss, true, false, SAMBA_F32, 0, momentum },
     { "gated_sgd", make_gated, true, false, SAMBA_F32, 0, momentum },

@@ -256,6 +256,8 @@ static void check_whole(setup *c, const float *w)
 
 static void test_random_programs(void)
 {
+    static const samba_optim_kind kinds[] = { SAMBA_SGD,     SAMBA_SGD,     SAMBA_ADAMW,
+                                              SAMBA_RMSPROP, SAMBA_ADAGRAD, SAMBA_LION };
     for (uint32_t seed = first_program; seed < first_program + n_programs; seed++) {
         uint32_t state = seed * 2654435761u + 1;
         setup c = { .p = { .seed = seed } };
@@ -263,7 +265,7 @@ static void test_random_programs(void)
         c.p.clips_all = draw(&state, 2);
         c.p.clips_each = draw(&state, 3) == 0 && !c.p.clips_all;
         c.p.mixes = draw(&state, 2);
-        c.p.kind = draw(&state, 2) ? SAMBA_SGD : SAMBA_ADAMW;
+        c.p.kind = kinds[draw(&state, sizeof kinds / sizeof *kinds)];
         c.p.loss = (int32_t)draw(&state, 3);
         c.w.replicas = 1 + (int32_t)draw(&state, 4);
         c.w.microbatches = 1 + (int32_t)draw(&state, 3);

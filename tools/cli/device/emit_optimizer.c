@@ -18,7 +18,7 @@ static const piece pieces[] = {
       "    }\n"
       "}\n",
       0 },
-    { "adamw", "multiply_add sqrt_of ",
+    { "power", "",
       "/* beta^n, in double: 1 - beta^n must be right for the first steps. */\n"
       "static double power(double beta, int32_t n)\n"
       "{\n"
@@ -26,8 +26,9 @@ static const piece pieces[] = {
       "    for (; n > 0; n >>= 1, beta *= beta)\n"
       "        if (n & 1) r *= beta;\n"
       "    return r;\n"
-      "}\n"
-      "\n"
+      "}\n",
+      0 },
+    { "adamw", "multiply_add sqrt_of power ",
       "/* m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;\n"
       "   w -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps). Decay is decoupled, or part of g. */\n"
       "static void adamw(float *w, const float *g, float *m, float *v, int n, int32_t step, float lr,\n"
@@ -43,6 +44,76 @@ static const piece pieces[] = {
       "        v[i] = multiply_add(c2 * d, d, b2 * v[i]);\n"
       "        float size = sqrt_of(v[i]), by = multiply_add(size, root, eps) + (size - size);\n"
       "        w[i] = multiply_add(-rate, m[i] / by, w[i] * shrink);\n"
+      "    }\n"
+      "}\n",
+      0 },
+    { "amsgrad", "multiply_add sqrt_of power ",
+      "/* As Adam, with the largest v so far in place of v. */\n"
+      "static void amsgrad(float *w, const float *g, float *m, float *v, float *most, int n,\n"
+      "                    int32_t step, float lr, float decay, float b1, float b2, float eps,\n"
+      "                    float clip, int decoupled)\n"
+      "{\n"
+      "    float rate = (float)((double)lr / (1.0 - power((double)b1, step)));\n"
+      "    float root = 1.0f / sqrt_of((float)(1.0 - power((double)b2, step)));\n"
+      "    float shrink = decoupled ? multiply_add(-lr, decay, 1.0f) : 1.0f;\n"
+      "    float l2 = decoupled ? 0.0f : decay, c1 = 1.0f - b1, c2 = 1.0f - b2;\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        float d = multiply_add(l2, w[i], g[i] * clip);\n"
+      "        m[i] = multiply_add(c1, d, b1 * m[i]);\n"
+      "        v[i] = multiply_add(c2 * d, d, b2 * v[i]);\n"
+      "        if (!(most[i] >= v[i])) most[i] = v[i];\n"
+      "        float size = sqrt_of(most[i]), by = multiply_add(size, root, eps) + (size - size);\n"
+      "        w[i] = multiply_add(-rate, m[i] / by, w[i] * shrink);\n"
+      "    }\n"
+      "}\n",
+      0 },
+    { "rmsprop", "multiply_add sqrt_of ",
+      "/* v = alpha v + (1 - alpha) g^2; w -= lr g / (sqrt(v) + eps). With a mean, v - mean^2 is below\n"
+      "   the root; with a buffer, w -= lr buffer, which adds quotients up. Both may be NULL. */\n"
+      "static void rmsprop(float *w, const float *g, float *v, float *mean, float *buffer, int n,\n"
+      "                    float lr, float decay, float alpha, float eps, float momentum, float clip)\n"
+      "{\n"
+      "    float fresh = 1.0f - alpha;\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        float d = multiply_add(decay, w[i], g[i] * clip), size;\n"
+      "        size = v[i] = multiply_add(fresh * d, d, alpha * v[i]);\n"
+      "        if (mean) {\n"
+      "            mean[i] = multiply_add(fresh, d - mean[i], mean[i]);\n"
+      "            size = multiply_add(-mean[i], mean[i], size);\n"
+      "            size = size < 0.0f ? 0.0f : size;\n"
+      "        }\n"
+      "        size = sqrt_of(size);\n"
+      "        d = d / (multiply_add(size, 1.0f, eps) + (size - size));\n"
+      "        if (buffer) d = buffer[i] = multiply_add(momentum, buffer[i], d);\n"
+      "        w[i] = multiply_add(-lr, d, w[i]);\n"
+      "    }\n"
+      "}\n",
+      0 },
+    { "adagrad", "multiply_add sqrt_of ",
+      "/* sum += g^2; w -= lr / (1 + (t - 1) lr_decay) g / (sqrt(sum) + eps) */\n"
+      "static void adagrad(float *w, const float *g, float *sum, int n, int32_t step, float lr,\n"
+      "                    float decay, float lr_decay, float eps, float clip)\n"
+      "{\n"
+      "    float rate = lr / multiply_add((float)(step - 1), lr_decay, 1.0f);\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        float d = multiply_add(decay, w[i], g[i] * clip);\n"
+      "        sum[i] = multiply_add(d, d, sum[i]);\n"
+      "        float size = sqrt_of(sum[i]), by = multiply_add(size, 1.0f, eps) + (size - size);\n"
+      "        w[i] = multiply_add(-rate, d / by, w[i]);\n"
+      "    }\n"
+      "}\n",
+      0 },
+    { "lion", "multiply_add ",
+      "/* w -= lr (sign(b1 m + (1 - b1) g) + decay w); m = b2 m + (1 - b2) g */\n"
+      "static void lion(float *w, const float *g, float *m, int n, float lr, float decay, float b1,\n"
+      "                 float b2, float clip)\n"
+      "{\n"
+      "    float c1 = 1.0f - b1, c2 = 1.0f - b2, shrink = multiply_add(-lr, decay, 1.0f);\n"
+      "    for (int i = 0; i < n; i++) {\n"
+      "        float d = g[i] * clip, way = multiply_add(c1, d, b1 * m[i]);\n"
+      "        float sign = (float)((way > 0.0f) - (way < 0.0f)) + (way - way);\n"
+      "        m[i] = multiply_add(c2, d, b2 * m[i]);\n"
+      "        w[i] = multiply_add(-lr, sign, w[i] * shrink);\n"
       "    }\n"
       "}\n",
       0 },
@@ -111,6 +182,79 @@ static bool emit_adamw(emitter *e, const node *n)
     return true;
 }
 
+static bool emit_amsgrad(emitter *e, const node *n)
+{
+    static const char *const scalars[] = { "step", "lr", "decay", "b1", "b2", "eps", "clip" };
+    if (!set_step(e, n)) return false;
+    set_tensor(e, "m", n->in[2]);
+    set_tensor(e, "v", n->in[3]);
+    set_tensor(e, "most", n->in[4]);
+    for (int32_t i = 0; i < 7; i++)
+        set_scalar(e, scalars[i], n, 5 + i, "1.0f");
+    set_word(&e->body, "decoupled", "%d", attr_of(n, "decoupled") != 0);
+    need(e, "amsgrad");
+    write_text(&e->body,
+               "    amsgrad(${w}, ${g}, ${m}, ${v}, ${most}, ${n},\n            ${step}, ${lr}, "
+               "${decay}, ${b1}, ${b2}, ${eps}, ${clip}, ${decoupled});\n");
+    return true;
+}
+
+// Input 3, if centered, is the mean of gradients; the last state may be absent, as may the clip.
+static bool emit_mean_square(emitter *e, const node *n, bool centered)
+{
+    static const char *const scalars[] = { "lr", "decay", "alpha", "eps", "momentum", "clip" };
+    int32_t buffer = centered ? 4 : 3;
+    if (!set_step(e, n)) return false;
+    set_tensor(e, "v", n->in[2]);
+    set_tensor(e, "mean", centered ? n->in[3] : -1);
+    set_tensor(e, "buffer", n->in[buffer]);
+    for (int32_t i = 0; i < 6; i++)
+        set_scalar(e, scalars[i], n, buffer + 2 + i, "1.0f");
+    need(e, "rmsprop");
+    write_text(&e->body,
+               "    rmsprop(${w}, ${g}, ${v}, ${mean}, ${buffer}, ${n},\n            ${lr}, "
+               "${decay}, ${alpha}, ${eps}, ${momentum}, ${clip});\n");
+    return true;
+}
+
+static bool emit_rmsprop(emitter *e, const node *n)
+{
+    return emit_mean_square(e, n, false);
+}
+
+static bool emit_rmsprop_centered(emitter *e, const node *n)
+{
+    return emit_mean_square(e, n, true);
+}
+
+static bool emit_adagrad(emitter *e, const node *n)
+{
+    static const char *const scalars[] = { "step", "lr", "decay", "lr_decay", "eps", "clip" };
+    if (!set_step(e, n)) return false;
+    set_tensor(e, "sum", n->in[2]);
+    for (int32_t i = 0; i < 6; i++)
+        set_scalar(e, scalars[i], n, 3 + i, "1.0f");
+    need(e, "adagrad");
+    write_text(&e->body,
+               "    adagrad(${w}, ${g}, ${sum}, ${n},\n            ${step}, ${lr}, ${decay}, "
+               "${lr_decay}, ${eps}, ${clip});\n");
+    return true;
+}
+
+static bool emit_lion(emitter *e, const node *n)
+{
+    static const char *const scalars[] = { "lr", "decay", "b1", "b2", "clip" };
+    if (!set_step(e, n)) return false;
+    set_tensor(e, "m", n->in[2]);
+    for (int32_t i = 0; i < 5; i++)
+        set_scalar(e, scalars[i], n, 4 + i, "1.0f");
+    need(e, "lion");
+    write_text(&e->body,
+               "    lion(${w}, ${g}, ${m}, ${n},\n         ${lr}, ${decay}, ${b1}, ${b2}, "
+               "${clip});\n");
+    return true;
+}
+
 static bool emit_clip_factor(emitter *e, const node *n)
 {
     set_tensor(e, "squares", n->in[0]);
@@ -152,8 +296,17 @@ static bool emit_accumulate(emitter *e, const node *n)
 }
 
 static const op_emitter ops[] = {
-    { "sgd", emit_sgd },     { "adamw", emit_adamw }, { "clip_factor", emit_clip_factor },
-    { "count", emit_count }, { "zero", emit_zero },   { "accumulate", emit_accumulate },
+    { "sgd", emit_sgd },
+    { "adamw", emit_adamw },
+    { "amsgrad", emit_amsgrad },
+    { "rmsprop", emit_rmsprop },
+    { "rmsprop_centered", emit_rmsprop_centered },
+    { "adagrad", emit_adagrad },
+    { "lion", emit_lion },
+    { "clip_factor", emit_clip_factor },
+    { "count", emit_count },
+    { "zero", emit_zero },
+    { "accumulate", emit_accumulate },
     { NULL, NULL },
 };
 
