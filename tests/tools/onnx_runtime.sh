@@ -21,8 +21,11 @@ if ! $judge -c 'import onnx, onnxruntime, sklearn, skl2onnx' >/dev/null 2>&1; th
         skip_all "ops of onnxruntime, $(tail -n 1 $log)" 'onnxruntime and skl2onnx from PyPI'
 fi
 rm -rf $out/data
-check 'onnxruntime computes its cases' to_file $out/list \
+check 'onnxruntime computes its cases' to_file $out/list.1 \
     $judge tests/tools/onnx/runtime_cases.py $out/data
+check "scikit-learn's estimators are converted" to_file $out/list.2 \
+    $judge tests/tools/onnx/sklearn_cases.py $out/data
+cat $out/list.1 $out/list.2 >$out/list
 check 'the importer builds' $CC $CFLAGS -I. -Ibuild/onnx -o $out/onnx tests/tools/onnx.c \
     build/onnx/onnx.pb-c.c -lprotobuf-c -lm -pthread
 check 'every case passes' fails_with 0 ' 0 failed' \

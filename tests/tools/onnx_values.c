@@ -20,6 +20,7 @@ typedef struct model {
     onnx_graph g;
     int opset;
     const char *domain; // of the node; NULL: that of all others
+    int version;        // of that domain; 0: 1
 } model;
 
 // dims: of x, as "2 3". inputs and outputs are the node's.
@@ -70,7 +71,7 @@ static bool import(model *m)
     if (m->domain) put_text(&m->node, 7, m->domain);
     put_message(&m->graph, 1, m->node);
     wire bytes = model_of(m->graph, m->opset);
-    if (m->domain) put_op_set(&bytes, m->domain, 1);
+    if (m->domain) put_op_set(&bytes, m->domain, m->version ? m->version : 1);
     m->s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
     bool fine = onnx_register_ops(m->s) && onnx_trace_bytes(m->s, bytes.at, bytes.n, NULL, &m->g);
     free(bytes.at);
@@ -1158,6 +1159,119 @@ static void test_pad(void)
     end(&m);
 }
 
+// ---- ai.onnx.ml ---------------------------------------------------------------------------------
+
+static void put_texts_attribute(wire *node, const char *name, const char *words)
+{
+    wire a = { 0 };
+    put_text(&a, 1, name);
+    put_words(&a, 9, words);
+    put_int(&a, 20, 8);
+    put_message(node, 5, a);
+}
+
+static void put_floats_attribute(wire *node, const char *name, int n, const float *values)
+{
+    wire a = { 0 };
+    put_text(&a, 1, name);
+    for (int i = 0; i < n; i++)
+        put_float(&a, 7, values[i]);
+    put_int(&a, 20, 6);
+    put_message(node, 5, a);
+}
+
+// A tree of three branches and four leaves, of which nodes lead to these: x0 <= 1, then x1 < 2, or
+// x0 is a NaN or 5.
+static model tree_of(const int64_t *yes, const int64_t *no, int64_t feature)
+{
+    const int64_t tree[7] = { 0 }, node[7] = { 9, 8, 7, 6, 5, 4, 3 };
+    const int64_t features[7] = { 0, feature, 0, 0, 0, 0, 0 }, nan_holds[7] = { 0, 0, 1 };
+    const int64_t leaf[5] = { 6, 5, 4, 3, 6 }, target[5] = { 0, 1, 0, 1, 1 };
+    const float limit[7] = { 1, 2, 5 }, weight[5] = { 10, 20, 30, 40, 50 };
+    model m = begin("TreeEnsembleRegressor", "4 2", "x", "y");
+    m.domain = "ai.onnx.ml";
+    put_ints_attribute(&m.node, "nodes_treeids", 7, tree);
+    put_ints_attribute(&m.node, "nodes_nodeids", 7, node);
+    put_ints_attribute(&m.node, "nodes_featureids", 7, features);
+    put_ints_attribute(&m.node, "nodes_truenodeids", 7, yes);
+    put_ints_attribute(&m.node, "nodes_falsenodeids", 7, no);
+    put_ints_attribute(&m.node, "nodes_missing_value_tracks_true", 7, nan_holds);
+    put_floats_attribute(&m.node, "nodes_values", 7, limit);
+    put_texts_attribute(&m.node, "nodes_modes",
+                        "BRANCH_LEQ BRANCH_LT BRANCH_EQ LEAF LEAF LEAF LEAF");
+    put_ints_attribute(&m.node, "target_treeids", 5, tree);
+    put_ints_attribute(&m.node, "target_nodeids", 5, leaf);
+    put_ints_attribute(&m.node, "target_ids", 5, target);
+    put_floats_attribute(&m.node, "target_weights", 5, weight);
+    put_int_attribute(&m.node, "n_targets", 2);
+    return m;
+}
+
+static void test_trees(void)
+{
+    const int64_t yes[7] = { 8, 6, 4 }, no[7] = { 7, 5, 3 };
+    const float x[8] = { 1, 1, 1, 2, nan_, 0, 7, 0 };
+    const float want[8] = { 10, 50, 0, 20, 30, 0, 0, 40 };
+    model m = tree_of(yes, no, 1);
+    check(&m, x, want, NULL, 8);
+
+    m = tree_of(yes, no, 2);
+    refuse(&m, "asks for feature 2 of x, which has 2");
+    m = tree_of(yes, no, -1);
+    refuse(&m, "node 1 leads to a node or a feature that does not exist");
+    m = tree_of(yes, (const int64_t[7]){ 7, 2, 3 }, 1);
+    refuse(&m, "node 1 leads to a node or a feature that does not exist");
+    m = tree_of((const int64_t[7]){ 6, 6, 4 }, no, 1);
+    refuse(&m, "tree 0 has 2 roots");
+}
+
+// One branch: what is at most 1 goes to it again, all else to a leaf of weight 7. A row in a circle
+// ends the run.
+static void test_trees_in_circles(void)
+{
+    for (int circle = 0; circle < 2; circle++) {
+        const int64_t zero = 0, one = 1;
+        const float seven = 7, x[2] = { 2, circle ? 1 : 3 }, want[2] = { 7, 7 };
+        const uint8_t mode = 0;
+        float y[2][MOST] = { { 0 } };
+        model m = begin("TreeEnsemble", "2 1", "x", "y");
+        m.domain = "ai.onnx.ml";
+        m.version = 5;
+        put_ints_attribute(&m.node, "tree_roots", 1, &zero);
+        put_tensor_attribute(&m.node, "nodes_modes", tensor_of("m", OX_UINT8, 1, 1, &mode, 1));
+        put_tensor_attribute(&m.node, "nodes_splits",
+                             tensor_of("s", OX_FLOAT, 1, 1, &(float){ 1 }, sizeof(float)));
+        put_tensor_attribute(&m.node, "leaf_weights",
+                             tensor_of("w", OX_FLOAT, 1, 1, &seven, sizeof seven));
+        put_ints_attribute(&m.node, "nodes_featureids", 1, &zero);
+        put_ints_attribute(&m.node, "nodes_truenodeids", 1, &zero);
+        put_ints_attribute(&m.node, "nodes_falsenodeids", 1, &zero);
+        put_ints_attribute(&m.node, "nodes_trueleafs", 1, &zero);
+        put_ints_attribute(&m.node, "nodes_falseleafs", 1, &one);
+        put_ints_attribute(&m.node, "leaf_targetids", 1, &zero);
+        put_int_attribute(&m.node, "n_targets", 1);
+        if (circle) {
+            bool fine = run(&m, x, y);
+            CHECK(!fine && samba_error_code(m.s) == SAMBA_ERANGE);
+            end(&m);
+        } else {
+            check(&m, x, want, NULL, 2);
+        }
+    }
+}
+
+static void test_zip_map(void)
+{
+    model m = begin("ZipMap", "2 2", "x", "y");
+    m.domain = "ai.onnx.ml";
+    float y[2][MOST];
+    const float x[4] = { 1, 2, 3, 4 };
+    CHECK(run(&m, x, y));
+    CHECK_CLOSE(y[0], x, 4, 0, 0);
+    CHECK(strstr(m.g.note, "ZipMap is left out"));
+    end(&m);
+}
+
 // ---- Large weights of 8 bits --------------------------------------------------------------------
 
 // They are read when a node asks for them: by a product, and by a node that wants them as integers.
@@ -1242,6 +1356,9 @@ int main(void)
     RUN(test_slices_of_nothing);
     RUN(test_determinant);
     RUN(test_pad);
+    RUN(test_trees);
+    RUN(test_trees_in_circles);
+    RUN(test_zip_map);
     RUN(test_large_bytes);
     return test_summary();
 }

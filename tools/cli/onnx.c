@@ -162,6 +162,7 @@ static bool save_model(samba_session *s, const request *r, const onnx_graph *g)
     if (!checkpoint) return false;
     snprintf(checkpoint, size, "%s.ckpt", r->to);
     print_ports(g);
+    if (*g->note) printf("note: %s\n", shown(g->note));
     bool saved = samba_save_with(s, checkpoint, &(samba_save_opts){ .allow_nonfinite = true });
     if (saved)
         printf("%s: the program; %s: the same with the weights\n", shown(r->to), shown(checkpoint));

@@ -103,6 +103,8 @@ typedef struct onnx_graph {
     int32_t n_in, n_out;
     char wants[1024];     /* after a refusal: the input whose value is needed, */
     char wants_value[40]; /* and a value that the model compares it with, or "" */
+    char note[200];       /* what was done otherwise than the model says, such as a ZipMap that was
+                             left out; "" */
     void *memory;         /* private: onnx_release frees it */
 } onnx_graph;
 
@@ -162,6 +164,8 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/import/nbits.h"
 #include "onnx/import/microsoft.h"
 #include "onnx/import/microsoft_attention.h"
+#include "onnx/import/trees.h"
+#include "onnx/import/ml.h"
 #include "onnx/import/signal.h"
 #include "onnx/import/training.h"
 #include "onnx/import/sequence.h"

@@ -282,6 +282,29 @@ static const ox_row ox_microsoft_rows[] = {
     { "DynamicQuantizeLSTM", 1, 1, ox_op_dynamic_lstm, 4, false },
 };
 
+/* ai.onnx.ml: ml.h */
+static const ox_row ox_ml_rows[] = {
+    { "TreeEnsembleRegressor", 1, 5, ox_op_tree_regressor, 0, false },
+    { "TreeEnsembleClassifier", 1, 5, ox_op_tree_classifier, 0, false },
+    { "TreeEnsemble", 5, 5, ox_op_tree_ensemble, 0, false },
+    { "LinearRegressor", 1, 5, ox_op_linear_regressor, 0, false },
+    { "LinearClassifier", 1, 5, ox_op_linear_classifier, 0, false },
+    { "SVMRegressor", 1, 5, ox_op_svm_regressor, 0, false },
+    { "SVMClassifier", 1, 5, ox_op_svm_classifier, 0, false },
+    { "Scaler", 1, 5, ox_op_scaler, 0, false },
+    { "Normalizer", 1, 5, ox_op_normalizer, 0, false },
+    { "Binarizer", 1, 5, ox_op_binarizer, 0, false },
+    { "Imputer", 1, 5, ox_op_imputer, 0, false },
+    { "FeatureVectorizer", 1, 5, ox_op_feature_vectorizer, 0, false },
+    { "ArrayFeatureExtractor", 1, 5, ox_op_feature_extractor, 0, false },
+    { "LabelEncoder", 2, 5, ox_op_label_encoder, 0, false },
+    { "OneHotEncoder", 1, 5, ox_op_one_hot_encoder, 0, false },
+    { "ZipMap", 1, 5, ox_op_zip_map, 0, false },
+    { "CategoryMapper", 1, 5, ox_op_strings, 0, false },
+    { "CastMap", 1, 5, ox_op_strings, 0, false },
+    { "DictVectorizer", 1, 5, ox_op_strings, 0, false },
+};
+
 /* ---- Domains ---- */
 
 typedef struct ox_domain {
@@ -298,6 +321,7 @@ typedef struct ox_domain {
 static const ox_domain ox_domains[] = {
     OX_DOMAIN("", ox_rows),
     OX_DOMAIN("ai.onnx.preview.training", ox_training_rows),
+    OX_DOMAIN("ai.onnx.ml", ox_ml_rows),
     OX_DOMAIN("com.microsoft", ox_microsoft_rows),
 };
 
@@ -337,6 +361,8 @@ SAMBA_ONNX_API bool onnx_register_ops(samba_session *s)
         fine = samba_register_op(s, &ox_sampling_kernels[i]);
     for (size_t i = 0; fine && i < sizeof ox_nbits_kernels / sizeof *ox_nbits_kernels; i++)
         fine = samba_register_op(s, &ox_nbits_kernels[i]);
+    for (size_t i = 0; fine && i < sizeof ox_ml_kernels / sizeof *ox_ml_kernels; i++)
+        fine = samba_register_op(s, &ox_ml_kernels[i]);
     for (size_t i = 0; fine && i < sizeof ox_signal_kernels / sizeof *ox_signal_kernels; i++)
         fine = samba_register_op(s, &ox_signal_kernels[i]);
     return fine;

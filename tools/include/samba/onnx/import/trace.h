@@ -412,6 +412,7 @@ static bool ox_trace_from(samba_session *s, ox_source *from, const char *path,
     samba_error_context(s, context);
     samba_set_tracing(s, c.tracing);
     if (!fine) ox_say_wants(&c, g);
+    memcpy(g->note, c.note, sizeof g->note);
     protobuf_c_message_free_unpacked(m, NULL);
     g->memory = c.blocks;
     if (!fine) {

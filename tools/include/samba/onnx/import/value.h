@@ -79,6 +79,7 @@ typedef struct ox_import {
     const char *wants;             /* the input whose value is missing */
     const onnx_array *wants_value; /* a value that the model compares it with */
     const char *inside;            /* words about the node whose body is run; "" */
+    char note[200];                /* what was done otherwise than the model says; "" */
     char others[400];              /* ", nor are ...": ops that are not offered, beside the first */
 } ox_import;
 
