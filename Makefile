@@ -207,6 +207,11 @@ $B/samba-run: $(RUN_CLI) $(wildcard tools/cli/*/*.h) samba.h tools/include/samba
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -o $@ $(RUN_CLI) $(LDFLAGS) -lm -pthread
 
+TEXT_CLI = tools/cli/text.c $(wildcard tools/cli/text/*.c tools/cli/run/*.c tools/cli/util/*.c)
+$B/samba-text: $(TEXT_CLI) $(wildcard tools/cli/*/*.h) samba.h $(COMPANIONS) | ready-gpt
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -I. -o $@ $(TEXT_CLI) $(LDFLAGS) -lcjson -lutf8proc -lm -pthread
+
 # Not in $B: the source includes it by this path. Whoever compiles it meanwhile reads a whole one.
 build/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
 	@mkdir -p $(@D)

@@ -843,7 +843,8 @@ SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_
 SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index);
 /* Overwrites rows of a buffer, such as a cache of keys: y = cache (*,S,D) after row[t] <- x (*,T,D)
-   for each t. row i32 (T), or (B,T) with B the first dimension; row -1 is left out. No gradient. */
+   for each t, both of one type. row i32 (T), or (B,T) with B the first dimension; row -1 is left
+   out. No gradient. */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row);
 
@@ -1065,6 +1066,9 @@ SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_
 /* State that no optimizer touches (running statistics, caches). */
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value);
+/* The same of another type: f32, bf16, f16 or i8, for caches that are to take less memory. */
+SAMBA_API samba_tensor *samba_buffer_of(samba_session *s, const char *name, samba_dtype dtype,
+                                        samba_shape shape, float value);
 
 /* Parameters are lazy: placeholders until something needs their values, so that compiling alone
    takes no memory for them. Call it before the first parameter is made. Their values depend on
@@ -11639,8 +11643,11 @@ SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *
 
 SAMBA__FN bool samba__write_rows_shape(samba_call *c)
 {
-    if (!samba__expect(c, 3, 3, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1))
-        return false;
+    if (!samba__expect(c, 3, 3, 0)) return false;
+    if (c->in[1].dtype != c->in[0].dtype)
+        return samba_refuse(c, SAMBA_EDTYPE,
+                            "rows of %T do not go into a buffer of %T: samba_cast them",
+                            (int)c->in[1].dtype, (int)c->in[0].dtype);
 
     const samba_shape *y = &c->in[0].shape, *row = &c->in[SAMBA__WRITE_ROWS_ROW].shape;
     samba_shape x = c->in[1].shape;
@@ -11676,6 +11683,7 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
     const samba_shape *y = &a->out_spec[0].shape, *row = &a->in_spec[SAMBA__WRITE_ROWS_ROW].shape;
     int64_t S = y->dim[y->ndim - 2], D = y->dim[y->ndim - 1], T = row->dim[row->ndim - 1];
     int64_t per_list = row->ndim == 1 ? INT64_MAX : samba__outer(y, y->ndim - 2) / y->dim[0];
+    size_t bytes = (size_t)D * samba_dtype_size(a->out_spec[0].dtype); /* of a row */
 
     for (int64_t u = a->begin; u < a->end; u++) {
         const int32_t *at = samba__in_i32(a, 2) + u / per_list * T;
@@ -11684,7 +11692,8 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
             if (to < -1 || to >= S)
                 samba_fault_at(a, 2, to, u / per_list * T + t, -1, (int32_t)S - 1);
             else if (to >= 0)
-                memcpy(a->out[0] + (u * S + to) * D, a->in[1] + (u * T + t) * D, (size_t)D * 4);
+                memcpy(samba__out_bytes(a, (u * S + to) * D),
+                       samba__in_bytes(a, 1, (u * T + t) * D), bytes);
         }
     }
 }
@@ -25037,10 +25046,22 @@ SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype)
     return former;
 }
 
+SAMBA_API samba_tensor *samba_buffer_of(samba_session *s, const char *name, samba_dtype dtype,
+                                        samba_shape shape, float value)
+{
+    bool kept = samba__is_float(dtype) || dtype == SAMBA_I8;
+    if (samba_ok(s) && !kept) {
+        samba_fail(s, SAMBA_EDTYPE, "in samba_buffer_of(%s): buffers are f32, bf16, f16 or i8",
+                   name ? name : "NULL");
+        return NULL;
+    }
+    return samba__shared_leaf(s, name, dtype, &shape, SAMBA__STATE, samba__all(value));
+}
+
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value)
 {
-    return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__STATE, samba__all(value));
+    return samba_buffer_of(s, name, SAMBA_F32, shape, value);
 }
 
 /* Parameters that are there may have begun: they are not to begin otherwise. */

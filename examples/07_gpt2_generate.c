@@ -8,6 +8,7 @@
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
+#define SAMBA_TOKEN_STREAM_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_GPT2_IMPLEMENTATION
@@ -15,6 +16,7 @@
 #include "../samba.h"
 #include "../tools/include/samba/driver.h"
 #include "../tools/include/samba/tokenizer.h"
+#include "../tools/include/samba/token_stream.h"
 #include "../tools/include/samba/gpt2.h"
 #include "../tools/include/samba/lora.h"
 #include <cjson/cJSON.h>
@@ -86,14 +88,10 @@ static bool load_weights(samba_session *s, const options *o, const gpt2_config *
 // Compiles anew with the weights packed: fewer bytes for each token, or the same ones sooner.
 static bool pack_weights(samba_session *s, const options *o, samba_program p)
 {
-    static const char *const kinds[] = { "plain", "f32", "bf16", "int8", "int4" };
-    for (int i = 0; i < 5; i++) {
-        if (strcmp(o->weights, kinds[i]) != 0) continue;
-        p.weights = (samba_weights)i;
-        return i == 0 || samba_compile(s, &p);
-    }
-    return samba_fail(s, SAMBA_EARG, "--weights is plain, f32, bf16, int8 or int4, not %s",
-                      o->weights);
+    if (!samba_weights_called(o->weights, &p.weights))
+        return samba_fail(s, SAMBA_EARG, "--weights is plain, f32, bf16, int8 or int4, not %s",
+                          o->weights);
+    return p.weights == SAMBA_WEIGHTS_PLAIN || samba_compile(s, &p);
 }
 
 // ---- Prompts: objects with a key "prompt", in a .json or .jsonl file, or a folder of .jsonl ----
@@ -245,11 +243,14 @@ static void print_text(const samba_tokenizer *t, const int32_t *ids, int32_t n)
     free(text);
 }
 
-// Prints the tokens of the first row of a batch as they come.
+// Prints what the tokens of the first row of a batch complete, as they come.
 static bool print_token(void *user, int32_t row, int32_t token)
 {
-    if (row == 0) print_text((const samba_tokenizer *)user, &token, 1);
-    if (row == 0) fflush(stdout);
+    size_t size;
+    if (row != 0) return true;
+    const char *text = samba_token_stream_add((samba_token_stream *)user, token, &size);
+    fwrite(text, 1, size, stdout);
+    fflush(stdout);
     return true;
 }
 
@@ -278,12 +279,19 @@ static bool generate_batch(samba_session *s, const options *o, samba_generator *
                                    .top_k = o->top_k,
                                    .top_p = o->top_p,
                                    .seed = (uint64_t)(uint32_t)o->seed };
+    samba_token_stream stream = { .n = 0 };
     if (o->stream) {
+        samba_token_stream_open(&stream, tokenizer, t->prompt[0], t->prompt_size[0]);
         d.on_token = print_token;
-        d.user = tokenizer;
+        d.user = &stream;
+        printf("%s", prompt[0]);
     }
-    if (o->stream) printf("%s", prompt[0]);
-    if (!samba_generate(g, &d)) return false;
+    bool fine = samba_generate(g, &d);
+    size_t rest_size = 0;
+    const char *rest = samba_token_stream_end(&stream, &rest_size);
+    fwrite(rest, 1, rest_size, stdout);
+    samba_token_stream_close(&stream);
+    if (!fine) return false;
     for (int i = 0; i < n; i++) {
         if (i > 0 || !o->stream) print_text(tokenizer, t->text[i], t->text_size[i]);
         if (last && i == n - 1)

@@ -5,15 +5,11 @@
 //     ./llama run --model SmolLM --adapter ADAPTER --prompt 'Once upon a time'
 //     ./llama run --model SmolLM --adapter ADAPTER --save MERGED                for transformers
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_TEXT_MODEL_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
-#define SAMBA_TOKENIZER_IMPLEMENTATION
-#define SAMBA_GENERATE_IMPLEMENTATION
-#define SAMBA_SAFETENSORS_IMPLEMENTATION
-#define SAMBA_LLAMA_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/include/samba/driver.h"
-#include "../tools/include/samba/tokenizer.h"
-#include "../tools/include/samba/llama.h"
+#include "../tools/include/samba/text_model.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,21 +54,6 @@ static samba_tokenizer *open_tokenizer(samba_session *s, const options *o, const
     return t;
 }
 
-static void print_token(const samba_tokenizer *t, int32_t id)
-{
-    char text[256];
-    int64_t n = samba_tokenizer_decode(t, &id, 1, text, sizeof text);
-    if (n > 0 && n <= (int64_t)sizeof text) fwrite(text, 1, (size_t)n, stdout);
-    fflush(stdout);
-}
-
-static bool show_token(void *user, int32_t row, int32_t token)
-{
-    (void)row;
-    print_token((const samba_tokenizer *)user, token);
-    return true;
-}
-
 // All of a file in memory, to be freed.
 static char *read_file(samba_session *s, const char *path, size_t *size)
 {
@@ -89,82 +70,55 @@ static char *read_file(samba_session *s, const char *path, size_t *size)
 
 // ---- Going on with a prompt --------------------------------------------------------------------
 
-static samba_weights weights_called(samba_session *s, const char *name)
+// The text goes where it is shown as it comes; false would end it.
+static bool show(void *user, const char *text, size_t size)
 {
-    static const char *const kinds[] = { "plain", "f32", "bf16", "int8", "int4" };
-    for (int i = 0; i < 5; i++)
-        if (!strcmp(name, kinds[i])) return (samba_weights)i;
-    samba_fail(s, SAMBA_EARG, "--weights is plain, f32, bf16, int8 or int4, not %s", name);
-    return SAMBA_WEIGHTS_PLAIN;
+    return fwrite(text, 1, size, (FILE *)user) == size && fflush((FILE *)user) == 0;
 }
 
-// Prefill and decode in one program, with the weights of the folder.
-static bool open_generator(samba_session *s, const options *o, const llama_config *c,
-                           samba_generator *g)
+static bool open_text(samba_session *s, const options *o, samba_text_model *m)
 {
-    llama_config traced = *c;
-    traced.initializer_range = 0; // the folder has the values
-    samba_program p = { .inference = true, .weights = weights_called(s, o->weights) };
-    if (o->adapter && p.weights)
+    samba_text_opts opts = { .folder = o->model, .adapter = o->adapter, .chunk = o->chunk };
+    if (!samba_weights_called(o->weights, &opts.weights))
+        return samba_fail(s, SAMBA_EARG, "--weights is plain, f32, bf16, int8 or int4, not %s",
+                          o->weights);
+    if (o->adapter && opts.weights)
         return samba_fail(s, SAMBA_EARG,
                           "--weights packs a model without adapters; merge this one first, by "
                           "--save FOLDER");
-    if (!samba_generator_trace(g, s, 1, o->chunk, o->length, llama_trace_step, &traced))
-        return false;
-    p.outputs[0] = g->prefill.logits;
-    p.outputs[1] = g->decode.logits;
-    if (!llama_compile_folder(s, c, o->model, &p, why, sizeof why)) return fail_why(s);
-    if (o->adapter && !llama_load_adapter(s, o->adapter, why, sizeof why)) return fail_why(s);
-    return true;
+    return samba_text_open(m, s, &opts) && samba_text_begin(m, o->length);
 }
 
-// A text begins with the token that the tokenizer's files name, if they name one.
-static int32_t encode_prompt(samba_session *s, const options *o, samba_tokenizer *t, int32_t *ids)
+static bool generate(const options *o, samba_text_model *m)
 {
-    int32_t first = samba_tokenizer_first(t) >= 0;
-    if (first) ids[0] = samba_tokenizer_first(t);
-    int64_t n
-        = samba_tokenizer_encode(t, o->prompt, strlen(o->prompt), ids + first, o->length - first);
-    if (n + first >= 1 && n + first < o->length) return (int32_t)n + first;
-    samba_fail(s, SAMBA_ERANGE, "the prompt has %d tokens; it may have 1 ... %d (--length - 1)",
-               (int32_t)n, o->length - 1);
-    return 0;
-}
-
-static bool generate(samba_session *s, const options *o, const llama_config *c, samba_generator *g)
-{
-    samba_tokenizer *t = open_tokenizer(s, o, c);
-    int32_t *ids = (int32_t *)malloc(2 * (size_t)o->length * sizeof *ids), size = 0;
-    int32_t *text = ids ? ids + o->length : NULL;
-    int32_t n = ids && samba_ok(s) ? encode_prompt(s, o, t, ids) : 0;
-    if (n) {
-        const int32_t *prompt = ids;
-        samba_generate_desc d = { .prompt = &prompt,
-                                  .prompt_size = &n,
-                                  .n_prompts = 1,
-                                  .max_new_tokens = o->tokens,
-                                  .stop = c->eos_token_id,
-                                  .n_stop = c->n_eos,
-                                  .on_token = show_token,
-                                  .user = t,
-                                  .text = &text,
-                                  .text_size = &size };
-        d.sampling = (samba_sampling){ .temperature = o->temperature,
-                                       .top_k = o->top_k,
-                                       .top_p = o->top_p,
-                                       .min_p = o->min_p,
-                                       .repetition_penalty = o->repetition_penalty,
-                                       .seed = (uint64_t)(uint32_t)o->app.seed };
-        printf("%s", o->prompt);
-        double start = samba_seconds();
-        samba_generate(g, &d);
-        printf("\n");
-        fprintf(stderr, "%d new tokens, %.1f tokens/s\n", size - n,
-                (double)(size - n) / (samba_seconds() - start));
-    }
+    const samba_sampling sampling = { .temperature = o->temperature,
+                                      .top_k = o->top_k,
+                                      .top_p = o->top_p,
+                                      .min_p = o->min_p,
+                                      .repetition_penalty = o->repetition_penalty,
+                                      .seed = (uint64_t)(uint32_t)o->app.seed };
+    const samba_text_how how
+        = { .sampling = sampling, .max_new_tokens = o->tokens, .put = show, .user = stdout };
+    int32_t *ids = (int32_t *)malloc((size_t)o->length * sizeof *ids);
+    int64_t n = ids ? samba_text_encode(m, o->prompt, strlen(o->prompt), ids, o->length) : 0;
+    printf("%s", o->prompt);
+    double start = samba_seconds();
+    bool fine = samba_text_write(m, ids, (int32_t)n, &how);
+    printf("\n");
+    if (fine)
+        fprintf(stderr, "%d new tokens, %.1f tokens/s\n", m->n_ids - m->n_prompt,
+                (double)(m->n_ids - m->n_prompt) / (samba_seconds() - start));
     free(ids);
-    samba_tokenizer_close(t);
-    return samba_ok(s);
+    return fine;
+}
+
+static bool go_on(samba_session *s, const options *o)
+{
+    samba_text_model m = { .n_ids = 0 };
+    bool fine = open_text(s, o, &m) && generate(o, &m);
+    if (!fine && samba_ok(s)) samba_fail(s, SAMBA_EIO, "%s", m.why);
+    samba_text_close(&m);
+    return fine;
 }
 
 // ---- Learning a text ---------------------------------------------------------------------------
@@ -264,8 +218,15 @@ static bool learn(samba_session *s, const options *o, const llama_config *c, con
 
 static bool merge(samba_session *s, const options *o, const llama_config *c, const samba_lora *lora)
 {
-    samba_generator g;
-    if (!open_generator(s, o, c, &g) || !samba_merge_lora(s, lora)) return false;
+    llama_config traced = *c;
+    traced.initializer_range = 0; // the folder has the values
+    samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(1, 1));
+    samba_program p = { .outputs = { llama_logits(&traced, ids, NULL) }, .inference = true };
+    if (!samba_compile(s, &p)) return false;
+    if (!llama_load_folder(s, c, o->model, why, sizeof why)
+        || !llama_load_adapter(s, o->adapter, why, sizeof why))
+        return fail_why(s);
+    if (!samba_merge_lora(s, lora)) return false;
     return llama_save(s, c, o->save, SAMBA_SAFETENSORS_F32, why, sizeof why) ? true : fail_why(s);
 }
 
@@ -273,15 +234,18 @@ static bool run(samba_session *s, const options *o)
 {
     llama_config c;
     llama_lora adapter = { .lora = { .rank = o->lora_rank, .targets = { "q_proj", "v_proj" } } };
-    samba_generator g;
     if (!read_config(s, o, &c)) return false;
+    if (!o->text && !o->save) {
+        if (!o->prompt)
+            return samba_fail(s, SAMBA_EARG, "say --prompt TEXT, or --text FILE to learn");
+        return go_on(s, o);
+    }
     if (o->adapter && !llama_read_adapter(o->adapter, &adapter, why, sizeof why))
         return fail_why(s);
     if ((o->adapter || o->lora_rank) && !samba_add_lora(s, &adapter.lora)) return false;
     if (o->text) return learn(s, o, &c, &adapter.lora);
-    if (o->adapter && o->save) return merge(s, o, &c, &adapter.lora);
-    if (!o->prompt) return samba_fail(s, SAMBA_EARG, "say --prompt TEXT, or --text FILE to learn");
-    return open_generator(s, o, &c, &g) && generate(s, o, &c, &g);
+    if (o->adapter) return merge(s, o, &c, &adapter.lora);
+    return samba_fail(s, SAMBA_EARG, "--save needs --text FILE, or --adapter FOLDER to merge");
 }
 
 int main(int argc, char **argv)

@@ -235,6 +235,13 @@ static void buffer(samba_session *s)
     is(samba_buffer(s, "running_mean", SAMBA_SHAPE(3), 0), 0, 0, 0);
 }
 
+// samba_buffer_of: the same of another type, here of half the size.
+static void buffer_of(samba_session *s)
+{
+    samba_tensor *cache = samba_buffer_of(s, "cache", SAMBA_BF16, SAMBA_SHAPE(3), 0);
+    is(samba_cast(cache, SAMBA_F32), 0, 0, 0);
+}
+
 // samba_set_requires_grad, samba_set_frozen: parameters that are used, but not trained.
 static void frozen(samba_session *s)
 {
@@ -311,6 +318,7 @@ int main(void)
     RUN(parameters);
     RUN(half_parameters);
     RUN(buffer);
+    RUN(buffer_of);
     RUN(frozen);
     RUN(lazy);
     RUN(draw_again);

@@ -11,8 +11,10 @@ static const command commands[] = {
     { "check-data", check_data_main, "is a prepared folder whole, and fit for a training" },
     // A script, tools/cli/doctor.sh.
     { "doctor", 0, "what this machine has, which kernels it runs, what is missing for what" },
-    // Of tools/cli/run.c, onnx.c, device.c and view.c, to which tools/samba turns at once.
+    // Of tools/cli/run.c, text.c, onnx.c, device.c and view.c, to which tools/samba turns at once.
     { "run", 0, "a model with inputs from files; --benchmark: how fast it is" },
+    { "generate", 0, "a model of language in a folder of Hugging Face goes on with a text" },
+    { "chat", 0, "a conversation with one, by the chat template of its folder" },
     { "view", 0, "a model as one HTML page: graph, values, gradients, memory, time; --diff" },
     { "replay", 0, "the run again in which a value was not finite" },
     { "import-onnx", 0, "an ONNX model to a PEF (needs protobuf-c)" },

@@ -396,7 +396,8 @@ SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_
 SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index);
 /* Overwrites rows of a buffer, such as a cache of keys: y = cache (*,S,D) after row[t] <- x (*,T,D)
-   for each t. row i32 (T), or (B,T) with B the first dimension; row -1 is left out. No gradient. */
+   for each t, both of one type. row i32 (T), or (B,T) with B the first dimension; row -1 is left
+   out. No gradient. */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row);
 
@@ -618,6 +619,9 @@ SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_
 /* State that no optimizer touches (running statistics, caches). */
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value);
+/* The same of another type: f32, bf16, f16 or i8, for caches that are to take less memory. */
+SAMBA_API samba_tensor *samba_buffer_of(samba_session *s, const char *name, samba_dtype dtype,
+                                        samba_shape shape, float value);
 
 /* Parameters are lazy: placeholders until something needs their values, so that compiling alone
    takes no memory for them. Call it before the first parameter is made. Their values depend on

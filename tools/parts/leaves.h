@@ -360,10 +360,22 @@ SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype)
     return former;
 }
 
+SAMBA_API samba_tensor *samba_buffer_of(samba_session *s, const char *name, samba_dtype dtype,
+                                        samba_shape shape, float value)
+{
+    bool kept = samba__is_float(dtype) || dtype == SAMBA_I8;
+    if (samba_ok(s) && !kept) {
+        samba_fail(s, SAMBA_EDTYPE, "in samba_buffer_of(%s): buffers are f32, bf16, f16 or i8",
+                   name ? name : "NULL");
+        return NULL;
+    }
+    return samba__shared_leaf(s, name, dtype, &shape, SAMBA__STATE, samba__all(value));
+}
+
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value)
 {
-    return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__STATE, samba__all(value));
+    return samba_buffer_of(s, name, SAMBA_F32, shape, value);
 }
 
 /* Parameters that are there may have begun: they are not to begin otherwise. */

@@ -635,8 +635,11 @@ SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *
 
 SAMBA__FN bool samba__write_rows_shape(samba_call *c)
 {
-    if (!samba__expect(c, 3, 3, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1))
-        return false;
+    if (!samba__expect(c, 3, 3, 0)) return false;
+    if (c->in[1].dtype != c->in[0].dtype)
+        return samba_refuse(c, SAMBA_EDTYPE,
+                            "rows of %T do not go into a buffer of %T: samba_cast them",
+                            (int)c->in[1].dtype, (int)c->in[0].dtype);
 
     const samba_shape *y = &c->in[0].shape, *row = &c->in[SAMBA__WRITE_ROWS_ROW].shape;
     samba_shape x = c->in[1].shape;
@@ -672,6 +675,7 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
     const samba_shape *y = &a->out_spec[0].shape, *row = &a->in_spec[SAMBA__WRITE_ROWS_ROW].shape;
     int64_t S = y->dim[y->ndim - 2], D = y->dim[y->ndim - 1], T = row->dim[row->ndim - 1];
     int64_t per_list = row->ndim == 1 ? INT64_MAX : samba__outer(y, y->ndim - 2) / y->dim[0];
+    size_t bytes = (size_t)D * samba_dtype_size(a->out_spec[0].dtype); /* of a row */
 
     for (int64_t u = a->begin; u < a->end; u++) {
         const int32_t *at = samba__in_i32(a, 2) + u / per_list * T;
@@ -680,7 +684,8 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
             if (to < -1 || to >= S)
                 samba_fault_at(a, 2, to, u / per_list * T + t, -1, (int32_t)S - 1);
             else if (to >= 0)
-                memcpy(a->out[0] + (u * S + to) * D, a->in[1] + (u * T + t) * D, (size_t)D * 4);
+                memcpy(samba__out_bytes(a, (u * S + to) * D),
+                       samba__in_bytes(a, 1, (u * T + t) * D), bytes);
         }
     }
 }

@@ -50,10 +50,25 @@ SAMBA_GENERATE_API void samba_penalize(const float *logits, int32_t n, const int
 /* A number in [0,1) that depends on its arguments only. */
 SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step);
 
+/* What keys and values are kept in. INT8: a row of D numbers as integers of 8 bits, multiples of
+   its largest / 127. Arithmetic is in f32 all the same: a layer's rows are converted when it reads
+   them, one layer at a time. */
+typedef enum samba_generator_cache {
+    SAMBA_CACHE_F32 = 0,
+    SAMBA_CACHE_BF16,
+    SAMBA_CACHE_INT8
+} samba_generator_cache;
+
+/* What flags of programs name: plain, f32, bf16, int8, int4; f32, bf16, int8. False: none is called
+   so. */
+SAMBA_GENERATE_API bool samba_weights_called(const char *name, samba_weights *weights);
+SAMBA_GENERATE_API bool samba_cache_called(const char *name, samba_generator_cache *cache);
+
 /* One of the two graphs, for B rows of T tokens. */
 typedef struct samba_generator_graph {
     const char *name;
     int32_t T;
+    samba_generator_cache cache;
     samba_tensor *ids;      /* (B,T) i32 */
     samba_tensor *position; /* (B,T) i32: of each token in its text */
     samba_tensor *row;      /* (B,T) i32: where the cache keeps it; -1: nowhere */
@@ -74,12 +89,26 @@ typedef bool (*samba_generator_model)(const void *model, samba_generator_graph *
 SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session *s, int32_t B,
                                               int32_t chunk, int32_t length,
                                               samba_generator_model trace, const void *model);
+/* The same with caches of another type, if the model makes them by samba_generator_keep. */
+SAMBA_GENERATE_API bool samba_generator_trace_cache(samba_generator *g, samba_session *s, int32_t B,
+                                                    int32_t chunk, int32_t length,
+                                                    samba_generator_cache cache,
+                                                    samba_generator_model trace, const void *model);
+/* For models: the cache called name, (B,K,L,D), with the new rows x (B,K,T,D), in f32. */
+SAMBA_GENERATE_API samba_tensor *samba_generator_keep(const samba_generator_graph *graph,
+                                                      const char *name, samba_tensor *x);
+/* The generator of a session that has loaded a PEF of one, without tracing. Constants that the
+   model has made of its configuration are its own affair: llama_find_rotations. */
+SAMBA_GENERATE_API bool samba_generator_find(samba_generator *g, samba_session *s);
 
 /* What to generate. */
 typedef struct samba_generate_desc {
     const int32_t *const *prompt; /* n_prompts <= B texts, each at least one token */
     const int32_t *prompt_size;
     int32_t n_prompts;
+    const int32_t *n_cached; /* NULL, or of each prompt how many tokens the cache has from the
+                                call before, which are not read again: at most those that this
+                                row's text had then, but its last one */
     int32_t max_new_tokens;
     const int32_t *stop; /* a row ends after one of these */
     int32_t n_stop;
@@ -235,6 +264,32 @@ SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const sa
     return samba_generate__pick(&r, r.index + r.n - m, m, (double)how->min_p, u);
 }
 
+/* ---- Names ---- */
+
+/* The number of a name among n; -1: it is none of them. */
+static inline int samba_generate__place(const char *const *names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(names[i], name)) return i;
+    return -1;
+}
+
+SAMBA_GENERATE_API bool samba_weights_called(const char *name, samba_weights *weights)
+{
+    static const char *const names[] = { "plain", "f32", "bf16", "int8", "int4" };
+    const int i = samba_generate__place(names, 5, name);
+    if (i >= 0) *weights = (samba_weights)i;
+    return i >= 0;
+}
+
+SAMBA_GENERATE_API bool samba_cache_called(const char *name, samba_generator_cache *cache)
+{
+    static const char *const names[] = { "f32", "bf16", "int8" };
+    const int i = samba_generate__place(names, 3, name);
+    if (i >= 0) *cache = (samba_generator_cache)i;
+    return i >= 0;
+}
+
 /* ---- The two graphs ---- */
 
 static inline samba_tensor *samba_generate__graph_input(samba_session *s, const char *graph,
@@ -252,6 +307,16 @@ static inline samba_tensor *samba_generate__graph_input(samba_session *s, const 
     return t;
 }
 
+/* 0, 1, 2 ... to be freed */
+static inline int32_t *samba_generate__numbers(samba_session *s, int32_t n)
+{
+    int32_t *number = (int32_t *)malloc((size_t)n * sizeof *number);
+    if (!number) samba_fail(s, SAMBA_ENOMEM, "no memory for %d numbers", n);
+    for (int32_t i = 0; number && i < n; i++)
+        number[i] = i;
+    return number;
+}
+
 static inline bool samba_generate__trace_graph(samba_generator *g, samba_generator_graph *graph,
                                                const char *name, int32_t T,
                                                samba_generator_model trace, const void *model)
@@ -267,27 +332,36 @@ static inline bool samba_generate__trace_graph(samba_generator *g, samba_generat
     if (!trace(model, graph) || !graph->logits) {
         return samba_fail(s, SAMBA_EARG, "in samba_generator_trace: the model made no logits");
     }
-    return true;
+    char logits[32];
+    snprintf(logits, sizeof logits, "%s__logits", name); /* by which samba_generator_find has it */
+    return samba_name(graph->logits, logits) != NULL;
 }
 
 SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session *s, int32_t B,
                                               int32_t chunk, int32_t length,
                                               samba_generator_model trace, const void *model)
 {
+    return samba_generator_trace_cache(g, s, B, chunk, length, SAMBA_CACHE_F32, trace, model);
+}
+
+SAMBA_GENERATE_API bool samba_generator_trace_cache(samba_generator *g, samba_session *s, int32_t B,
+                                                    int32_t chunk, int32_t length,
+                                                    samba_generator_cache cache,
+                                                    samba_generator_model trace, const void *model)
+{
     memset(g, 0, sizeof *g);
     g->session = s;
     g->B = B;
     g->length = length;
+    g->prefill.cache = g->decode.cache = cache;
     if (B < 1 || chunk < 1 || length < 1 || length > 1 << 24) {
         return samba_fail(s, SAMBA_EARG,
                           "in samba_generator_trace: %d rows, chunks of %d, length "
                           "%d: each must be at least 1",
                           B, chunk, length);
     }
-    int32_t *number = (int32_t *)malloc((size_t)length * sizeof *number);
-    if (!number) return samba_fail(s, SAMBA_ENOMEM, "no memory for %d numbers", length);
-    for (int32_t i = 0; i < length; i++)
-        number[i] = i;
+    int32_t *number = samba_generate__numbers(s, length);
+    if (!number) return false;
     g->prefill.key = g->decode.key
         = samba_from_data_copy(s, "generator__key", SAMBA_I32, SAMBA_SHAPE(length), number);
     free(number);
@@ -298,6 +372,120 @@ SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session 
         return false;
     g->V = g->decode.logits->shape.dim[1];
     return true;
+}
+
+/* ---- Caches ---- */
+
+/* A buffer called name with the new rows x (B,K,T,D), all of x's type. */
+static inline samba_tensor *samba_generate__write(const samba_generator_graph *graph,
+                                                  const char *name, samba_tensor *x)
+{
+    if (!x) return NULL;
+    samba_shape shape = x->shape;
+    shape.dim[2] = graph->key->shape.dim[0];
+    return samba_write_rows(samba_buffer_of(x->session, name, x->dtype, shape, 0.0f), x,
+                            graph->row);
+}
+
+/* Rows as integers of 8 bits, and what each row is a multiple of. A row that is NaN stays so, by
+   its scale. */
+static inline samba_tensor *samba_generate__write_int8(const samba_generator_graph *graph,
+                                                       const char *name, samba_tensor *x)
+{
+    char scale_name[128];
+    const int n = snprintf(scale_name, sizeof scale_name, "%s__scale", name);
+    if (!x || n < 0 || n >= (int)sizeof scale_name) return NULL;
+    samba_tensor *most = samba_max(samba_abs(x), SAMBA_SHAPE(-1), true);
+    samba_tensor *scale = samba_scale(most, 1.0f / 127.0f);
+    samba_tensor *least = samba_number(x->session, 1e-30f); /* a row of zeros is not divided by 0 */
+    samba_tensor *steps = samba_round(samba_div(x, samba_maximum(scale, least)));
+    samba_tensor *codes = samba_generate__write(graph, name, samba_cast(steps, SAMBA_I8));
+    scale = samba_generate__write(graph, scale_name, scale);
+    return samba_mul(samba_cast(codes, SAMBA_F32), scale);
+}
+
+SAMBA_GENERATE_API samba_tensor *samba_generator_keep(const samba_generator_graph *graph,
+                                                      const char *name, samba_tensor *x)
+{
+    switch (graph->cache) {
+    case SAMBA_CACHE_F32:
+        return samba_generate__write(graph, name, x);
+    case SAMBA_CACHE_BF16:
+        x = samba_generate__write(graph, name, samba_cast(x, SAMBA_BF16));
+        return samba_cast(x, SAMBA_F32);
+    case SAMBA_CACHE_INT8:
+        return samba_generate__write_int8(graph, name, x);
+    }
+    if (x) samba_fail(x->session, SAMBA_EARG, "a cache is f32, bf16 or int8");
+    return NULL;
+}
+
+/* ---- Generators that are loaded ---- */
+
+static inline samba_tensor *samba_generate__loaded(samba_session *s, const char *graph,
+                                                   const char *part, int32_t ndim)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s__%s", graph, part);
+    samba_tensor *t = samba_tensor_by_name(s, name);
+    if (t && t->shape.ndim == ndim) return t;
+    if (t) {
+        samba_fail(s, SAMBA_ESHAPE, "in samba_generator_find: %s %S is no part of a generator",
+                   name, &t->shape);
+    }
+    return NULL;
+}
+
+/* The part of a graph that has a number for each token. */
+static inline samba_tensor *samba_generate__loaded_ids(samba_session *s,
+                                                       const samba_generator_graph *graph,
+                                                       const char *part)
+{
+    samba_tensor *t = samba_generate__loaded(s, graph->name, part, 2);
+    const samba_shape *ids = graph->ids ? &graph->ids->shape : t ? &t->shape : NULL;
+    if (!t) return NULL;
+    bool same
+        = t->dtype == SAMBA_I32 && t->shape.dim[0] == ids->dim[0] && t->shape.dim[1] == ids->dim[1];
+    if (same) return t;
+    samba_fail(s, SAMBA_ESHAPE, "in samba_generator_find: %s %S is no i32 %S", t->name, &t->shape,
+               ids);
+    return NULL;
+}
+
+static inline bool samba_generate__find_graph(samba_generator_graph *graph, samba_session *s,
+                                              const char *name)
+{
+    graph->name = name;
+    graph->ids = samba_generate__loaded_ids(s, graph, "ids");
+    graph->position = samba_generate__loaded_ids(s, graph, "position");
+    graph->row = samba_generate__loaded_ids(s, graph, "row");
+    graph->last = samba_generate__loaded(s, name, "last", 1);
+    graph->logits = samba_generate__loaded(s, name, "logits", 2);
+    if (!samba_ok(s)) return false;
+    graph->T = graph->ids->shape.dim[1];
+    return true;
+}
+
+SAMBA_GENERATE_API bool samba_generator_find(samba_generator *g, samba_session *s)
+{
+    memset(g, 0, sizeof *g);
+    g->session = s;
+    g->prefill.key = g->decode.key = samba_generate__loaded(s, "generator", "key", 1);
+    if (!g->prefill.key || !samba_generate__find_graph(&g->prefill, s, "prefill")
+        || !samba_generate__find_graph(&g->decode, s, "decode"))
+        return false;
+    g->B = g->prefill.ids->shape.dim[0];
+    g->V = g->prefill.logits->shape.dim[1];
+    g->length = g->prefill.key->shape.dim[0];
+    if (g->decode.T != 1 || g->decode.ids->shape.dim[0] != g->B
+        || g->decode.logits->shape.dim[1] != g->V || g->prefill.key->dtype != SAMBA_I32) {
+        return samba_fail(s, SAMBA_ESHAPE,
+                          "in samba_generator_find: prefill and decode are not of one generator");
+    }
+    int32_t *number = samba_generate__numbers(s, g->length);
+    bool fine = number && samba_write(g->prefill.key, number);
+    free(number);
+    return fine;
 }
 
 /* ---- Generating ---- */
@@ -428,11 +616,19 @@ static inline bool samba_generate__check_prompts(const samba_generator *g,
                           (double)d->sampling.min_p, (double)d->sampling.repetition_penalty);
     }
     for (int32_t b = 0; b < d->n_prompts; b++) {
-        if (d->prompt_size[b] >= 1 && d->prompt_size[b] < g->length) continue;
-        return samba_fail(s, SAMBA_ERANGE,
-                          "in samba_generate: prompt %d has %d tokens; this "
-                          "generator takes 1 ... %d",
-                          b, d->prompt_size[b], g->length - 1);
+        const int32_t n = d->prompt_size[b], cached = d->n_cached ? d->n_cached[b] : 0;
+        if (n < 1 || n >= g->length) {
+            return samba_fail(s, SAMBA_ERANGE,
+                              "in samba_generate: prompt %d has %d tokens; this "
+                              "generator takes 1 ... %d",
+                              b, n, g->length - 1);
+        }
+        if (cached < 0 || cached >= n) {
+            return samba_fail(s, SAMBA_ERANGE,
+                              "in samba_generate: %d of the %d tokens of prompt %d are cached; at "
+                              "least the last one has to be read",
+                              cached, n, b);
+        }
     }
     return true;
 }
@@ -454,6 +650,7 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
         for (int32_t b = 0; b < d->n_prompts; b++) {
             memcpy(d->text[b], d->prompt[b], (size_t)d->prompt_size[b] * sizeof **d->text);
             d->text_size[b] = d->prompt_size[b];
+            at[b] = d->n_cached ? d->n_cached[b] : 0;
         }
         fine = samba_generate__generate(&e, at);
     } else {

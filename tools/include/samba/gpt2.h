@@ -175,6 +175,11 @@ SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samb
 /* The same from folder/model.safetensors, or from all of folder/model-*.safetensors. */
 SAMBA_GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
                                      char *why, size_t why_size);
+/* samba_compile of a program that infers, with the weights of the folder. Those that
+   program->weights packs (bf16, int8, int4) are packed while they are read, some rows at a time,
+   and have no copy in f32. */
+SAMBA_GPT2_API bool gpt2_compile_folder(samba_session *s, const gpt2_config *c, const char *folder,
+                                        const samba_program *program, char *why, size_t why_size);
 /* The adapters that samba_add_lora made, of a program that is loaded, in one file with PEFT's
    names: base_model.model.transformer.h.0.attn.c_attn.lora_A.weight (rank,in) and lora_B
    (out,rank). load wants exactly those of the program. */
@@ -833,11 +838,8 @@ static inline samba_tensor *samba_gpt2__cached(int32_t layer, const char *what, 
                                                const samba_generator_graph *graph)
 {
     char name[GPT2_MAX_NAME];
-    if (!x) return NULL;
-    samba_shape shape = x->shape;
     snprintf(name, sizeof name, "transformer__h__%d__attn__%s", (int)layer, what);
-    shape.dim[2] = graph->key->shape.dim[0];
-    return samba_write_rows(samba_buffer(x->session, name, shape, 0.0f), x, graph->row);
+    return samba_generator_keep(graph, name, x);
 }
 
 /* A token attends to the rows of the cache that are not after it. */
@@ -1049,37 +1051,152 @@ static inline float *samba_gpt2__rows(const gpt2_config *c)
                                       * sizeof(float));
 }
 
+/* A file whose tensors are those of a configuration, proved by samba_gpt2__open_source. */
+typedef struct samba_gpt2__source {
+    const gpt2_config *c;
+    const samba_safetensors *f;
+    const samba_safetensors_tensor **of; /* of each parameter */
+    bool *packed;                        /* the program has packed it: it was read */
+    float *rows;                         /* for samba_gpt2__read */
+    const samba_model__why *why;
+} samba_gpt2__source;
+
+static inline void samba_gpt2__close_source(samba_gpt2__source *from)
+{
+    SAMBA_GPT2_FREE(from->of);
+    SAMBA_GPT2_FREE(from->packed);
+    SAMBA_GPT2_FREE(from->rows);
+}
+
+/* Proves all of the file before anything of the session changes. To be closed either way. */
+static inline bool samba_gpt2__open_source(samba_gpt2__source *from, samba_session *s,
+                                           const gpt2_config *c, const samba_safetensors *f,
+                                           const samba_model__why *why)
+{
+    memset(from, 0, sizeof *from);
+    from->c = c;
+    from->f = f;
+    from->why = why;
+    if (!f) return samba_model__fail(why, "the safetensors are NULL");
+    if (!samba_gpt2__ready(s, c, why)) return false;
+    const size_t n = (size_t)gpt2_n_params(c);
+    from->of = (const samba_safetensors_tensor **)SAMBA_GPT2_MALLOC(n * sizeof *from->of);
+    from->packed = (bool *)SAMBA_GPT2_MALLOC(n * sizeof *from->packed);
+    from->rows = samba_gpt2__rows(c);
+    if (!from->of || !from->packed || !from->rows)
+        return samba_model__fail(why, "there is no memory for a list of %d parameters", (int)n);
+    memset(from->packed, 0, n * sizeof *from->packed);
+    return samba_gpt2__match(c, f, from->of, why)
+        && samba_gpt2__check_head(c, f, from->of[SAMBA_GPT2__WTE], from->rows, why);
+}
+
+/* Room for the largest parameter that is not packed. */
+static inline float *samba_gpt2__buffer(const samba_gpt2__source *from)
+{
+    uint64_t most = 1;
+    for (int32_t i = 0; i < gpt2_n_params(from->c); i++)
+        if (!from->packed[i] && from->of[i]->count > most) most = from->of[i]->count;
+    float *buffer = (float *)SAMBA_GPT2_MALLOC((size_t)most * sizeof *buffer);
+    if (!buffer) {
+        samba_model__fail(from->why, "there is no memory for %llu elements",
+                          (unsigned long long)most);
+    }
+    return buffer;
+}
+
+/* Writes all parameters to the session, but those that are packed. */
+static inline bool samba_gpt2__fill(const samba_gpt2__source *from, samba_session *s)
+{
+    gpt2_param p;
+    samba_model__nonfinite bad;
+    memset(&bad, 0, sizeof bad);
+    float *buffer = samba_gpt2__buffer(from);
+    bool fine = buffer != NULL;
+    for (int32_t i = 0; fine && gpt2_param_at(from->c, i, &p); i++) {
+        if (from->packed[i]) continue;
+        samba_tensor *t = samba_gpt2__tensor(s, from->c, i, from->why);
+        fine = t && samba_gpt2__read(from->f, from->of[i], &p, buffer, from->rows, from->why);
+        if (!fine) break;
+        samba_model__count_nonfinite(&bad, from->of[i]->name, buffer, samba_count(&t->shape));
+        if (!samba_write_f32(t, buffer, samba_count(&t->shape)))
+            fine = samba_model__fail(from->why, "%s", samba_error(s));
+    }
+    if (fine) samba_model__tell_nonfinite(s, &bad);
+    SAMBA_GPT2_FREE(buffer);
+    return fine;
+}
+
 SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
                               char *why, size_t why_size)
 {
     samba_model__why w = samba_model__why_of(why, why_size);
+    samba_gpt2__source from;
+    bool fine = samba_gpt2__open_source(&from, s, c, f, &w) && samba_gpt2__fill(&from, s);
+    samba_gpt2__close_source(&from);
+    return fine;
+}
+
+/* Rows first ... first+n-1 of parameter i as samba has it. A matrix of a block lies (in,out) in
+   its file: each of its rows has n of the numbers. */
+static inline bool samba_gpt2__read_rows(const samba_gpt2__source *from, int32_t i, int32_t first,
+                                         int32_t n, float *rows)
+{
+    const samba_model__why *why = from->why;
     gpt2_param p;
-    if (!f) return samba_model__fail(&w, "the safetensors are NULL");
-    if (!samba_gpt2__ready(s, c, &w)) return false;
-    samba_model__nonfinite bad;
-    memset(&bad, 0, sizeof bad);
-    const samba_safetensors_tensor **of = (const samba_safetensors_tensor **)SAMBA_GPT2_MALLOC(
-        (size_t)gpt2_n_params(c) * sizeof *of);
-    float *buffer = (float *)SAMBA_GPT2_MALLOC(samba_gpt2__largest(c) * sizeof *buffer),
-          *rows = samba_gpt2__rows(c);
-    bool fine = of && buffer && rows;
-    if (!fine)
-        samba_model__fail(&w, "there is no memory for %llu elements",
-                          (unsigned long long)samba_gpt2__largest(c));
-    fine = fine && samba_gpt2__match(c, f, of, &w)
-        && samba_gpt2__check_head(c, f, of[SAMBA_GPT2__WTE], rows, &w);
-    for (int32_t i = 0; fine && gpt2_param_at(c, i, &p); i++) {
-        fine = samba_gpt2__read(f, of[i], &p, buffer, rows, &w);
-        samba_tensor *t = samba_gpt2__tensor(s, c, i, &w);
-        if (fine) samba_model__count_nonfinite(&bad, of[i]->name, buffer, samba_count(&t->shape));
-        if (fine && !samba_write_f32(t, buffer, samba_count(&t->shape))) {
-            fine = samba_model__fail(&w, "%s", samba_error(s));
-        }
+    gpt2_param_at(from->c, i, &p);
+    const uint64_t n_in = (uint64_t)p.dim[0], n_out = (uint64_t)p.dim[1], count = (uint64_t)n;
+    if (!p.transposed) {
+        return samba_safetensors_read_f32(from->f, from->of[i], (uint64_t)first * n_out,
+                                          count * n_out, rows, why->text, why->size);
     }
-    if (fine) samba_model__tell_nonfinite(s, &bad);
-    SAMBA_GPT2_FREE(of);
-    SAMBA_GPT2_FREE(buffer);
-    SAMBA_GPT2_FREE(rows);
+    float *part = from->rows; /* has room for the widest row of a file */
+    for (uint64_t k = 0; k < n_in; k++) {
+        if (!samba_safetensors_read_f32(from->f, from->of[i], k * n_out + (uint64_t)first, count,
+                                        part, why->text, why->size))
+            return false;
+        for (uint64_t row = 0; row < count; row++)
+            rows[row * n_in + k] = part[row];
+    }
+    return true;
+}
+
+/* For samba_program.weight_rows. */
+static inline bool samba_gpt2__give_rows(const samba_tensor *w, int32_t first, int32_t n,
+                                         float *rows, void *user)
+{
+    samba_gpt2__source *from = (samba_gpt2__source *)user;
+    char name[GPT2_MAX_NAME];
+    int32_t i = -1;
+    if (gpt2_file_name(w->name, name, sizeof name)) i = gpt2_param_find(from->c, name);
+    if (i < 0) {
+        return samba_fail(w->session, SAMBA_ENAME,
+                          "%s is no parameter of the model: it cannot be packed from its folder",
+                          w->name);
+    }
+    from->packed[i] = true;
+    if (samba_gpt2__read_rows(from, i, first, n, rows)) return true;
+    return samba_fail(w->session, SAMBA_EIO, "%s",
+                      from->why->size ? from->why->text : "a file is damaged");
+}
+
+SAMBA_GPT2_API bool gpt2_compile_folder(samba_session *s, const gpt2_config *c, const char *folder,
+                                        const samba_program *program, char *why, size_t why_size)
+{
+    samba_model__why w = samba_model__why_of(why, why_size);
+    samba_gpt2__source from;
+    if (!program) return samba_model__fail(&w, "the program is NULL");
+    samba_safetensors *f = samba_safetensors_open_folder(folder, why, why_size);
+    if (!f) return false;
+    bool fine = samba_gpt2__open_source(&from, s, c, f, &w);
+    if (fine) {
+        samba_program p = *program;
+        p.weight_rows = samba_gpt2__give_rows;
+        p.weight_rows_user = &from;
+        fine = samba_compile(s, &p) || samba_model__fail(&w, "%s", samba_error(s));
+    }
+    fine = fine && samba_gpt2__fill(&from, s);
+    samba_gpt2__close_source(&from);
+    samba_safetensors_close(f);
     return fine;
 }
 

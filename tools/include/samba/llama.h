@@ -183,6 +183,10 @@ SAMBA_LLAMA_API samba_tensor *llama_loss(const llama_config *c, samba_tensor *id
    what the caches model__layers__<layer>__self_attn__k and v (B,K,L,D) hold. */
 SAMBA_LLAMA_API bool llama_trace_step(const void *config, samba_generator_graph *graph);
 
+/* Gives a PEF of a generator, loaded without tracing, the rotations of its positions. Refuses one
+   whose positions rotate otherwise. */
+SAMBA_LLAMA_API bool llama_find_rotations(const llama_config *c, samba_generator *g);
+
 /* ---- Weights and training -------------------------------------------------------------------- */
 
 /* Fills all parameters of the session; before compiling, after compiling, or after loading a PEF.
@@ -1341,11 +1345,8 @@ static inline samba_tensor *samba_llama__cached(const samba_generator_graph *gra
                                                 const char *what, samba_tensor *x)
 {
     char name[LLAMA_MAX_NAME];
-    if (!x) return NULL;
-    samba_shape shape = x->shape;
-    shape.dim[2] = graph->key->shape.dim[0];
     samba_llama__layer_name(name, layer, what);
-    return samba_write_rows(samba_buffer(x->session, name, shape, 0.0f), x, graph->row);
+    return samba_generator_keep(graph, name, x);
 }
 
 /* Attention to what the caches hold. Queries that share keys become rows of one head, (B,K,H/K
@@ -1433,6 +1434,18 @@ static inline void samba_llama__rotations_name(const llama_config *c, int32_t ro
     snprintf(name, size, "llama__rotations_%d_%08x", (int)rows, (unsigned)hash);
 }
 
+/* What llama_rotations makes, to be freed. */
+static inline float *samba_llama__rotation_table(const llama_config *c, samba_session *s,
+                                                 int32_t rows)
+{
+    float *table = (float *)SAMBA_MODEL_MALLOC((size_t)rows * (size_t)c->head_dim * sizeof *table);
+    if (table)
+        llama_rotations(c, rows, table);
+    else
+        samba_fail(s, SAMBA_ENOMEM, "no memory for the rotations of %d positions", rows);
+    return table;
+}
+
 /* The table of rotations, (rows,D), a constant of the session. */
 static inline samba_tensor *samba_llama__rotations(const llama_config *c, samba_session *s,
                                                    int32_t rows)
@@ -1442,16 +1455,30 @@ static inline samba_tensor *samba_llama__rotations(const llama_config *c, samba_
     samba_tensor *t = samba_llama__known_tensor(s, name);
     if (t && samba_tracing(s)) return t; /* of another graph */
 
-    float *table = (float *)SAMBA_MODEL_MALLOC((size_t)rows * (size_t)c->head_dim * sizeof *table);
-    if (!table) {
-        samba_fail(s, SAMBA_ENOMEM, "no memory for the rotations of %d positions", rows);
-        return NULL;
-    }
-    llama_rotations(c, rows, table);
+    float *table = samba_llama__rotation_table(c, s, rows);
+    if (!table) return NULL;
     t = samba_from_data_copy(s, name, SAMBA_F32, samba_llama__dims(2, rows, c->head_dim, 0, 0, 0),
                              table);
     SAMBA_MODEL_FREE(table);
     return samba_set_batch_dim(t, -1);
+}
+
+SAMBA_LLAMA_API bool llama_find_rotations(const llama_config *c, samba_generator *g)
+{
+    char name[64];
+    samba_session *s = g->session;
+    samba_llama__rotations_name(c, g->length, name, sizeof name);
+    samba_tensor *t = samba_llama__known_tensor(s, name);
+    if (!t || samba_count(&t->shape) != (int64_t)g->length * c->head_dim) {
+        return samba_fail(s, SAMBA_EARG,
+                          "in llama_find_rotations: the program was made of another configuration: "
+                          "it has no %s",
+                          name);
+    }
+    float *table = samba_llama__rotation_table(c, s, g->length);
+    bool fine = table && samba_write(t, table);
+    SAMBA_MODEL_FREE(table);
+    return fine;
 }
 
 /* Splits rotations, of which the last axis is D, in cosines and sines. */
