@@ -335,12 +335,17 @@ example() {         # example NAME COMPILER quick|heavy
 }
 
 # ---- A test of make_*.py in tests/golden: does PyTorch still say what the files say? ----
+# One that ends with 77 has said in a line "skipped: ...; it takes ..." what it lacks.
 golden() {
-    if "$PYTHON" "$1" --check; then echo "1 passed, 0 failed"
-    else
+    "$PYTHON" "$1" --check
+    case $? in
+    0) echo "1 passed, 0 failed" ;;
+    77) echo "0 passed, 0 failed" ;;
+    *)
         echo "0 passed, 1 failed"
         exit 1
-    fi
+        ;;
+    esac
 }
 
 case $mode in

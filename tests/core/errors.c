@@ -541,6 +541,33 @@ static void test_bad_labels(void)
     samba_close(s);
 }
 
+// Rows of a buffer in a type of fewer bits, at once: what does not go there is refused.
+static void test_buffers_of_other_types(void)
+{
+    static const samba_dtype types[] = { SAMBA_F32, SAMBA_BF16, SAMBA_F16, SAMBA_I8 };
+    float numbers[6] = { 1, -2, 3, 4, -5, 6 }, got[8];
+    const float want[8] = { 4, -5, 6, 0, 0, 0, 0, 0 };
+    int32_t rows[2] = { -1, 0 };
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_set_tracing(s, false);
+    samba_tensor *x = samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3), numbers);
+    samba_tensor *row = samba_from_data(s, "row", SAMBA_I32, SAMBA_SHAPE(2), rows);
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "cache_%d", i);
+        samba_tensor *cache = samba_buffer_of(s, name, types[i], SAMBA_SHAPE(2, 3), 0.0f);
+        samba_tensor *y = samba_write_rows(cache, samba_cast(x, types[i]), row);
+        CHECK(y && y->dtype == types[i] && samba_copy_out_f32(y, got, 6));
+        CHECK(!memcmp(got, want, 6 * sizeof *got));
+        if (i == 0) continue;
+        CHECK(!samba_write_rows(cache, x, row)
+              && said(s, "rows of f32 do not go into a buffer of"));
+    }
+    CHECK(!samba_buffer_of(s, "ids", SAMBA_I32, SAMBA_SHAPE(2), 0.0f)
+          && said(s, "in samba_buffer_of(ids): buffers are f32, bf16, f16 or i8"));
+    samba_close(s);
+}
+
 static void test_near_names(void)
 {
     samba_desc d = quiet_desc(NULL);
@@ -1075,6 +1102,7 @@ int main(void)
     RUN(test_bad_values_are_placed);
     RUN(test_bad_microbatch);
     RUN(test_bad_labels);
+    RUN(test_buffers_of_other_types);
     RUN(test_near_names);
     RUN(test_names);
     RUN(test_select);

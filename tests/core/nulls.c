@@ -181,6 +181,7 @@ static void test_leaves_and_layers(void)
     REFUSES(samba_from_data_copy(s, "b", SAMBA_F32, pair, NULL));
     REFUSES(samba_param(s, NULL, pair, zero));
     REFUSES(samba_buffer(s, NULL, pair, 0.0f));
+    REFUSES(samba_buffer_of(s, NULL, SAMBA_BF16, pair, 0.0f));
     CHECK(!samba_randn(NULL, "x", pair) && !samba_ones(NULL, "x", SAMBA_F32, pair));
     CHECK(!samba_from_data(NULL, "x", SAMBA_F32, pair, data));
     uint32_t words[4];
@@ -351,7 +352,8 @@ static void test_no_session(void)
     CHECK(!samba_input(NULL, "x", SAMBA_F32, shape) && !samba_zeros(NULL, "x", SAMBA_F32, shape));
     CHECK(!samba_rand(NULL, "x", shape) && !samba_randint(NULL, "x", 3, shape));
     CHECK(!samba_from_data_copy(NULL, "x", SAMBA_F32, shape, value));
-    CHECK(!samba_param(NULL, "x", shape, zero) && !samba_buffer(NULL, "x", shape, 0.0f));
+    CHECK(!samba_param(NULL, "x", shape, zero) && !samba_buffer(NULL, "x", shape, 0.0f)
+          && !samba_buffer_of(NULL, "x", SAMBA_I8, shape, 0.0f));
     CHECK(!samba_batch_normalize(NULL, NULL, NULL, NULL, NULL, 0.1f, 0.0f));
     CHECK(!samba_scaled_dot_product_attention(NULL, NULL, NULL, NULL, NULL));
     CHECK(!samba_linear(NULL, "x", 2) && !samba_dropout(NULL, "x", 0.1f));

@@ -129,8 +129,9 @@ def main():
     if sys.argv[1:] and not check:
         sys.exit(__doc__)
     if not os.path.exists(os.path.join(GPT2, "vocab.json")):
-        print("skipped: no vocabulary of GPT-2 in", os.path.relpath(GPT2, ROOT))
-        sys.exit(0 if check else 1)
+        print("skipped: tests/golden/make_tokenizer.py; it takes the vocabulary of GPT-2 in",
+              os.path.relpath(GPT2, ROOT))
+        sys.exit(77 if check else 1)
     judge = package()
     if not judge and not check:
         sys.exit("the package tokenizers is not installed")

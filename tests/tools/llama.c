@@ -271,6 +271,148 @@ static void check_generated(const golden *g, int32_t chunk)
     close_clean(s);
 }
 
+// Texts of different lengths that are written at once are those that are written one by one.
+static void check_batch(const golden *g)
+{
+    enum { ROWS = 4 };
+
+    static const int32_t begins[ROWS] = { 0, 8, 2, 5 }, sizes[ROWS] = { 9, 1, 4, 3 };
+    int32_t prompt[MOST_IDS], text[ROWS][LENGTH], size[ROWS], *to[ROWS], same = 0;
+    const int32_t *from[ROWS];
+    CHECK(take_ids(g, "prompt", prompt) == 9);
+    for (int i = 0; i < ROWS; i++) {
+        from[i] = prompt + begins[i];
+        to[i] = text[i];
+    }
+    samba_generate_desc d = { .prompt = from,
+                              .prompt_size = sizes,
+                              .n_prompts = ROWS,
+                              .max_new_tokens = NEW,
+                              .stop = g->c.eos_token_id, // rows end at different times
+                              .n_stop = g->c.n_eos,
+                              .text = to,
+                              .text_size = size };
+    samba_generator all, one;
+    samba_session *s = open_generator(g, ROWS, 4, &all), *single = open_generator(g, 1, 4, &one);
+    CHECK(samba_generate(&all, &d));
+    for (int i = 0; i < ROWS; i++) {
+        int32_t alone[LENGTH], alone_size, *alone_to = alone;
+        samba_generate_desc row = d;
+        row.prompt = &from[i];
+        row.prompt_size = &sizes[i];
+        row.n_prompts = 1;
+        row.text = &alone_to;
+        row.text_size = &alone_size;
+        CHECK(samba_generate(&one, &row));
+        CHECK(alone_size == size[i] && !memcmp(alone, text[i], sizeof *alone * (size_t)size[i]));
+        same += i > 0 && size[i] == size[0] && !memcmp(text[i], text[0], sizeof text[0]);
+    }
+    CHECK(same == 0);
+    close_clean(s);
+    close_clean(single);
+}
+
+static void test_batches(void)
+{
+    for (int i = 0; i < N_MODELS; i++) {
+        golden g;
+        if (!open_golden(&g, models[i])) continue;
+        check_batch(&g);
+        samba_safetensors_close(g.values);
+    }
+}
+
+// ---- Caches of fewer bits -----------------------------------------------------------------------
+
+static samba_session *open_cached(const golden *g, samba_generator_cache cache, samba_generator *to)
+{
+    llama_config c = g->c;
+    c.initializer_range = 0;
+    samba_session *s = samba_open(NULL);
+    CHECK(samba_generator_trace_cache(to, s, 1, 8, LENGTH, cache, llama_trace_step, &c));
+    samba_program p = { .outputs = { to->prefill.logits, to->decode.logits }, .inference = true };
+    CHECK(samba_compile(s, &p));
+    CHECK(is_fine(llama_load_folder(s, &c, g->dir, why, sizeof why)));
+    return s;
+}
+
+// The logits after 40 given tokens.
+static void logits_with_cache(const golden *g, samba_generator_cache cache, float *logits,
+                              size_t *bytes)
+{
+    int32_t prompt[MOST_IDS], text[LENGTH], size, *to = text;
+    int32_t n = take_ids(g, "prompt", prompt);
+    n += take_ids(g, "greedy", prompt + n);
+    const int32_t *from = prompt;
+    samba_generator generator;
+    samba_session *s = open_cached(g, cache, &generator);
+    samba_generate_desc d = { .prompt = &from,
+                              .prompt_size = &n,
+                              .n_prompts = 1,
+                              .max_new_tokens = 1,
+                              .text = &to,
+                              .text_size = &size };
+    CHECK(samba_generate(&generator, &d));
+    memcpy(logits, samba_read(generator.prefill.logits), (size_t)g->c.vocab_size * sizeof *logits);
+    *bytes = 0;
+    for (int32_t layer = 0; layer < g->c.num_hidden_layers; layer++) {
+        static const char *const parts[] = { "k", "v", "k__scale", "v__scale" };
+        for (int i = 0; i < (cache == SAMBA_CACHE_INT8 ? 4 : 2); i++) {
+            char name[LLAMA_MAX_NAME + 20];
+            samba_llama__layer_name(name, layer, parts[i]);
+            *bytes += samba_bytes(samba_tensor_by_name(s, name));
+        }
+    }
+    close_clean(s);
+}
+
+static void test_caches_of_fewer_bits(void)
+{
+    for (int i = 0; i < N_MODELS; i++) {
+        golden g;
+        if (!open_golden(&g, models[i])) continue;
+        float logits[3][200];
+        size_t bytes[3];
+        double largest = 0;
+        for (int cache = SAMBA_CACHE_F32; cache <= SAMBA_CACHE_INT8; cache++)
+            logits_with_cache(&g, (samba_generator_cache)cache, logits[cache], &bytes[cache]);
+        for (int32_t k = 0; k < g.c.vocab_size; k++)
+            largest = fmax(largest, fabs((double)logits[0][k]));
+        double bf16 = distance(logits[1], logits[0], g.c.vocab_size) / largest;
+        double int8 = distance(logits[2], logits[0], g.c.vocab_size) / largest;
+        printf("%s: logits with a cache in bf16 %.1e, in int8 %.1e from those in f32; %d, %d, %d "
+               "bytes\n",
+               models[i], bf16, int8, (int)bytes[0], (int)bytes[1], (int)bytes[2]);
+        CHECK(bf16 > 0 && bf16 < 0.01 && int8 > 0 && int8 < 0.02);
+        const size_t D = (size_t)g.c.head_dim;
+        CHECK(bytes[1] == bytes[0] / 2 && bytes[2] == bytes[0] / (4 * D) * (D + 4));
+        samba_safetensors_close(g.values);
+    }
+}
+
+// A key that is not finite stays so: no integer hides it.
+static void test_a_cache_of_nan(void)
+{
+    for (int bad = 0; bad < 2; bad++) {
+        const float value = bad ? INFINITY : NAN;
+        const int32_t rows[2] = { 0, 2 };
+        float x[8] = { 1, -2, value, 4, 0, 0, 0, 0 }, y[12];
+        samba_session *s = samba_open(NULL);
+        samba_generator_graph graph;
+        memset(&graph, 0, sizeof graph);
+        graph.cache = SAMBA_CACHE_INT8;
+        graph.row = samba_input(s, "row", SAMBA_I32, SAMBA_SHAPE(1, 2));
+        graph.key = samba_input(s, "key", SAMBA_I32, SAMBA_SHAPE(3));
+        samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 1, 2, 4));
+        samba_tensor *out = samba_generator_keep(&graph, "cache", in);
+        samba_program p = { .outputs = { out }, .inference = true };
+        CHECK(samba_compile(s, &p) && samba_write(in, x) && samba_write(graph.row, rows));
+        CHECK(samba_run(s, 0) && samba_copy_out(out, y, sizeof y));
+        CHECK(!isfinite(y[2]) && !isfinite(y[0]) && y[8] == 0 && y[11] == 0 && y[4] == 0);
+        close_clean(s);
+    }
+}
+
 // What was said is not said again, if that costs enough: all of a text are different tokens.
 static void test_repetition_penalty(void)
 {
@@ -846,6 +988,9 @@ int main(void)
     RUN(test_logits_like_pytorch);
     RUN(test_losses_like_pytorch);
     RUN(test_texts_like_pytorch);
+    RUN(test_batches);
+    RUN(test_caches_of_fewer_bits);
+    RUN(test_a_cache_of_nan);
     RUN(test_repetition_penalty);
     RUN(test_weights_packed_from_a_folder);
     RUN(test_errors_of_packing);

@@ -140,6 +140,32 @@ else
     skip 'the recipe llama' '<cjson/cJSON.h>: tools/dev/install.sh test'
 fi
 
+# The tools that it runs, by one name: with the samba.h of all scripts.
+onnx_tools() {
+    make -s build/onnx/onnx.pb-c.c &&
+        build_with_samba -Ibuild/onnx -o "$out/onnx" tools/cli/onnx.c tools/cli/util/text.c \
+            build/onnx/onnx.pb-c.c -lprotobuf-c &&
+        build_with_samba -o "$out/device" tools/cli/device.c tools/cli/device/*.c \
+            tools/cli/util/*.c &&
+        printf '#!/bin/sh\ncase $1 in *onnx) exec "%s" "$@" ;; *) exec "%s" "$@" ;; esac\n' \
+            "$out/onnx" "$out/device" >"$out/samba" && chmod +x "$out/samba"
+}
+missing=$(lacks onnx)
+if [ -z "$missing" ]; then
+    [ -n "$only" ] && [ "$only" != onnx_to_c ] || check 'the tools of ONNX are built' onnx_tools
+    recipe onnx_to_c "$out/samba" <<'END'
+small.onnx: written
+input x: float (1,3), x in the PEF
+output y: float (1,2), affine_3 in the PEF
+net.pef: the program; net.pef.ckpt: the same with the weights
+by samba.h: 0.210362494 -0.222130448
+in C alone: 0.210362494 -0.222130448
+END
+else
+    tested="${tested}onnx_to_c "
+    skip 'the recipe onnx_to_c' "$missing: tools/dev/install.sh onnx"
+fi
+
 # ---- The page ----
 stands_in_page() {  # each line of code in a row of the page is one of the file
     grep -qF "($1)" $page
