@@ -140,12 +140,41 @@ SAMBA__FN void samba__push_value(samba_tensor *t, bool from_file)
     t->value.parts = 0;
 }
 
-/* Host values go to the device; owned copies are then freed. */
-SAMBA__FN void samba__push_values(samba_session *s)
+/* The place of a tensor in the memory of a program. */
+typedef struct samba__value_place {
+    uintptr_t at;
+    int32_t tensor;
+} samba__value_place;
+
+SAMBA__FN int samba__by_value_place(const void *a, const void *b)
 {
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->trace.tensors[i];
+    const samba__value_place *x = (const samba__value_place *)a, *y = (const samba__value_place *)b;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    return x->tensor < y->tensor ? -1 : 1; /* views of one memory, as they were made */
+}
+
+/* The tensors that the program has, in the order of its memory; NULL: no memory for the list. */
+SAMBA__FN samba__value_place *samba__tensors_by_place(samba_session *s, int32_t *n)
+{
+    samba__value_place *list = (samba__value_place *)samba__temp(s, samba__n_tensors(s), sizeof *list);
+    *n = 0;
+    for (int32_t i = 0; list && i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->trace.tensors[i];
         if (t->symbol < 0) continue;
+        list[*n].at = (uintptr_t)s->program.rt->data[t->symbol];
+        list[(*n)++].tensor = i;
+    }
+    if (list) qsort(list, (size_t)*n, sizeof *list, samba__by_value_place);
+    return list;
+}
+
+/* Host values go to the device; owned copies are then freed. In the order of its memory, of which
+   the system gives a large page at the first touch: in another order all of them would be there
+   while the host's copies still are. */
+SAMBA__FN void samba__push_values(samba_session *s, const samba__value_place *order, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        samba_tensor *t = s->trace.tensors[order[i].tensor];
         bool from_file = samba__symbol_at(&s->program.rt->pef, (uint32_t)t->symbol).data != 0;
         t->value.withheld = s->modes.withholds && !from_file && samba__can_withhold(t);
 
@@ -282,9 +311,12 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     s->program.inputs_ready = s->program.zero_params = false;
     s->program.dropped_rate = 0.0;
 
+    int32_t n_places = 0;
     bool fine = samba__bind_symbols(s);
+    samba__value_place *order = fine ? samba__tensors_by_place(s, &n_places) : NULL;
+    fine = order != NULL;
     if (fine) {
-        samba__push_values(s);
+        samba__push_values(s, order, n_places);
         samba__begin_output_grads(s);
     } else
         samba__unload(s);

@@ -159,7 +159,7 @@ SAMBA__FN void samba__move_value(const samba_session *s, void *to, void *from, s
     size_t at = 0;
 #if defined(MADV_DONTNEED)
     const size_t page = (size_t)1 << 16, most = 64 * page;
-    bool large = s->desc.release == samba__default_release && size >= 16 * page;
+    bool large = s->desc.release == samba__default_release && size >= 2 * page;
     size_t part = large ? (page - (size_t)(uintptr_t)from % page) % page : 0;
 
     memcpy(to, from, part); /* up to a page's border */
