@@ -42,6 +42,18 @@ static char why[500]; // the reason, when a file cannot be used
 
 // ---- The model ---------------------------------------------------------------------------------
 
+// Weights of Hugging Face come first, but with --config_name, which asks for a model of its own.
+static bool has_folder(const options *o)
+{
+    return o->model_name_or_path && !o->config_name && !*o->checkpoint_name;
+}
+
+// Packed while they are read, they are never there in f32: then what the PEF has is not loaded.
+static bool packs_folder(const options *o)
+{
+    return has_folder(o) && !o->lora_name && strcmp(o->weights, "plain") != 0;
+}
+
 static samba_program trace(samba_session *s, const options *o, gpt2_config *c, samba_generator *g)
 {
     char path[1024];
@@ -54,6 +66,7 @@ static samba_program trace(samba_session *s, const options *o, gpt2_config *c, s
     snprintf(path, sizeof path, o->config_name ? "%s" : "%s/config.json", from);
     if (!gpt2_config_read(path, c, why, sizeof why)) samba_fail(s, SAMBA_EIO, "%s", why);
     c->attn_pdrop = c->embd_pdrop = c->resid_pdrop = 0;
+    if (has_folder(o)) c->initializer_range = 0; // it has the values: nothing is drawn
     if (o->patch) gpt2_patch(c);
     if (o->lora_name) samba_add_lora(s, &o->lora);
     int32_t length = o->max_seq_length < 0 ? c->n_positions : o->max_seq_length;
@@ -67,14 +80,12 @@ static samba_program trace(samba_session *s, const options *o, gpt2_config *c, s
     return p;
 }
 
-// Weights of Hugging Face first, but with --config_name, which asks for a model of its own (random,
-// until a checkpoint fills it); a checkpoint replaces them; adapters come last.
+// Random ones, until a checkpoint fills it; a checkpoint replaces them; adapters come last.
 static bool load_weights(samba_session *s, const options *o, const gpt2_config *c)
 {
     if (o->config_name && !*o->checkpoint_name)
         fprintf(stderr, "Random weights: --config_name is given, and no --checkpoint_name\n");
-    if (o->model_name_or_path && !o->config_name && !*o->checkpoint_name
-        && !gpt2_load_folder(s, c, o->model_name_or_path, why, sizeof why))
+    if (has_folder(o) && !gpt2_load_folder(s, c, o->model_name_or_path, why, sizeof why))
         return samba_fail(s, SAMBA_EIO, "%s", why);
     if (*o->checkpoint_name) {
         printf("Loading Checkpoint from disk at %s\n", o->checkpoint_name);
@@ -85,13 +96,16 @@ static bool load_weights(samba_session *s, const options *o, const gpt2_config *
     return samba_ok(s);
 }
 
-// Compiles anew with the weights packed: fewer bytes for each token, or the same ones sooner.
-static bool pack_weights(samba_session *s, const options *o, samba_program p)
+// With weights packed the program is compiled anew: fewer bytes for each token, or the same ones
+// sooner.
+static bool bring_weights(samba_session *s, const options *o, const gpt2_config *c, samba_program p)
 {
     if (!samba_weights_called(o->weights, &p.weights))
         return samba_fail(s, SAMBA_EARG, "--weights is plain, f32, bf16, int8 or int4, not %s",
                           o->weights);
-    return p.weights == SAMBA_WEIGHTS_PLAIN || samba_compile(s, &p);
+    if (!packs_folder(o)) return load_weights(s, o, c) && (!p.weights || samba_compile(s, &p));
+    if (gpt2_compile_folder(s, c, o->model_name_or_path, &p, why, sizeof why)) return true;
+    return samba_fail(s, SAMBA_EIO, "%s", why);
 }
 
 // ---- Prompts: objects with a key "prompt", in a .json or .jsonl file, or a folder of .jsonl ----
@@ -316,7 +330,7 @@ static bool generate(samba_session *s, const options *o, const gpt2_config *c, s
     if (samba_tokenizer_size(tokenizer) > c->vocab_size)
         samba_fail(s, SAMBA_EARG, "the tokenizer in %s has %d tokens, the model only %d", from,
                    samba_tokenizer_size(tokenizer), c->vocab_size);
-    bool fine = samba_ok(s) && load_weights(s, o, c) && pack_weights(s, o, program)
+    bool fine = samba_ok(s) && bring_weights(s, o, c, program)
         && add_path(s, &all, o->data_dir, true) && open_texts(s, &t, B, g->length);
     if (fine && !all.n)
         fine = samba_fail(s, SAMBA_EARG, "there is no prompt in %s: a folder holds .jsonl files",
@@ -402,7 +416,7 @@ int main(int argc, char **argv)
         samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.examples_to_generate < 1)
         samba_fail(s, SAMBA_EARG, "run needs --pef FILE, --data_dir PROMPTS, 1 example or more");
-    else if (samba_load(s, o.app.pef, &program))
+    else if (packs_folder(&o) || samba_load(s, o.app.pef, &program))
         generate(s, &o, &config, &generator, program);
     return samba_close(s); // 1 if an error stands: it was printed
 }
