@@ -1405,6 +1405,8 @@ SAMBA_API int32_t samba_dropout_rate_names(samba_session *s, const char **names,
 SAMBA_API int32_t samba_dropout_seed_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t cap);
+/* Of buffers, and of what optimizers keep. */
+SAMBA_API int32_t samba_buffer_names(samba_session *s, const char **names, int32_t cap);
 /* What the loaded program is fed and gives: to be found by samba_tensor_by_name. */
 SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32_t cap);
@@ -34998,7 +35000,8 @@ SAMBA__FN int samba__by_value_place(const void *a, const void *b)
 /* The tensors that the program has, in the order of its memory; NULL: no memory for the list. */
 SAMBA__FN samba__value_place *samba__tensors_by_place(samba_session *s, int32_t *n)
 {
-    samba__value_place *list = (samba__value_place *)samba__temp(s, samba__n_tensors(s), sizeof *list);
+    samba__value_place *list
+        = (samba__value_place *)samba__temp(s, samba__n_tensors(s), sizeof *list);
     *n = 0;
     for (int32_t i = 0; list && i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->trace.tensors[i];
@@ -37301,6 +37304,7 @@ SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__FILED_RATE)
 SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__FILED_SEED)
 SAMBA__NAMES(weight, SAMBA__WEIGHT, SAMBA__FILED_NOTHING)
 SAMBA__NAMES(grad, SAMBA__GRADIENT, SAMBA__FILED_NOTHING)
+SAMBA__NAMES(buffer, SAMBA__STATE, SAMBA__FILED_NOTHING)
 
 SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
 {

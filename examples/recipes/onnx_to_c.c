@@ -33,6 +33,7 @@ int main(int argc, char **argv) // the path of tools/samba
              "cc -O2 caller.c net.c -lm -o net && ./net >&3",
              argc > 1 ? argv[1] : "tools/samba", caller);
     FILE *f = popen(commands, "r"); // net.h says what net.c has: net_x, net_affine_3, net_run
-    if (f && fgets(after, sizeof after, f)) printf("by samba.h: %s\nin C alone: %s\n", before, after);
+    if (f && fgets(after, sizeof after, f))
+        printf("by samba.h: %s\nin C alone: %s\n", before, after);
     return samba_close(s) || !f || pclose(f) || strcmp(before, after) != 0;
 }

@@ -113,8 +113,8 @@ static void hyperparameters(samba_session *s)
     holds(samba_get(s, "lr") == 0.5);
 }
 
-// samba_input_names, samba_output_names, samba_weight_names, samba_grad_names: of a program that
-// was loaded without a graph; samba_tensor_by_name has the tensors.
+// samba_input_names, samba_output_names, samba_weight_names, samba_grad_names, samba_buffer_names:
+// of a program that was loaded without a graph; samba_tensor_by_name has the tensors.
 static void program_names(samba_session *s)
 {
     const char *names[8];
@@ -123,6 +123,7 @@ static void program_names(samba_session *s)
     holds(samba_output_names(s, names, 8) == 2); // loss and y
     holds(samba_weight_names(s, names, 8) == 2);
     holds(samba_grad_names(s, names, 8) == 2);
+    holds(samba_buffer_names(s, names, 8) == 0);
     holds(samba_tensor_by_name(s, "layer__weight") == n.w);
 }
 

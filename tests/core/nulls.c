@@ -360,7 +360,7 @@ static void test_no_session(void)
     CHECK(!samba_fake_quantize(NULL, "x") && !samba_fake_quantize_weight(NULL, 0));
     CHECK(!samba_layernorm(NULL, "x") && !samba_rmsnorm(NULL, "x") && !samba_batchnorm(NULL, "x"));
     CHECK(!samba_conv2d(NULL, "x", 2, 2, NULL) && !samba_embedding(NULL, "x", 2, 2));
-    CHECK(samba_weight_names(NULL, NULL, 0) == 0);
+    CHECK(samba_weight_names(NULL, NULL, 0) == 0 && samba_buffer_names(NULL, NULL, 0) == 0);
     CHECK(samba_read(NULL)[0] == 0.0f && samba_read_i32(NULL)[0] == 0);
     CHECK(samba_device_bytes(NULL) == 0 && samba_held_bytes(NULL) == 0);
 }

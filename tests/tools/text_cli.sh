@@ -71,6 +71,14 @@ saved() {
 }
 check 'a program that was saved writes the same' saved
 
+prompt_cache() {
+    long='generate llama_qwen3 --prompt abcdefghijklmnop --max-tokens 9 --prompt-cache p.cache'
+    "$tool" $long >one 2>/dev/null && [ -s p.cache ] && "$tool" $long >two 2>/dev/null &&
+        cmp one two && says 1 'p.cache: it was made by another model' generate llama_mha \
+        --prompt abcdefghijklmnop --prompt-cache p.cache
+}
+check 'a prompt is read from a file' prompt_cache
+
 # ---- Chats --------------------------------------------------------------------------------------
 chats() {           # chats TEXT word...: lines of stdin are messages
     text=$1

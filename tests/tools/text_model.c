@@ -407,6 +407,145 @@ static void test_gpt2_packed_from_a_folder(void)
     }
 }
 
+// ---- Prompts in files ---------------------------------------------------------------------------
+
+static const int32_t long_prompt[12] = { 7, 8, 9, 10, 11, 12, 13, 7, 15, 8, 8, 20 };
+
+static bool load_prompt(samba_text_model *m, const samba_text_opts *opts, int32_t length,
+                        const char *path)
+{
+    CHECK(is_fine(m, open_model(m, opts) && samba_text_begin(m, length)));
+    return m->ids && samba_text_load_prompt(m, path);
+}
+
+// A prompt that is read from a file, and a fresh run: the same tokens and the same bits, whatever
+// the cache is kept as, in a session of another length, of a prompt that goes on or ends sooner.
+static void check_prompt_file(const char *golden, samba_weights weights,
+                              samba_generator_cache cache)
+{
+    char path[300];
+    samba_text_how how = { .max_new_tokens = 6 };
+    samba_text_model m, fresh;
+    samba_text_opts opts
+        = { .folder = folder_of(golden), .weights = weights, .cache = cache, .chunk = 4 };
+    snprintf(path, sizeof path, "%s/prompt.cache", root);
+    CHECK(open_model(&m, &opts) && samba_text_begin(&m, 20));
+    CHECK(samba_text_write(&m, long_prompt, 10, &how)
+          && is_fine(&m, samba_text_save_prompt(&m, path)));
+    end(&m);
+    for (int32_t n = 9; n <= 12; n++) {
+        int runs = 0;
+        CHECK(is_fine(&m, load_prompt(&m, &opts, 24, path)));
+        CHECK(m.n_ids == 10 && m.n_cached == 10 && !memcmp(m.ids, long_prompt, 40));
+        samba_on_event(m.session, count_runs, &runs);
+        CHECK(samba_text_write(&m, long_prompt, n, &how));
+        CHECK(runs == 1 + m.n_ids - n - 1);
+        CHECK(open_model(&fresh, &opts) && samba_text_begin(&fresh, 24));
+        CHECK(samba_text_write(&fresh, long_prompt, n, &how));
+        CHECK(m.n_ids == fresh.n_ids && !memcmp(m.ids, fresh.ids, 4 * (size_t)m.n_ids));
+        const float *a = samba_read(m.generator.prefill.logits),
+                    *b = samba_read(fresh.generator.prefill.logits);
+        CHECK(!memcmp(a, b, sizeof *a * (size_t)m.generator.V));
+        a = samba_read(m.generator.decode.logits);
+        b = samba_read(fresh.generator.decode.logits);
+        CHECK(m.n_ids - n < 2 || !memcmp(a, b, sizeof *a * (size_t)m.generator.V));
+        end(&fresh);
+        end(&m);
+    }
+}
+
+static void test_prompts_in_files(void)
+{
+    check_prompt_file("llama_gqa", SAMBA_WEIGHTS_PLAIN, SAMBA_CACHE_F32);
+    check_prompt_file("llama_qwen3", SAMBA_WEIGHTS_PLAIN, SAMBA_CACHE_BF16);
+    check_prompt_file("llama_shards", SAMBA_WEIGHTS_INT4, SAMBA_CACHE_INT8);
+    check_prompt_file("gpt2_tiny", SAMBA_WEIGHTS_INT8, SAMBA_CACHE_F32);
+}
+
+static void refuses_prompt(const samba_text_opts *opts, int32_t length, const char *path,
+                           const char *reason)
+{
+    samba_text_model m;
+    bool right = !load_prompt(&m, opts, length, path) && strstr(m.why, reason) && !m.n_cached;
+    if (!right) printf("%s\n", m.why);
+    CHECK(right);
+    // the model still writes
+    CHECK(samba_text_write(&m, long_prompt, 2, &(samba_text_how){ .max_new_tokens = 1 }));
+    end(&m);
+}
+
+static void change_weight(const char *folder)
+{
+    char path[400];
+    size_t size = 0;
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    char *bytes = (char *)read_whole(path, &size);
+    CHECK(bytes && size > 100);
+    bytes[size - 3] ^= 1; // of some weight, a little
+    CHECK(write_whole(path, bytes, size));
+    free(bytes);
+}
+
+// Files of another model, of other weights, of another way to keep them, and damaged ones.
+static void test_prompts_that_are_refused(void)
+{
+    char path[300];
+    samba_text_model m;
+    samba_text_opts opts = { .folder = folder_of("llama_mha"), .chunk = 4 }, other = opts;
+    snprintf(path, sizeof path, "%s/prompt.cache", root);
+    CHECK(open_model(&m, &opts) && samba_text_begin(&m, 20));
+    CHECK(!samba_text_save_prompt(&m, path) && strstr(m.why, "no text"));
+    CHECK(samba_text_write(&m, long_prompt, 10, &(samba_text_how){ .max_new_tokens = 2 }));
+    CHECK(samba_text_save_prompt(&m, path));
+    CHECK(!samba_text_save_prompt(&m, "none/file"));
+    end(&m);
+
+    refuses_prompt(&opts, 9, path, "it has 10 tokens; there is room for 9");
+    other.chunk = 8;
+    refuses_prompt(&other, 20, path, "in chunks of 4 tokens, not of 8");
+    other = opts;
+    other.cache = SAMBA_CACHE_BF16;
+    refuses_prompt(&other, 20, path, "another type of cache");
+    other = opts;
+    other.weights = SAMBA_WEIGHTS_BF16;
+    refuses_prompt(&other, 20, path, "other weights");
+    other = (samba_text_opts){ .folder = folder_of("llama_qwen2"), .chunk = 4 };
+    refuses_prompt(&other, 20, path, "another model");
+    refuses_prompt(&opts, 20, "none.cache", "none.cache: it cannot be read");
+    change_weight(opts.folder);
+    refuses_prompt(&opts, 20, path, "other weights");
+
+    // The same weights, in which positions rotate otherwise: the logits say so.
+    const char *folder = folder_of("llama_mha");
+    size_t size = 0;
+    char config[400];
+    snprintf(config, sizeof config, "%s/config.json", folder);
+    char *text = (char *)read_whole(config, &size), *eps = strstr(text, "1e-06");
+    CHECK(eps != NULL);
+    if (eps) memcpy(eps, "1e-02", 5);
+    CHECK(write_whole(config, text, size));
+    free(text);
+    refuses_prompt(&opts, 20, path, "its logits are others");
+
+    folder_of("llama_mha");
+    unsigned char *bytes = (unsigned char *)read_whole(path, &size);
+    for (size_t at = 0; at < size; at += at < 100 ? 1 : 37) {
+        bytes[at] ^= 0x40;
+        CHECK(write_whole(path, bytes, size) || test_bad);
+        bytes[at] ^= 0x40;
+        CHECK(open_model(&m, &opts) && samba_text_begin(&m, 20));
+        CHECK(!samba_text_load_prompt(&m, path) || test_bad);
+        end(&m);
+    }
+    for (size_t n = 0; n < size; n += 61) {
+        CHECK(write_whole(path, bytes, n) || test_bad);
+        CHECK(open_model(&m, &opts) && samba_text_begin(&m, 20));
+        CHECK(!samba_text_load_prompt(&m, path) || test_bad);
+        end(&m);
+    }
+    free(bytes);
+}
+
 // ---- What is refused ----------------------------------------------------------------------------
 
 static bool refuses(const samba_text_opts *opts, const char *reason)
@@ -527,6 +666,8 @@ int main(void)
     RUN(test_templates);
     RUN(test_saved_programs);
     RUN(test_gpt2_packed_from_a_folder);
+    RUN(test_prompts_in_files);
+    RUN(test_prompts_that_are_refused);
     RUN(test_refused);
     RUN(test_streams);
     char command[300];

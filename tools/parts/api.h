@@ -958,6 +958,8 @@ SAMBA_API int32_t samba_dropout_rate_names(samba_session *s, const char **names,
 SAMBA_API int32_t samba_dropout_seed_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t cap);
+/* Of buffers, and of what optimizers keep. */
+SAMBA_API int32_t samba_buffer_names(samba_session *s, const char **names, int32_t cap);
 /* What the loaded program is fed and gives: to be found by samba_tensor_by_name. */
 SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32_t cap);

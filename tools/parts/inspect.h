@@ -37,6 +37,7 @@ SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__FILED_RATE)
 SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__FILED_SEED)
 SAMBA__NAMES(weight, SAMBA__WEIGHT, SAMBA__FILED_NOTHING)
 SAMBA__NAMES(grad, SAMBA__GRADIENT, SAMBA__FILED_NOTHING)
+SAMBA__NAMES(buffer, SAMBA__STATE, SAMBA__FILED_NOTHING)
 
 SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
 {

@@ -156,7 +156,8 @@ SAMBA__FN int samba__by_value_place(const void *a, const void *b)
 /* The tensors that the program has, in the order of its memory; NULL: no memory for the list. */
 SAMBA__FN samba__value_place *samba__tensors_by_place(samba_session *s, int32_t *n)
 {
-    samba__value_place *list = (samba__value_place *)samba__temp(s, samba__n_tensors(s), sizeof *list);
+    samba__value_place *list
+        = (samba__value_place *)samba__temp(s, samba__n_tensors(s), sizeof *list);
     *n = 0;
     for (int32_t i = 0; list && i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->trace.tensors[i];

@@ -48,11 +48,12 @@ static bool converse(samba_text_model *m, const text_options *o, fault *why)
     if (!begin_text_model(m, o, length, why)) return false;
     if (o->system && !samba_text_add_message(m, "system", o->system)) return fail_text(m, why);
 
-    bool fine = true;
+    bool loaded = false, fine = load_prompt(m, o, &loaded, why);
     while (fine) {
         char *message = read_message(asks);
         if (!message) break;
-        fine = answer(m, &how, message, why);
+        fine = answer(m, &how, message, why) && save_prompt(m, o, loaded, why);
+        loaded = true; // the first prompt alone
         free(message);
     }
     if (fine && asks) printf("\n"); // behind Ctrl-D

@@ -62,7 +62,9 @@ static bool go_on(samba_text_model *m, const text_options *o, const char *prompt
     int32_t n = 0;
     how.user = stdout;
     int32_t *ids = encode(m, prompt, &n, why);
-    bool fine = ids && begin_text_model(m, o, fitting_length(m, o, n), why);
+    bool loaded = false;
+    bool fine = ids && begin_text_model(m, o, fitting_length(m, o, n), why)
+        && load_prompt(m, o, &loaded, why);
     double start = samba_seconds();
     if (fine) put_text(stdout, prompt, strlen(prompt));
     if (fine && !samba_text_write(m, ids, n, &how)) fine = fail_text(m, why);
@@ -74,7 +76,7 @@ static bool go_on(samba_text_model *m, const text_options *o, const char *prompt
                 (n + made) / (samba_seconds() - start));
     }
     free(ids);
-    return fine;
+    return fine && save_prompt(m, o, loaded, why);
 }
 
 static bool generate(const text_options *o, fault *why)

@@ -53,6 +53,8 @@ static const text_flag flags[] = {
     { "--length", NULL, FLAG_COUNT, AT(length), "N  most tokens of a text or conversation" },
     { "--chunk", NULL, FLAG_COUNT, AT(chunk), "N  tokens of a text that are read at once; 64" },
     { "--threads", NULL, FLAG_COUNT, AT(threads), "N  (all)" },
+    { "--prompt-cache", NULL, FLAG_TEXT, AT(prompt_cache),
+      "FILE  what was computed of the first prompt: written, or if it is there, used" },
     { "--save", NULL, FLAG_TEXT, AT(save),
       "FILE.pef  the program with its weights as they are packed, to be MODEL" },
     { "--folder", NULL, FLAG_TEXT, AT(folder),
@@ -225,6 +227,19 @@ bool begin_text_model(samba_text_model *m, const text_options *o, int32_t length
 {
     if (!samba_text_begin(m, length)) return fail_text(m, why);
     return !o->save || samba_text_save(m, o->save) || fail_text(m, why);
+}
+
+bool load_prompt(samba_text_model *m, const text_options *o, bool *loaded, fault *why)
+{
+    *loaded = false;
+    if (!o->prompt_cache || !look_for_file(o->prompt_cache, loaded, why)) return !*why->text;
+    return !*loaded || samba_text_load_prompt(m, o->prompt_cache) || fail_text(m, why);
+}
+
+bool save_prompt(samba_text_model *m, const text_options *o, bool loaded, fault *why)
+{
+    if (!o->prompt_cache || loaded) return true;
+    return samba_text_save_prompt(m, o->prompt_cache) || fail_text(m, why);
 }
 
 void close_text_model(samba_text_model *m)

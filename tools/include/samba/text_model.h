@@ -38,6 +38,9 @@
 #if !defined(SAMBA_GENERATE_IMPLEMENTATION)
 #define SAMBA_GENERATE_IMPLEMENTATION /* is part of it */
 #endif
+#if !defined(SAMBA_PROMPT_CACHE_IMPLEMENTATION)
+#define SAMBA_PROMPT_CACHE_IMPLEMENTATION /* is part of it */
+#endif
 #if !defined(SAMBA_GPT2_IMPLEMENTATION)
 #define SAMBA_GPT2_IMPLEMENTATION /* is part of it */
 #endif
@@ -50,6 +53,7 @@
 #include "chat_template.h"
 #include "gpt2.h"
 #include "llama.h"
+#include "prompt_cache.h"
 
 #ifndef SAMBA_TEXT_MODEL_API
 #if defined(SAMBA_TEXT_MODEL_STATIC)
@@ -122,6 +126,11 @@ SAMBA_TEXT_MODEL_API int64_t samba_text_encode(samba_text_model *m, const char *
    not computed again. */
 SAMBA_TEXT_MODEL_API bool samba_text_write(samba_text_model *m, const int32_t *ids, int32_t n,
                                            const samba_text_how *how);
+
+/* The prompt of the last text in a file, and back, in another process, too: what a later text
+   begins with as the prompt did is not computed again. See prompt_cache.h. */
+SAMBA_TEXT_MODEL_API bool samba_text_save_prompt(samba_text_model *m, const char *path);
+SAMBA_TEXT_MODEL_API bool samba_text_load_prompt(samba_text_model *m, const char *path);
 
 /* Reads the chat template of the folder. In a chat, the tokenizer's eos_token ends an answer, too.
  */
@@ -444,6 +453,24 @@ SAMBA_TEXT_MODEL_API bool samba_text_write(samba_text_model *m, const int32_t *i
     if (fine && !w.stream.fine) fine = samba_text_model__fail(m, "there is no memory for a text");
     samba_token_stream_close(&w.stream);
     return fine;
+}
+
+/* ---- Prompts in files ---- */
+
+SAMBA_TEXT_MODEL_API bool samba_text_save_prompt(samba_text_model *m, const char *path)
+{
+    if (!m->n_prompt) return samba_text_model__fail(m, "no text was written yet");
+    return samba_prompt_cache_save(&m->generator, path, m->ids, m->n_prompt, m->why, sizeof m->why);
+}
+
+SAMBA_TEXT_MODEL_API bool samba_text_load_prompt(samba_text_model *m, const char *path)
+{
+    if (!m->ids) return samba_text_model__fail(m, "the model has not begun: samba_text_begin");
+    m->n_ids = m->n_prompt = m->n_cached = 0;
+    int32_t n = samba_prompt_cache_load(&m->generator, path, m->ids, m->generator.length, m->why,
+                                        sizeof m->why);
+    m->n_ids = m->n_prompt = m->n_cached = n;
+    return n > 0;
 }
 
 /* ---- Chats ---- */
