@@ -82,10 +82,6 @@ static bool open_text(samba_session *s, const options *o, samba_text_model *m)
     if (!samba_weights_called(o->weights, &opts.weights))
         return samba_fail(s, SAMBA_EARG, "--weights is plain, f32, bf16, int8 or int4, not %s",
                           o->weights);
-    if (o->adapter && opts.weights)
-        return samba_fail(s, SAMBA_EARG,
-                          "--weights packs a model without adapters; merge this one first, by "
-                          "--save FOLDER");
     return samba_text_open(m, s, &opts) && samba_text_begin(m, o->length);
 }
 

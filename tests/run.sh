@@ -252,8 +252,6 @@ llama() {           # llama PROGRAM: merges PEFT's adapter of a golden; others s
     check 'refuses nonsense' fails_with 2 usage $1 nonsense
     check 'asks for a model' fails_with 1 'say --model' $1 run
     check 'asks for a tokenizer' fails_with 1 'without tokenizer.json' $1 run $model --prompt a
-    check 'refuses to pack adapters' fails_with 1 'merge this one first' $1 run $model \
-        --adapter tests/golden/llama_gqa/adapter --weights int8 --prompt a
     check 'merges an adapter' $1 run $model --adapter tests/golden/llama_gqa/adapter --save $1.d
     check 'into a folder' test -s $1.d/model.safetensors
     check 'that can be read' fails_with 1 'without tokenizer.json' $1 run --model $1.d \

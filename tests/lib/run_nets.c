@@ -123,14 +123,27 @@ static void trace_wide_types(samba_session *s, samba_program *p)
     add_types(p, samba_scale(x, 2.0f), types, 3);
 }
 
+// Ids, as they are.
+static void trace_tokens(samba_session *s, samba_program *p)
+{
+    samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2, 5));
+    infers(p, samba_scale(samba_cast(ids, SAMBA_F32), 1.0f));
+}
+
 static const struct {
     const char *name;
     void (*trace)(samba_session *s, samba_program *p);
-} nets[] = { { "mlp", trace_mlp },           { "several", trace_several },
-             { "mixed", trace_mixed },       { "state", trace_state },
-             { "training", trace_training }, { "microbatches", trace_microbatches },
-             { "halves", trace_halves },     { "f16", trace_f16 },
-             { "types", trace_types },       { "wide_types", trace_wide_types } };
+} nets[] = { { "mlp", trace_mlp },
+             { "several", trace_several },
+             { "mixed", trace_mixed },
+             { "state", trace_state },
+             { "tokens", trace_tokens },
+             { "training", trace_training },
+             { "microbatches", trace_microbatches },
+             { "halves", trace_halves },
+             { "f16", trace_f16 },
+             { "types", trace_types },
+             { "wide_types", trace_wide_types } };
 
 // FOLDER/NAME.pef has no values, FOLDER/NAME.ckpt has them.
 static bool write_net(const char *folder, int which)

@@ -664,6 +664,45 @@ static void test_an_adapter_like_peft(void)
     remove_saved();
 }
 
+// An adapter beside packed weights: what it adds is that of PEFT, up to what packing makes of all.
+static void test_an_adapter_on_packed_weights(void)
+{
+    static const double most[] = { 1e-5, 1e-5, 0.02, 0.03, 0.3 };
+    golden g;
+    llama_lora adapter;
+    if (!open_golden(&g, "llama_gqa")) return;
+    const char *from = in_folder(g.dir, "adapter");
+    const samba_safetensors_tensor *t;
+    float *adapted = take(&g, "adapted", &t), *plain = take(&g, "logits", &t);
+    const double moved = distance(adapted, plain, (int64_t)t->count);
+    CHECK(is_fine(llama_read_adapter(from, &adapter, why, sizeof why)));
+    for (int as = SAMBA_WEIGHTS_PLAIN; as <= SAMBA_WEIGHTS_INT4; as++) {
+        int32_t ids[MOST_IDS];
+        llama_config c = g.c;
+        c.initializer_range = 0;
+        samba_session *s = samba_open(NULL);
+        CHECK(samba_add_lora(s, &adapter.lora));
+        const samba_safetensors_tensor *shape = samba_safetensors_find(g.values, "ids");
+        samba_tensor *in = samba_input(s, "ids", SAMBA_I32,
+                                       SAMBA_SHAPE((int32_t)shape->dim[0], (int32_t)shape->dim[1]));
+        samba_tensor *logits = llama_logits(&c, in, NULL);
+        samba_program p
+            = { .outputs = { logits }, .inference = true, .weights = (samba_weights)as };
+        CHECK(is_fine(llama_compile_folder(s, &c, g.dir, &p, why, sizeof why)));
+        CHECK(is_fine(llama_load_adapter(s, from, why, sizeof why)));
+        take_ids(&g, "ids", ids);
+        CHECK(samba_write(in, ids) && samba_run(s, 0));
+        double far = distance(samba_read(logits), adapted, (int64_t)t->count);
+        printf("an adapter on weights of kind %d: %.1e from PEFT; it moves logits by %.1e\n", as,
+               far, moved);
+        CHECK(far < most[as] && far < moved / 2);
+        close_clean(s);
+    }
+    free(adapted);
+    free(plain);
+    samba_safetensors_close(g.values);
+}
+
 static void write_text(const char *name, const char *text)
 {
     FILE *f = fopen(in_folder(folder, name), "w");
@@ -996,6 +1035,7 @@ int main(void)
     RUN(test_errors_of_packing);
     RUN(test_saving);
     RUN(test_an_adapter_like_peft);
+    RUN(test_an_adapter_on_packed_weights);
     RUN(test_adapters_that_are_refused);
     RUN(test_configs_that_are_refused);
     RUN(test_configs_that_are_taken);

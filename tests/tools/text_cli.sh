@@ -20,7 +20,9 @@ build() {
         build_with_samba -o $out/tool tools/cli/text.c tools/cli/text/*.c tools/cli/run/*.c \
             tools/cli/util/*.c -lcjson -lutf8proc
 }
+nets() { build_with_samba -o $out/nets tests/lib/run_nets.c && $out/nets $out; }
 check 'the tool is built' build
+check 'nets are there' nets
 [ $failed = 0 ] || finish
 models='llama_mha llama_gqa llama_shards llama_mistral llama_qwen2 llama_qwen3 llama_smollm
     gpt2_tiny'
@@ -51,6 +53,8 @@ check 'with a cache of half the size' prints abcHelloyIOfIhrfbDDD $hello --cache
 check 'of a quarter' prints abcHelloyIOfIhrfbDDD $hello --cache int8
 check 'with an adapter' says 0 'abc' generate llama_gqa --prompt abc --max-tokens 3 \
     --adapter ../../tests/golden/llama_gqa/adapter
+check 'on packed weights' says 0 'abc' generate llama_gqa --prompt abc --max-tokens 3 \
+    --adapter ../../tests/golden/llama_gqa/adapter --weights bf16
 from_input() { printf 'abcHello\n' | prints abcHelloyIOfIhrfbDDD generate llama_mha --prompt - \
     --max-tokens 12; }
 check 'from standard input' from_input
@@ -97,6 +101,32 @@ full() {
     printf 'abc\nabc\nabc\n' | says 1 'the text has' chat llama_mha --length 24 --max-tokens 9
 }
 check 'a conversation that is too long is told' full
+
+# ---- Texts as inputs of other models ------------------------------------------------------------
+run='run tokens.ckpt --tokenizer llama_mha --json'
+says_ids() {        # says_ids IDS word...: of the net that gives its ids back
+    ids=$1
+    shift
+    "$tool" $run "$@" >printed 2>"$log.said" && tr -d ' \n' <printed | grep -qF "$ids" && return
+    cat printed "$log.said"
+    false
+}
+check 'a text is a row of tokens' says_ids '[[6,7,8,6,7]]' --input ids=text:abcab
+check 'whatever stands in it' says_ids '[[1,6,4,0,7]]' --input 'ids=text:<s>a<|user|>=b'
+check 'the only input needs no name' says_ids '[[6,7,8,6,7]]' --input text:abcab
+check 'short ones are filled' says_ids '[[6,2,2,2,2]]' --input ids=text:a --pad 2
+printf 'abc\n\nabcab\n' >texts
+check 'lines are rows' says_ids '[[6,7,8,0,0],[0,0,0,0,0],[6,7,8,6,7]]' \
+    --input ids=text:@texts --pad 0
+check 'a short text is refused' says 2 'text 1 has 1 tokens; a row of the input takes 5: --pad ID' \
+    $run --input ids=text:a
+check 'a long one' says 2 'text 1 has 6 tokens; a row of the input takes 5' \
+    $run --input ids=text:abcabc --pad 0
+check 'without a tokenizer' says 2 'say --tokenizer FOLDER' run tokens.ckpt --input ids=text:abcab
+check 'of another kind' says 2 'tokenizer.json' \
+    run tokens.ckpt --tokenizer . --input ids=text:abcab
+check 'no such lines' says 2 'none: ' $run --input ids=text:@none
+check 'no such pad' says 2 '--pad: give a number' $run --input ids=text:a --pad x
 
 # ---- What is refused ----------------------------------------------------------------------------
 check 'help' says 0 'usage: tools/samba generate' generate --help

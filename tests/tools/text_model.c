@@ -501,9 +501,6 @@ static void test_prompts_that_are_refused(void)
     end(&m);
 
     refuses_prompt(&opts, 9, path, "it has 10 tokens; there is room for 9");
-    other.chunk = 8;
-    refuses_prompt(&other, 20, path, "in chunks of 4 tokens, not of 8");
-    other = opts;
     other.cache = SAMBA_CACHE_BF16;
     refuses_prompt(&other, 20, path, "another type of cache");
     other = opts;

@@ -5,6 +5,7 @@
 #include "util/command.h"
 #include "run/commands.h"
 #include "text/commands.h"
+#include "text/text_ids.h"
 
 static const command commands[] = {
     { "generate", generate_main,
@@ -15,5 +16,6 @@ static const command commands[] = {
 
 int main(int argc, char **argv)
 {
+    read_text_input = read_text_ids;
     return run_command(commands, sizeof commands / sizeof *commands, argc, argv);
 }

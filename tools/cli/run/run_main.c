@@ -2,6 +2,7 @@
 #include "batches.h"
 #include "benchmark.h"
 #include "commands.h"
+#include "text_input.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,15 @@
 enum { MOST_FILES = 64, DEFAULT_RUNS = 50 };
 
 typedef struct options {
-    const char *model, *weights;
+    const char *model, *weights, *tokenizer;
     const char *inputs[MOST_FILES], *outputs[MOST_FILES];
     int n_inputs, n_outputs;
     int64_t threads, runs; // runs: of a benchmark; 0: none
+    int64_t pad;           // of texts; -1: none
     bool json;
 } options;
+
+text_reader read_text_input;
 
 static int usage(FILE *to)
 {
@@ -28,11 +32,13 @@ static int usage(FILE *to)
         "              .npy, .npz   arrays of NumPy\n"
         "              .json        lists of lists of numbers, or an object of them by name\n"
         "              .raw, .bin   numbers of the input's type, little-endian\n"
+        "            NAME=text:TEXT is the tokens of a text, NAME=text:@FILE a row for each line\n"
         "            Shapes have to fit, but for the rows, dimension 0 of a batched input: any\n"
         "            number of them is run batch by batch, the last batch filled, and cut off.\n"
         "            That is refused if a row depends on others. An array that lacks dimension 0\n"
         "            is one row. Fractions are rounded to the type of the input; to integers only\n"
         "            whole numbers in their range are converted\n"
+        "  --tokenizer FOLDER   of texts, as Hugging Face has it; --pad ID fills short rows up\n"
         "  --output  NAME=FILE, or FILE for all outputs; a NAME alone is printed. Without it all\n"
         "            are. .npy, .raw and .bin have one output, .npz and .json several. bf16 and\n"
         "            f16 are written as f32\n"
@@ -70,6 +76,15 @@ static bool read_flag(options *o, const char *flag, const char *value, fault *wh
         return add_word(o->inputs, &o->n_inputs, flag, value, why);
     if (strcmp(flag, "--output") == 0 || strcmp(flag, "-o") == 0)
         return add_word(o->outputs, &o->n_outputs, flag, value, why);
+    if (strcmp(flag, "--tokenizer") == 0) {
+        o->tokenizer = value;
+        return value || fail(why, "--tokenizer: which folder?");
+    }
+    if (strcmp(flag, "--pad") == 0) {
+        o->pad = 0;
+        return (value && strcmp(value, "0") == 0)
+            || read_count(&o->pad, flag, value, INT32_MAX, why);
+    }
     if (strcmp(flag, "--threads") == 0) return read_count(&o->threads, flag, value, 64, why);
     if (strcmp(flag, "--weights") != 0)
         return fail(why, "there is no flag %s; --help lists those there are", flag);
@@ -107,6 +122,7 @@ static bool read_words(options *o, int argc, char **argv, fault *why)
 static const char *file_of(const char *word)
 {
     const char *equals = strchr(word, '=');
+    if (strncmp(word, "text:", strlen("text:")) == 0) return word;
     return equals && !is_file(word) ? equals + 1 : word;
 }
 
@@ -184,11 +200,30 @@ static bool feed_file(program *p, feed *feeds, const port *to, const char *path,
     return fine;
 }
 
-static bool feed_word(program *p, feed *feeds, const char *word, fault *why)
+static bool feed_text(program *p, feed *feeds, const port *to, const char *text, const options *o,
+                      fault *why)
+{
+    fault reason = { "" };
+    npy array;
+    if (!to) to = find_input(p, "", text, why);
+    if (!to) return false;
+    if (!o->tokenizer) return fail(why, "--input %s: say --tokenizer FOLDER", text);
+    if (!read_text_input)
+        return fail(why, "--input %s: this program was built without tokenizers", text);
+    const text_input in = { text + strlen("text:"), o->tokenizer, o->pad, &to->shape };
+    if (!read_text_input(&array, &in, &reason)) return fail(why, "%s: %s", text, reason.text);
+    bool fine = feed_array(p, feeds, to, &array, text, why);
+    free_npy(&array);
+    return fine;
+}
+
+static bool feed_word(program *p, feed *feeds, const char *word, const options *o, fault *why)
 {
     const char *path = file_of(word);
     const port *to = NULL;
     file_kind kind = kind_of_file(path);
+    const bool is_text = strncmp(path, "text:", strlen("text:")) == 0;
+    if (is_text) kind = FILE_RAW; // of which the input says the shape
     if (kind == FILE_UNKNOWN)
         return fail(why,
                     "--input %s: write NAME=FILE, a file that ends with .npy, .npz, .json, "
@@ -200,6 +235,7 @@ static bool feed_word(program *p, feed *feeds, const char *word, fault *why)
         if (!to) return false;
     }
 
+    if (is_text) return feed_text(p, feeds, to, path, o, why);
     if (kind != FILE_RAW) return feed_file(p, feeds, to, path, why);
     npy array;
     if (!to) to = find_input(p, "", path, why);
@@ -219,7 +255,7 @@ static bool has_value(const port *in)
 static bool feed_all(program *p, feed *feeds, const options *o, fault *why)
 {
     for (int i = 0; i < o->n_inputs; i++)
-        if (!feed_word(p, feeds, o->inputs[i], why)) return false;
+        if (!feed_word(p, feeds, o->inputs[i], o, why)) return false;
     for (int i = 0; i < p->n_in; i++) {
         if (feeds[i].given) note_rounding(&feeds[i]);
         bool lacks = !feeds[i].given && !has_value(&p->in[i]);
@@ -374,6 +410,7 @@ int run_main(int argc, char **argv)
     fault why = { "" };
     memset(&o, 0, sizeof o);
     memset(&p, 0, sizeof p);
+    o.pad = -1;
     watch_signals();
     bool fine = read_words(&o, argc, argv, &why) && run_model(&p, &o, &why);
     drop_program(&p);

@@ -200,7 +200,8 @@ SAMBA_LLAMA_API bool llama_load_folder(samba_session *s, const llama_config *c, 
                                        char *why, size_t why_size);
 /* samba_compile of a program that infers, with the weights of the folder. Those that
    program->weights packs (bf16, int8, int4) are packed while they are read, some rows at a time,
-   and have no copy in f32. What samba_save writes then holds them packed, and samba_load of another
+   and have no copy in f32; adapters are not packed, and filled by llama_load_adapter as ever. What
+   samba_save writes then holds them packed, and samba_load of another
    session maps it: nothing is read or packed again. */
 SAMBA_LLAMA_API bool llama_compile_folder(samba_session *s, const llama_config *c,
                                           const char *folder, const samba_program *program,
@@ -1877,6 +1878,15 @@ static inline bool samba_llama__give_rows(const samba_tensor *w, int32_t first, 
     return samba_fail(w->session, SAMBA_EIO, "%s", why->size ? why->text : "a file is damaged");
 }
 
+/* Adapters are not packed: they come from a file of their own, when the program is compiled. y is
+   what an op makes; lora.h names that of adapters. */
+static inline bool samba_llama__is_packed(const samba_tensor *y, void *user)
+{
+    const samba_program *program = (const samba_program *)user;
+    if (strstr(y->name, "__lora_")) return false;
+    return !program->quantizes || program->quantizes(y, program->quantizes_user);
+}
+
 SAMBA_LLAMA_API bool llama_compile_folder(samba_session *s, const llama_config *c,
                                           const char *folder, const samba_program *program,
                                           char *why, size_t why_size)
@@ -1891,6 +1901,8 @@ SAMBA_LLAMA_API bool llama_compile_folder(samba_session *s, const llama_config *
         samba_program p = *program;
         p.weight_rows = samba_llama__give_rows;
         p.weight_rows_user = &from;
+        p.quantizes = samba_llama__is_packed;
+        p.quantizes_user = (void *)(uintptr_t)program;
         fine = samba_compile(s, &p) || samba_model__fail(&w, "%s", samba_error(s));
     }
     fine = fine && samba_llama__fill(&from, s);

@@ -125,6 +125,17 @@ static inline samba_tensor *samba_lora__param(samba_session *s, const char *name
     return samba_set_requires_grad(w, true) ? w : NULL;
 }
 
+/* Names what an adapter makes after the product that it adapts: by that, samba_program.quantizes
+   knows it. What computes at once has no such name. */
+static inline samba_tensor *samba_lora__named(samba_tensor *t, const char *product, const char *end)
+{
+    if (!t || !samba_tracing(t->session)) return t;
+    char *full = samba_lora__name_of(t->session, product, strlen(product), end);
+    samba_tensor *named = full ? samba_name(t, full) : NULL;
+    SAMBA_LORA_FREE(full);
+    return named;
+}
+
 static inline samba_tensor *samba_lora__adapt(const samba_op *op, samba_tensor *const *in,
                                               int32_t n_in, samba_tensor *y, void *user)
 {
@@ -137,7 +148,8 @@ static inline samba_tensor *samba_lora__adapt(const samba_op *op, samba_tensor *
                                         SAMBA_SHAPE(rank, k), 1.0f / sqrtf((float)k));
     samba_tensor *b = samba_lora__param(y->session, w->name, n, "__lora_B__weight",
                                         SAMBA_SHAPE(w->shape.dim[0], rank), 0.0f);
-    samba_tensor *update = samba_affine(samba_affine(in[0], a, NULL), b, NULL);
+    samba_tensor *inner = samba_lora__named(samba_affine(in[0], a, NULL), y->name, "__lora_A");
+    samba_tensor *update = samba_lora__named(samba_affine(inner, b, NULL), y->name, "__lora_B");
     return samba_add(y, samba_scale(update, samba_lora__scale(lora)));
 }
 

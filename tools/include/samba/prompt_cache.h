@@ -12,8 +12,8 @@
 
    What is computed then has the bits of a run that reads all of the prompt. The file is that of a
    generator of one row. It is refused by a generator of another model, of other weights, of another
-   kind of cache or another chunk: it has a hash of all weights, and of the logits behind its last
-   token, which are computed again. Its length may be another one. Files from elsewhere can be
+   kind of cache: it has a hash of all weights, and of the logits behind its last token, which are
+   computed again. Length and chunk may be others. Files from elsewhere can be
    opened: all is proved before the generator changes, but a file that was made to lie about what a
    model makes of a prompt will have its way.
 
@@ -21,8 +21,7 @@
    type, and its rows (K,n,D); all as this machine has them:
 
        8 bytes  "SAMBAKV1"
-       u32      1, in the order of bytes
-       u32      tokens; chunk; buffers
+       u32      1, in the order of bytes; tokens; buffers; 0
        u64      hash of the weights; of the logits; of what follows; its bytes */
 #ifndef SAMBA_PROMPT_CACHE_H
 #define SAMBA_PROMPT_CACHE_H
@@ -65,7 +64,7 @@ SAMBA_PROMPT_CACHE_API int32_t samba_prompt_cache_load(samba_generator *g, const
 
 typedef struct samba_prompt_cache__header {
     char magic[8];
-    uint32_t one, tokens, chunk, buffers;
+    uint32_t one, tokens, buffers, zero;
     uint64_t weights, logits, hash, size;
 } samba_prompt_cache__header;
 
@@ -380,7 +379,6 @@ SAMBA_PROMPT_CACHE_API bool samba_prompt_cache_save(samba_generator *g, const ch
         memcpy(h.magic, samba_prompt_cache__magic, sizeof h.magic);
         h.one = 1;
         h.tokens = (uint32_t)n;
-        h.chunk = (uint32_t)g->prefill.T;
         h.buffers = (uint32_t)buffers;
         h.size = j.body.size - sizeof h;
         h.hash = samba_prompt_cache__hash(1, j.body.at + sizeof h, j.body.size - sizeof h);
@@ -414,7 +412,7 @@ static inline bool samba_prompt_cache__check(samba_prompt_cache__job *j,
     if (p) memcpy(h, p, sizeof *h);
     if (!p || memcmp(h->magic, samba_prompt_cache__magic, sizeof h->magic))
         return samba_prompt_cache__fail(j, "it is no cache of a prompt");
-    if (h->one != 1)
+    if (h->one != 1 || h->zero)
         return samba_prompt_cache__fail(j, "it was written where bytes have another order");
     const size_t size = j->body.size - sizeof *h;
     if (h->size != size || h->hash != samba_prompt_cache__hash(1, j->body.at + sizeof *h, size))
@@ -423,10 +421,6 @@ static inline bool samba_prompt_cache__check(samba_prompt_cache__job *j,
         return samba_prompt_cache__fail(j, "it has %u tokens; there is room for %d",
                                         (unsigned)h->tokens,
                                         (int)(room < j->g->length ? room : j->g->length));
-    }
-    if (h->chunk != (uint32_t)j->g->prefill.T) {
-        return samba_prompt_cache__fail(j, "it was made in chunks of %u tokens, not of %d",
-                                        (unsigned)h->chunk, (int)j->g->prefill.T);
     }
     j->n = (int32_t)h->tokens;
     return true;
