@@ -202,15 +202,24 @@ $B/samba-view: $(VIEW_CLI) $(wildcard tools/cli/*/*.h) build/view_page.h samba.h
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -Itools/include -o $@ $(VIEW_CLI) $(LDFLAGS) -lm -pthread
 
+# Where the importer of ONNX can be built, its ops are known to whoever runs models.
+ONNX_PROTO = $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto)
+ONNX_HERE = $(and $(ONNX_PROTO),$(wildcard /usr/include/protobuf-c/protobuf-c.h),$\
+    $(shell command -v protoc-c))
+RUN_ONNX = $(if $(ONNX_HERE),-DSAMBA_RUN_ONNX -I$B/onnx $B/onnx/onnx.pb-c.c -lprotobuf-c)
+ONNX_IMPORTER = $(wildcard tools/include/samba/onnx/*.h tools/include/samba/onnx/*/*.h)
+RUN_NEEDS = $(wildcard tools/cli/*/*.h) samba.h $(COMPANIONS) $(ONNX_IMPORTER) \
+    $(if $(ONNX_HERE),$B/onnx/onnx.pb-c.c)
+
 RUN_CLI = tools/cli/run.c $(wildcard tools/cli/run/*.c tools/cli/util/*.c)
-$B/samba-run: $(RUN_CLI) $(wildcard tools/cli/*/*.h) samba.h tools/include/samba/base.h | ready-run
+$B/samba-run: $(RUN_CLI) $(RUN_NEEDS) | ready-run
 	@mkdir -p $B
-	$(CC) $(CFLAGS) -I. -o $@ $(RUN_CLI) $(LDFLAGS) -lm -pthread
+	$(CC) $(CFLAGS) -I. -o $@ $(RUN_CLI) $(RUN_ONNX) $(LDFLAGS) -lm -pthread
 
 TEXT_CLI = tools/cli/text.c $(wildcard tools/cli/text/*.c tools/cli/run/*.c tools/cli/util/*.c)
-$B/samba-text: $(TEXT_CLI) $(wildcard tools/cli/*/*.h) samba.h $(COMPANIONS) | ready-gpt
+$B/samba-text: $(TEXT_CLI) $(RUN_NEEDS) | ready-gpt
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -I. -o $@ $(TEXT_CLI) $(LDFLAGS) -lcjson -lutf8proc -lm -pthread
+	$(CC) $(CFLAGS) -I. -o $@ $(TEXT_CLI) $(RUN_ONNX) $(LDFLAGS) -lcjson -lutf8proc -lm -pthread
 
 # Not in $B: the source includes it by this path. Whoever compiles it meanwhile reads a whole one.
 build/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
@@ -218,13 +227,11 @@ build/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
 	@new=$@.$$$$ && tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*) >$$new && mv $$new $@
 
 ONNX_CLI = tools/cli/onnx.c tools/cli/util/text.c
-$B/samba-onnx: $(ONNX_CLI) $(COMPANIONS) $(wildcard tools/include/samba/onnx/*.h) \
-    $(wildcard tools/include/samba/onnx/*/*.h) tools/cli/util/text.h samba.h $B/onnx/onnx.pb-c.c \
-    | ready-onnx
+$B/samba-onnx: $(ONNX_CLI) $(COMPANIONS) $(ONNX_IMPORTER) tools/cli/util/text.h samba.h \
+    $B/onnx/onnx.pb-c.c | ready-onnx
 	$(CC) $(CFLAGS) -I. -I$B/onnx -o $@ $(ONNX_CLI) $B/onnx/onnx.pb-c.c $(LDFLAGS) \
 	    -lprotobuf-c -lm -pthread
 
-ONNX_PROTO = $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto)
 $B/onnx/onnx.pb-c.c: $(ONNX_PROTO) | ready-onnx
 	@mkdir -p $B/onnx
 	protoc-c -I$(dir $(firstword $^ /usr/include/onnx/)) --c_out=$B/onnx onnx.proto

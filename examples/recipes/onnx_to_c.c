@@ -11,7 +11,7 @@ static const char caller[] = "#include \"net.h\"\n"
                              "{\n"
                              "    for (int i = 0; i < 3; i++) net_x[i] = i;\n"
                              "    net_run();\n"
-                             "    printf(\"%.9g %.9g\", net_affine_3[0], net_affine_3[1]);\n"
+                             "    printf(\"%.9g %.9g\", net_y[0], net_y[1]);\n"
                              "}\n";
 
 int main(int argc, char **argv) // the path of tools/samba
@@ -32,7 +32,7 @@ int main(int argc, char **argv) // the path of tools/samba
              "small.onnx net.pef && $t export-c net.pef.ckpt -o net && echo '%s' >caller.c && "
              "cc -O2 caller.c net.c -lm -o net && ./net >&3",
              argc > 1 ? argv[1] : "tools/samba", caller);
-    FILE *f = popen(commands, "r"); // net.h says what net.c has: net_x, net_affine_3, net_run
+    FILE *f = popen(commands, "r"); // net.h says what net.c has: net_x, net_y, net_run
     if (f && fgets(after, sizeof after, f))
         printf("by samba.h: %s\nin C alone: %s\n", before, after);
     return samba_close(s) || !f || pclose(f) || strcmp(before, after) != 0;

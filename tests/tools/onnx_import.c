@@ -647,7 +647,7 @@ static void test_long_names(void)
     CHECK(onnx_register_ops(s) && samba_load(s, "build/onnx_long.ckpt", NULL));
     samba_tensor *input = samba_tensor_by_name(s, x), *weight = samba_tensor_by_name(s, w);
     CHECK(input && weight && samba_write(input, from) && samba_run(s, SAMBA_FWD));
-    samba_tensor *output = samba_tensor_by_name(s, "mul_1");
+    samba_tensor *output = samba_tensor_by_name(s, y);
     CHECK(output && samba_copy_out(output, to, sizeof to));
     for (int i = 0; i < 24; i++)
         CHECK(to[i] == from[i] * weights[i % 12]);

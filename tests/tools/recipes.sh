@@ -156,7 +156,7 @@ if [ -z "$missing" ]; then
     recipe onnx_to_c "$out/samba" <<'END'
 small.onnx: written
 input x: float (1,3), x in the PEF
-output y: float (1,2), affine_3 in the PEF
+output y: float (1,2), y in the PEF
 net.pef: the program; net.pef.ckpt: the same with the weights
 by samba.h: 0.210362494 -0.222130448
 in C alone: 0.210362494 -0.222130448

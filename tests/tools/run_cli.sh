@@ -148,6 +148,23 @@ check 'names do not steer the terminal' visible
 cd ../..
 log=$out/log
 
+# ---- An imported model, which has ops of the importer ----
+importer() {
+    make -s build/samba-onnx build/onnx/onnx.pb-c.c &&
+        build_with_samba -DSAMBA_RUN_ONNX -Ibuild/onnx -o $out/onnx_tool tools/cli/run.c \
+            tools/cli/run/*.c tools/cli/util/*.c build/onnx/onnx.pb-c.c -lprotobuf-c
+}
+imported() { build/samba-onnx import-onnx tests/golden/onnx_train_tied.onnx $out/tied.pef; }
+if [ -n "$(tools/dev/install.sh look onnx)" ]; then
+    skip 'tools/samba run of an imported model' 'the importer: tools/dev/install.sh onnx'
+else
+    check 'the tool is built with the importer' importer
+    check 'a model is imported' imported
+    check 'and runs' fails_with 0 'runs/s' $out/onnx_tool run $out/tied.pef.ckpt --benchmark 2
+    check 'a tool without the importer says what it takes' fails_with 2 'install.sh onnx' \
+        $tool run $out/tied.pef.ckpt
+fi
+
 # ---- Beside numpy -------------------------------------------------------------------------------
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/safetensors   # which has numpy
 judge=${NUMPY:-$judges/bin/python}

@@ -112,9 +112,9 @@ bool load_program(program *p, const char *path, const char *weights, int32_t thr
 
     p->session = samba_open(&desc);
     if (!p->session) return fail(why, "no memory for a session");
-    bool fine
-        = samba_load(p->session, path, NULL) && (!weights || samba_restore(p->session, weights));
-    if (!fine) return fail(why, "%s", samba_error(p->session));
+    bool fine = register_own_ops(p->session) && samba_load(p->session, path, NULL)
+        && (!weights || samba_restore(p->session, weights));
+    if (!fine) return fail_to_load(p->session, why);
     p->trains = (samba_section_types(p->session) & ~(unsigned)SAMBA_FWD) != 0;
     fine = read_ports(p, &p->in, &p->n_in, samba_input_names, why)
         && read_ports(p, &p->out, &p->n_out, samba_output_names, why);

@@ -22,6 +22,10 @@ typedef struct program {
 
 // weights: a checkpoint with what the file lacks, or NULL.
 bool load_program(program *p, const char *path, const char *weights, int32_t threads, fault *why);
+// Registers the ops of imported models; false, with an error in s.
+bool register_own_ops(samba_session *s);
+// Says why s could not load a model, and what to do; false.
+bool fail_to_load(samba_session *s, fault *why);
 void drop_program(program *p);
 // The one of this name; NULL, with near names.
 const port *find_port(const port *list, int n, const char *what, const char *name, size_t length,

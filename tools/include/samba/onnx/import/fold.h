@@ -138,7 +138,7 @@ static bool ox_open_names(ox_names *t, const Onnx__GraphProto *g)
 /* ---- What can be folded ---- */
 
 /* Is input i of a node known, and of f32? */
-static const Onnx__TensorProto *ox_floats_of(const ox_names *t, const Onnx__NodeProto *p, size_t i)
+static const Onnx__TensorProto *ox_known_floats(const ox_names *t, const Onnx__NodeProto *p, size_t i)
 {
     const ox_named *named = i < p->n_input ? ox_named_of(t, p->input[i]) : NULL;
     const Onnx__TensorProto *proto = named ? named->proto : NULL;
@@ -167,7 +167,7 @@ static float *ox_channel_floats(ox_names *t, const Onnx__NodeProto *p, size_t i,
 {
     const char *why = "";
     bool absent = i >= p->n_input || !*p->input[i];
-    const Onnx__TensorProto *proto = absent ? NULL : ox_floats_of(t, p, i);
+    const Onnx__TensorProto *proto = absent ? NULL : ox_known_floats(t, p, i);
     float *numbers = (float *)ox_new(t->c, channels, sizeof *numbers);
     if (absent || !numbers) return numbers;
 
@@ -210,7 +210,7 @@ static bool ox_try_fold(ox_names *t, const Onnx__NodeProto *norm)
     const Onnx__NodeProto *conv = x && x->reads == 1 ? x->maker : NULL;
     if (!ox_is_op(conv, "Conv") || conv->n_input < 2 || conv->n_input > 3) return true;
 
-    const Onnx__TensorProto *w = ox_floats_of(t, conv, 1), *shift = ox_floats_of(t, norm, 2);
+    const Onnx__TensorProto *w = ox_known_floats(t, conv, 1), *shift = ox_known_floats(t, norm, 2);
     if (!w || !shift || w->n_dims < 3 || w->dims[0] < 1 || w->dims[0] > INT32_MAX) return true;
     if (!ox_is_read_once(t, conv->input[1]) || !ox_is_read_once(t, norm->input[2])) return true;
 

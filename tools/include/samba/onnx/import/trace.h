@@ -288,6 +288,26 @@ static bool ox_is_leaf(const ox_import *c, const onnx_graph *g, const samba_tens
     return false;
 }
 
+/* Is the name like those that samba.h gives to what has none, as add_3? It may be taken. */
+static bool ox_looks_given(const char *name)
+{
+    const char *number = strrchr(name, '_');
+    return number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1);
+}
+
+/* An output has the model's name in the PEF, too, unless it is another output already, or an input
+   has that name. */
+static bool ox_name_output(ox_import *c, const onnx_graph *g, const onnx_port *p)
+{
+    if (p->item >= 0 || !*p->name || ox_looks_given(p->name)) return true;
+    for (int32_t i = 0; i < g->n_out; i++)
+        if (&g->out[i] != p && g->out[i].tensor == p->tensor) return true;
+    for (int32_t i = 0; i < g->n_in; i++)
+        if (!strcmp(g->in[i].name, p->name)) return true;
+    const char *name = ox_leaf_name(c, p->name, "");
+    return name && samba_name(p->tensor, name);
+}
+
 static bool ox_add_output(ox_import *c, onnx_graph *g, const char *name, ox_value *v, int32_t item)
 {
     onnx_port *p = ox_add_port(c, g->out, &g->n_out, name, v->type, item);
@@ -302,7 +322,7 @@ static bool ox_add_output(ox_import *c, onnx_graph *g, const char *name, ox_valu
         p->tensor = ox_convert(c, p->tensor, OX_FLOAT, v->type);
     if (p->tensor && ox_is_leaf(c, g, p->tensor))
         p->tensor = samba_apply(c->s, "onnx_copy", &p->tensor, 1, NULL, 0);
-    return p->tensor != NULL;
+    return p->tensor && ox_name_output(c, g, p);
 }
 
 static bool ox_collect_outputs(ox_import *c, onnx_graph *g, const Onnx__GraphProto *from)
