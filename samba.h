@@ -1604,6 +1604,9 @@ SAMBA_API samba_tensor *samba_index_select(samba_tensor *x, int32_t axis, samba_
    which only along axis may be larger than that of x. */
 SAMBA_API samba_tensor *samba_scatter_add(samba_tensor *x, int32_t axis, samba_tensor *index,
                                           samba_tensor *source);
+/* samba_lookup in which row `padding` of w gets no gradient; a negative one counts from the end. As
+   torch's F.embedding with padding_idx: what stands in that row is read as it is. */
+SAMBA_API samba_tensor *samba_lookup_padded(samba_tensor *ids, samba_tensor *w, int32_t padding);
 /* ids (*) -> f32 (*,classes): 1 at the id, else 0. Of an id outside, all are 0. */
 SAMBA_API samba_tensor *samba_one_hot(samba_tensor *ids, int32_t classes);
 SAMBA_API samba_tensor *samba_eye(samba_session *s, int32_t n); /* (n,n): 1 on the diagonal */
@@ -26052,6 +26055,26 @@ SAMBA_API samba_tensor *samba_scatter_add(samba_tensor *x, int32_t axis, samba_t
     samba_tensor *sum
         = samba__emit2(SAMBA__OP_gather_backward, source, index, attr, 1 + x->shape.ndim);
     return samba_add(x, sum);
+}
+
+SAMBA_API samba_tensor *samba_lookup_padded(samba_tensor *ids, samba_tensor *w, int32_t padding)
+{
+    ids = samba__ids_as_i32(ids);
+    samba_tensor *y = samba_lookup(ids, w);
+    if (!y) return NULL;
+
+    int32_t rows = w->shape.dim[0], row = padding < 0 ? padding + rows : padding;
+    if (row < 0 || row >= rows) {
+        samba_fail(y->session, SAMBA_ERANGE,
+                   "in samba_lookup_padded(%s %S): row %d of padding is not one of %d", w->name,
+                   &w->shape, padding, rows);
+        return NULL;
+    }
+
+    samba_tensor *number = samba_unsqueeze(ids, -1);
+    samba_tensor *is_padding = samba_eq(number, samba__number_for(y, (float)row));
+    samba_tensor *fixed = samba_detach(y);
+    return samba_where(is_padding, fixed, y);
 }
 
 SAMBA_API samba_tensor *samba_one_hot(samba_tensor *ids, int32_t classes)

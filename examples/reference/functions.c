@@ -82,6 +82,14 @@ static void selection(samba_session *s)
     is(samba_scatter_add(sum, 0, to, what), 5, 0, 5);
 }
 
+// samba_lookup_padded: rows of a table, one of which stands for "nothing" and does not learn.
+static void padded(samba_session *s)
+{
+    samba_tensor *table = numbers(s, "table", SAMBA_SHAPE(3, 2), 0, 0, 1, 2, 3, 4);
+    is(samba_lookup_padded(integers(s, "words", SAMBA_SHAPE(3), 2, 1, 0), table, 0), 3, 4, 1, 2, 0,
+       0);
+}
+
 // samba_one_hot, samba_eye: a 1 at the place of a class, or on the diagonal.
 static void ones(samba_session *s)
 {
@@ -220,6 +228,7 @@ int main(void)
     RUN(running_sum);
     RUN(sorting);
     RUN(selection);
+    RUN(padded);
     RUN(ones);
     RUN(noise);
     RUN(recurrent);

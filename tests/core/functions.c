@@ -29,6 +29,33 @@ static bool same(samba_tensor *a, samba_tensor *b)
         && !memcmp(samba_read(a), samba_read(b), samba_bytes(a));
 }
 
+// ---- A row of padding ---------------------------------------------------------------------------
+
+// What stands in the row is read, and only the others learn, a NaN that flows there or not.
+static void test_padding(void)
+{
+    const float table[6] = { 1, 2, 3, 4, 5, 6 };
+    const float dy[8] = { NAN, 10, 1, 2, 3, 4, INFINITY, 20 };
+    const int32_t at[4] = { 1, 0, 2, 1 };
+    for (int32_t padding = -2; padding <= 1; padding += 3) {
+        samba_session *s = eager();
+        samba_tensor *w = samba_from_data_copy(s, "w", SAMBA_F32, SAMBA_SHAPE(3, 2), table);
+        samba_tensor *ids = samba_from_data_copy(s, "ids", SAMBA_I32, SAMBA_SHAPE(2, 2), at);
+        samba_tensor *r = samba_from_data_copy(s, "r", SAMBA_F32, SAMBA_SHAPE(2, 2, 2), dy);
+        samba_tensor *y = samba_lookup_padded(ids, w, padding);
+        samba_tensor *loss = samba_sum(samba_mul(y, r), SAMBA_ALL_AXES, false);
+        const float *v = samba_read(y), *dw = samba_read(samba_grad(loss, w));
+        CHECK(v[0] == 3 && v[1] == 4 && v[2] == 1 && v[5] == 6 && v[7] == 4);
+        CHECK(dw[0] == 1 && dw[1] == 2 && dw[2] == 0 && dw[3] == 0 && dw[4] == 3 && dw[5] == 4);
+        CHECK(!samba_lookup_padded(ids, w, 3) && said(s, "row 3 of padding is not one of 3"));
+        CHECK(!samba_lookup_padded(ids, w, -4) && said(s, "row -4 of padding"));
+        CHECK(!samba_lookup_padded(NULL, w, 0) && !samba_lookup_padded(ids, NULL, 0));
+        samba_clear_error(s);
+        CHECK(samba_close(s) == 0);
+    }
+    test_end("padding");
+}
+
 // ---- Noise --------------------------------------------------------------------------------------
 
 enum { MANY = 20000 };
@@ -223,6 +250,7 @@ static void test_misuse(void)
 
 int main(void)
 {
+    test_padding();
     test_distributions();
     test_noise_of_batches();
     test_states_go_on();

@@ -973,6 +973,17 @@ static void r_scatter_add(ref_case *c)
     }
 }
 
+// What stands in the row of padding is 0, and does not count.
+static void r_lookup_padded(ref_case *c)
+{
+    int n = c->in[1].dim[1], rows = c->in[1].dim[0], padding = (int)c->attr[0];
+    if (padding < 0) padding += rows;
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        int row = (int)c->in[0].v[i / n];
+        c->out[0].v[i] = row == padding ? 0 : c->in[1].v[(int64_t)row * n + i % n];
+    }
+}
+
 static void r_one_hot(ref_case *c)
 {
     for (int64_t i = 0; i < c->in[0].n; i++)
@@ -1477,6 +1488,7 @@ static const reference references[] = {
     { "topk", NULL, r_topk },
     { "index_select", NULL, r_index_select },
     { "scatter_add", NULL, r_scatter_add },
+    { "lookup_padded", NULL, r_lookup_padded },
     { "one_hot", NULL, r_one_hot },
     { "group_norm", NULL, r_group_norm },
     { "instance_norm", NULL, r_instance_norm },

@@ -39,6 +39,7 @@ Attributes by op, in this order (booleans as 0 and 1; ops not listed have none):
     clamp            least, most | masked_fill value | min logsumexp as max
     var std          correction, keepdim, axes ...
     argmin prod sort axis, keepdim (sort: descending) | cumsum index_select scatter_add axis
+    lookup_padded    its row
     topk             k, axis, largest | one_hot classes | group_norm groups, eps | instance_norm eps
     conv_transpose   stride (2), padding (2), output_padding (2), dilation (2), groups
     interpolate      out_h, out_w, mode, align_corners | rotary base, interleaved
@@ -1042,6 +1043,20 @@ def lookup(op):
         op.case([i32(op.ints(0, rows, *s)), p(op.normal(rows, n))], F.embedding)
 
 
+def lookup_padded(op):
+    """The row of padding is zero, as in nn.Embedding: gradcheck's quotients are right then, too."""
+    for k, (s, rows, n) in enumerate([
+            ((), 1, 1), ((), 7, 3), ((1,), 1, 1), ((1,), 7, 17), ((7,), 1, 3), ((7,), 3, 1),
+            ((7,), 17, 5), ((17,), 7, 1), ((33,), 5, 4), ((2, 3), 7, 4), ((2, 3), 2, 33),
+            ((1, 7), 33, 2), ((7, 1), 3, 7), ((2, 3, 4), 5, 3), ((1, 1, 1), 4, 4), ((3,), 2, 17),
+            ((20,), 17, 1), ((50,), 11, 3), ((31,), 3, 1), ((2, 1, 2, 1, 2), 5, 3)]):
+        at = k % rows if k % 2 else -1 - k % rows
+        w = op.normal(rows, n)
+        w[at] = 0
+        op.case([i32(op.ints(0, rows, *s)), p(w)],
+                lambda i, w: F.embedding(i, w, padding_idx=at), [at])
+
+
 def attention(q, k, v, mask, causal, scale):
     s = q @ k.transpose(-1, -2) * (scale or q.shape[-1] ** -0.5)
     allow = torch.ones(s.shape, dtype=torch.bool)
@@ -1641,7 +1656,8 @@ OPS = [sin, cos, erf, log1p, expm1, floor, ceil, round_, sign, detach, add, sub,
        max_, argmax, matmul, affine, reshape, flatten, transpose, permute, slice_, split, cat,
        stack, expand, squeeze, unsqueeze, gather, pad, softmax, log_softmax, layer_norm, rms_norm,
        batch_norm, cross_entropy, nll, mse, convolution, max_pool2d, avg_pool2d,
-       adaptive_avg_pool2d, lookup, scaled_dot_product_attention, lstm, gru, rnn, clamp,
+       adaptive_avg_pool2d, lookup, lookup_padded, scaled_dot_product_attention, lstm, gru, rnn,
+       clamp,
        reciprocal, logical_and, logical_or, logical_not, isnan, isinf, isfinite, masked_fill, min_,
        logsumexp, var, std, argmin, prod, cumsum, sort, topk, index_select, scatter_add, one_hot,
        group_norm, instance_norm, conv_transpose, interpolate, rotary, attention_heads,

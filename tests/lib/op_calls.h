@@ -356,6 +356,11 @@ static samba_tensor *call_scatter_add(const golden_case *c, samba_tensor **in)
     return samba_scatter_add(in[0], call_int(c, 0), in[1], in[2]);
 }
 
+static samba_tensor *call_lookup_padded(const golden_case *c, samba_tensor **in)
+{
+    return samba_lookup_padded(in[0], in[1], call_int(c, 0));
+}
+
 static samba_tensor *call_one_hot(const golden_case *c, samba_tensor **in)
 {
     return samba_one_hot(in[0], call_int(c, 0));
@@ -535,6 +540,7 @@ static int32_t call_recurrent(const golden_case *c, samba_tensor **in, samba_ten
     X(cumsum) \
     X(index_select) \
     X(scatter_add) \
+    X(lookup_padded) \
     X(one_hot) \
     X(group_norm) \
     X(instance_norm) \

@@ -44,6 +44,9 @@ SAMBA_API samba_tensor *samba_index_select(samba_tensor *x, int32_t axis, samba_
    which only along axis may be larger than that of x. */
 SAMBA_API samba_tensor *samba_scatter_add(samba_tensor *x, int32_t axis, samba_tensor *index,
                                           samba_tensor *source);
+/* samba_lookup in which row `padding` of w gets no gradient; a negative one counts from the end. As
+   torch's F.embedding with padding_idx: what stands in that row is read as it is. */
+SAMBA_API samba_tensor *samba_lookup_padded(samba_tensor *ids, samba_tensor *w, int32_t padding);
 /* ids (*) -> f32 (*,classes): 1 at the id, else 0. Of an id outside, all are 0. */
 SAMBA_API samba_tensor *samba_one_hot(samba_tensor *ids, int32_t classes);
 SAMBA_API samba_tensor *samba_eye(samba_session *s, int32_t n); /* (n,n): 1 on the diagonal */

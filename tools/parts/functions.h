@@ -194,6 +194,26 @@ SAMBA_API samba_tensor *samba_scatter_add(samba_tensor *x, int32_t axis, samba_t
     return samba_add(x, sum);
 }
 
+SAMBA_API samba_tensor *samba_lookup_padded(samba_tensor *ids, samba_tensor *w, int32_t padding)
+{
+    ids = samba__ids_as_i32(ids);
+    samba_tensor *y = samba_lookup(ids, w);
+    if (!y) return NULL;
+
+    int32_t rows = w->shape.dim[0], row = padding < 0 ? padding + rows : padding;
+    if (row < 0 || row >= rows) {
+        samba_fail(y->session, SAMBA_ERANGE,
+                   "in samba_lookup_padded(%s %S): row %d of padding is not one of %d", w->name,
+                   &w->shape, padding, rows);
+        return NULL;
+    }
+
+    samba_tensor *number = samba_unsqueeze(ids, -1);
+    samba_tensor *is_padding = samba_eq(number, samba__number_for(y, (float)row));
+    samba_tensor *fixed = samba_detach(y);
+    return samba_where(is_padding, fixed, y);
+}
+
 SAMBA_API samba_tensor *samba_one_hot(samba_tensor *ids, int32_t classes)
 {
     ids = samba_unsqueeze(samba__ids_as_i32(ids), -1);

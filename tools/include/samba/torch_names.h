@@ -12,6 +12,8 @@
    dot, and one that is no function here, is an op's, with all of the op's own attributes: see
    samba_apply. "F.conv2d" has stride, padding, dilation and groups, "F.conv_transpose2d" stride,
    padding, output_padding, groups and dilation, as torch orders them, one number for both sides.
+   "torch.var" and "std" have the correction, which torch and NumPy do not agree on, then axes;
+   "F.interpolate" height, width, 1 for bilinear, 1 for align_corners; "F.embedding" its padding_idx.
    Losses are means. "torch.sort" and "torch.topk" give values and, by samba_call_function_all,
    their places.
 
@@ -21,6 +23,8 @@
      einsum          samba_permute, samba_reshape and samba_matmul say it
      dropout         has a name, by which its rate is set: samba_dropout
      batch_norm      has statistics, which are buffers: samba_batchnorm, samba_batch_normalize
+     LSTM, GRU, RNN  have weights, and so a name: samba_lstm, samba_gru, samba_rnn
+     apply_rotary_pos_emb    has cosines and sines; samba_rotary makes them of positions
      multinomial     a run draws dropout and noise alone: samba_sample (samba/generate.h) */
 #ifndef SAMBA_TORCH_NAMES_H
 #define SAMBA_TORCH_NAMES_H
@@ -401,6 +405,72 @@ static inline samba_tensor *samba_torch_names__kl_div(samba_torch_names__call *c
     return samba_kl_div(c->in[0], c->in[1], false, SAMBA_REDUCE_MEAN);
 }
 
+static inline samba_tensor *samba_torch_names__embedding(samba_torch_names__call *c)
+{
+    if (c->n_attr == 0) return samba_lookup(c->in[0], c->in[1]);
+    return samba_lookup_padded(c->in[0], c->in[1], c->attr[0]);
+}
+
+/* var(x; correction, axes ...): torch's default is 1, NumPy's is 0. */
+static inline samba_shape samba_torch_names__axes_behind(const samba_torch_names__call *c)
+{
+    samba_torch_names__call rest = *c;
+    rest.attr++;
+    rest.n_attr--;
+    return samba_torch_names__shape(&rest);
+}
+
+static inline samba_tensor *samba_torch_names__var(samba_torch_names__call *c)
+{
+    return samba_var(c->in[0], samba_torch_names__axes_behind(c), c->attr[0], false);
+}
+
+static inline samba_tensor *samba_torch_names__std(samba_torch_names__call *c)
+{
+    return samba_std(c->in[0], samba_torch_names__axes_behind(c), c->attr[0], false);
+}
+
+/* interpolate(x; height, width, bilinear, align_corners), or (x; length, 1, ...) of (N,C,L) */
+static inline samba_tensor *samba_torch_names__interpolate(samba_torch_names__call *c)
+{
+    bool bilinear = samba_torch_names__attr(c, 2, 0) != 0;
+    return samba_interpolate(c->in[0], c->attr[0], samba_torch_names__attr(c, 1, 1),
+                             bilinear ? SAMBA_BILINEAR : SAMBA_NEAREST,
+                             samba_torch_names__attr(c, 3, 0) != 0);
+}
+
+/* ctc_loss(logp, target, input_lengths, target_lengths; blank, zero_infinity). torch's mean is that
+   of losses divided by the lengths of their targets, or by 1. */
+static inline samba_tensor *samba_torch_names__ctc(samba_torch_names__call *c)
+{
+    samba_tensor *each = samba_ctc(c->in[0], c->in[1], c->in[2], c->in[3],
+                                   samba_torch_names__attr(c, 0, 0),
+                                   samba_torch_names__attr(c, 1, 0) != 0);
+    samba_tensor *length = samba_cast(c->in[3], SAMBA_F32);
+    samba_tensor *one = samba_number(c->session, 1.0f);
+    length = samba_maximum(length, one);
+    return samba_mean(samba_div(each, length), samba_scalar_shape(), false);
+}
+
+/* Number i of a call; otherwise, if there is none. */
+static inline float samba_torch_names__float(const samba_torch_names__call *c, int32_t i,
+                                             float otherwise)
+{
+    return i < c->n_attr ? samba_attr_float(c->attr[i]) : otherwise;
+}
+
+static inline samba_tensor *samba_torch_names__cosine_embedding(samba_torch_names__call *c)
+{
+    return samba_cosine_embedding(c->in[0], c->in[1], c->in[2],
+                                  samba_torch_names__float(c, 0, 0.0f), SAMBA_REDUCE_MEAN);
+}
+
+static inline samba_tensor *samba_torch_names__triplet_margin(samba_torch_names__call *c)
+{
+    return samba_triplet_margin(c->in[0], c->in[1], c->in[2], samba_torch_names__float(c, 0, 1.0f),
+                                SAMBA_REDUCE_MEAN);
+}
+
 /* conv_transpose2d(x, w, b; stride, padding, output_padding, groups, dilation) */
 static inline samba_tensor *samba_torch_names__conv_transpose(samba_torch_names__call *c)
 {
@@ -453,7 +523,7 @@ static const samba_torch_names__row samba_torch_names__list[] = {
     { "less_equal", "le", NULL, 0, 0, 0, 0 },
     { "greater", "gt", NULL, 0, 0, 0, 0 },
     { "greater_equal", "ge", NULL, 0, 0, 0, 0 },
-    { "embedding", "lookup", NULL, 0, 0, 0, 0 },
+    { "embedding", NULL, samba_torch_names__embedding, 2, 2, 0, 1 },
     { "bmm", NULL, samba_torch_names__matmul, 2, 2, 0, 0 },
     { "mm", NULL, samba_torch_names__matmul, 2, 2, 0, 0 },
     { "matmul", NULL, samba_torch_names__matmul, 2, 2, 0, 0 },
@@ -506,6 +576,13 @@ static const samba_torch_names__row samba_torch_names__list[] = {
     { "prod", NULL, samba_torch_names__prod, 1, 1, 1, 1 },
     { "logsumexp", NULL, samba_torch_names__logsumexp, 1, 1, 1, SAMBA_MAX_DIMS },
     { "cumsum", NULL, samba_torch_names__cumsum, 1, 1, 1, 1 },
+    { "var", NULL, samba_torch_names__var, 1, 1, 1, 1 + SAMBA_MAX_DIMS },
+    { "std", NULL, samba_torch_names__std, 1, 1, 1, 1 + SAMBA_MAX_DIMS },
+    { "interpolate", NULL, samba_torch_names__interpolate, 1, 1, 1, 4 },
+    { "upsample", NULL, samba_torch_names__interpolate, 1, 1, 1, 4 },
+    { "ctc_loss", NULL, samba_torch_names__ctc, 4, 4, 0, 2 },
+    { "cosine_embedding_loss", NULL, samba_torch_names__cosine_embedding, 3, 3, 0, 1 },
+    { "triplet_margin_loss", NULL, samba_torch_names__triplet_margin, 3, 3, 0, 1 },
     { "sort", NULL, samba_torch_names__sort, 1, 1, 0, 2 },
     { "argsort", NULL, samba_torch_names__argsort, 1, 1, 0, 2 },
     { "topk", NULL, samba_torch_names__topk, 1, 1, 1, 3 },
@@ -581,6 +658,17 @@ static const struct {
         { "rfft", "numbers here are real; for small ones a matmul with sines and cosines does it" },
         { "einsum", "samba_permute, samba_reshape and samba_matmul say it" },
         { "dropout", "it has a name here, by which its rate is set: samba_dropout" },
+        { "LSTM", "its weights have a name here: samba_lstm" },
+        { "lstm", "its weights have a name here: samba_lstm" },
+        { "LSTMCell", "samba_lstm of one step, with samba_recurrent_opts.first, is one" },
+        { "GRU", "its weights have a name here: samba_gru" },
+        { "gru", "its weights have a name here: samba_gru" },
+        { "GRUCell", "samba_gru of one step, with samba_recurrent_opts.first, is one" },
+        { "RNN", "its weights have a name here: samba_rnn" },
+        { "rnn_tanh", "its weights have a name here: samba_rnn" },
+        { "rnn_relu", "its weights have a name here: samba_rnn with samba_recurrent_opts.relu" },
+        { "RNNCell", "samba_rnn of one step, with samba_recurrent_opts.first, is one" },
+        { "apply_rotary_pos_emb", "samba_rotary makes cosines and sines of positions itself" },
         { "batch_norm", "its statistics are buffers: samba_batchnorm or samba_batch_normalize" },
         { "multinomial",
           "a run draws dropout and noise alone; on the host samba_sample does it" } };
