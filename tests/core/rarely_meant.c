@@ -228,6 +228,10 @@ static void test_names_of_torch(void)
     } cases[] = { { "torch.scatter", "samba_write_rows" },
                   { "torch.fft.fft", "numbers here are real" },
                   { "F.dropout", "samba_dropout" },
+                  { "torch.nn.LSTM", "samba_lstm" },
+                  { "torch.gru", "samba_gru" },
+                  { "torch.rnn_relu", "samba_rnn with samba_recurrent_opts.relu" },
+                  { "transformers.apply_rotary_pos_emb", "samba_rotary" },
                   { "torch.sofmax", "the nearest name is softmax" } };
 
     samba_session *s = samba_open(&(samba_desc){ .quiet = true });
@@ -254,6 +258,71 @@ static void test_names_of_torch(void)
     const int32_t limits[2] = { samba_float_attr(0.25f), samba_float_attr(0.5f) };
     y = samba_call_function(s, "torch.clamp", &x, 1, limits, 2);
     CHECK(y && samba_read(y)[4] == 0.5f && samba_close(s) == 0);
+}
+
+static void expect(samba_tensor *y, const float *want, int n)
+{
+    CHECK(y && samba_bytes(y) == (size_t)n * sizeof *want);
+    for (int i = 0; y && i < n; i++)
+        CHECK(fabsf(samba_read(y)[i] - want[i]) < 1e-4f);
+}
+
+// What PyTorch 2.15 gives for the same calls.
+static void test_losses_of_torch(void)
+{
+    const float va[6] = { 1, 2, 4, -1, 0.5f, 3 }, vb[6] = { 2, 1, 0, 1, 1, 1 };
+    const float vc[6] = { 0, 1, 1, -2, 0, 3 }, vy[2] = { 1, -1 };
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_set_tracing(s, false);
+    samba_tensor *a = samba_from_data_copy(s, "a", SAMBA_F32, SAMBA_SHAPE(2, 3), va),
+                 *b = samba_from_data_copy(s, "b", SAMBA_F32, SAMBA_SHAPE(2, 3), vb),
+                 *c = samba_from_data_copy(s, "c", SAMBA_F32, SAMBA_SHAPE(2, 3), vc),
+                 *y = samba_from_data_copy(s, "y", SAMBA_F32, SAMBA_SHAPE(2), vy);
+    samba_tensor *alike[3] = { a, b, y }, *three[3] = { a, b, c };
+
+    const int32_t row[2] = { 1, 1 }, all[1] = { 0 }, quarter = samba_float_attr(0.25f),
+                  half = samba_float_attr(0.5f);
+    expect(samba_call_function(s, "torch.var", &a, 1, row, 2), (float[]){ 2.3333f, 4.0833f }, 2);
+    expect(samba_call_function(s, "np.std", &a, 1, all, 1), (float[]){ 1.6436f }, 1);
+    CHECK(!samba_call_function(s, "torch.var", &a, 1, NULL, 0) && said(s, "1 up to 9 arguments"));
+    expect(samba_call_function(s, "F.cosine_embedding_loss", alike, 3, NULL, 0),
+           (float[]){ 0.5302f }, 1);
+    expect(samba_call_function(s, "F.cosine_embedding_loss", alike, 3, &quarter, 1),
+           (float[]){ 0.4052f }, 1);
+    expect(samba_call_function(s, "F.triplet_margin_loss", three, 3, NULL, 0),
+           (float[]){ 2.3401f }, 1);
+    expect(samba_call_function(s, "F.triplet_margin_loss", three, 3, &half, 1),
+           (float[]){ 1.8401f }, 1);
+
+    const int32_t length = 5, size[4] = { 3, 2, 1, 1 };
+    samba_tensor *line = samba_unsqueeze(a, 0), *image = samba_unsqueeze(line, 0);
+    expect(samba_call_function(s, "F.interpolate", &line, 1, &length, 1),
+           (float[]){ 1, 1, 2, 2, 4, -1, -1, 0.5f, 0.5f, 3 }, 10);
+    expect(samba_call_function(s, "F.interpolate", &image, 1, size, 4),
+           (float[]){ 1, 4, 0, 3.5f, -1, 3 }, 6);
+
+    const int32_t targets[4] = { 1, 2, 2, 1 }, ones[4] = { 1, 1, 1, 1 };
+    const int32_t steps[2] = { 4, 3 }, letters[2] = { 2, 1 }, none[2] = { 1, 0 },
+                  blank[2] = { 2, 1 };
+    samba_tensor *number = samba_reshape(samba_arange(s, 24, 0, 1), SAMBA_SHAPE(4, 2, 3));
+    samba_tensor *in[4] = { samba_log_softmax(samba_sin(number), -1),
+                            samba_from_data_copy(s, "t", SAMBA_I32, SAMBA_SHAPE(2, 2), targets),
+                            samba_from_data_copy(s, "n", SAMBA_I32, SAMBA_SHAPE(2), steps),
+                            samba_from_data_copy(s, "m", SAMBA_I32, SAMBA_SHAPE(2), letters) };
+    expect(samba_call_function(s, "F.ctc_loss", in, 4, NULL, 0), (float[]){ 1.1380f }, 1);
+    in[1] = samba_from_data_copy(s, "t1", SAMBA_I32, SAMBA_SHAPE(2, 2), ones);
+    in[3] = samba_from_data_copy(s, "m1", SAMBA_I32, SAMBA_SHAPE(2), none);
+    expect(samba_call_function(s, "F.ctc_loss", in, 4, blank, 2), (float[]){ 3.3457f }, 1);
+
+    const int32_t ids[2] = { 1, 0 };
+    samba_tensor *table[2] = { samba_from_data_copy(s, "ids", SAMBA_I32, SAMBA_SHAPE(2), ids), a };
+    samba_tensor *words = samba_call_function(s, "F.embedding", table, 2, &ids[1], 1);
+    expect(words, (float[]){ -1, 0.5f, 3, 1, 2, 4 }, 6);
+    expect(samba_grad(samba_sum(words, SAMBA_ALL_AXES, false), a), (float[]){ 0, 0, 0, 1, 1, 1 },
+           6);
+    expect(samba_call_function(s, "F.embedding", table, 2, NULL, 0),
+           (float[]){ -1, 0.5f, 3, 1, 2, 4 }, 6);
+    CHECK(samba_close(s) == 0);
 }
 
 // A handle whose name was taken out of the session works on, in lists as well.
@@ -290,6 +359,7 @@ int main(void)
     RUN(test_tied_embeddings);
     RUN(test_dropout_with_another_rate);
     RUN(test_names_of_torch);
+    RUN(test_losses_of_torch);
     RUN(test_handle_without_a_name);
     return test_summary();
 }
