@@ -50,6 +50,11 @@ END
 recipe accumulation <<'END'
 a weight after 100 steps: 0.1925, in parts 0.1925
 END
+recipe plateau <<'END'
+after step 200: loss 0.006919, lr 0.0075
+after step 77: loss 0.051710, lr 0.015
+after step 200: loss 0.006919, lr 0.0075
+END
 recipe freeze <<'END'
 body kept, head trained, loss 0.0789
 END

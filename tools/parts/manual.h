@@ -49,7 +49,7 @@
      [byte-codes]  to bytes and back, by scales that are tensors           |
      [norm-loss]   batch, layer and rms norm, softmax, losses              |
      [attention]   scaled dot product attention                            |
-     [optim-ops]   SGD, AdamW, clipping: one step                          |
+     [optim-ops]   SGD, AdamW, RMSprop, Adagrad, Lion, clipping: one step  |
      [op-rows]     kernels of each instruction set, the table itself       |
      [pef-read]    the records of a PEF, and how they are read             |
      [pef-verify]  the PEF, proved before use                              |
@@ -75,7 +75,7 @@
      [recurrent]   LSTM, GRU and RNN, unrolled                             |
      [blocks]      group norm, conv_transpose, interpolate, rotary, heads  |
      [losses]      l1, huber, kl_div, triplet, weights of classes, CTC     |
-     [optim]       SGD, AdamW, Adam, clipping                              |
+     [optim]       optimizers for parameters, clipping                     |
      [passes]      rewrites, common subexpressions, dead code, schedule    |
      [plan]        live ranges, which tensors share memory, sections       |
      [recompute]   what the backward pass computes again, to save memory   |
@@ -185,8 +185,9 @@
    buffer that is asked for again is the same one. samba_name gives a tensor a name of your own.
    Names depend only on the order of tracing, so they are the same in every process.
    What the compiler adds is called after the tensor it belongs to: <tensor>__grad, __momentum,
-   __exp_avg, __exp_avg_sq; with microbatches <loss>__mean, __targets and what stands below. If one
-   of your tensors has such a name, compiling is refused, and the message says which to rename.
+   __exp_avg, __exp_avg_sq, __max_exp_avg_sq, __square_avg, __grad_avg, __sum; with microbatches
+   <loss>__mean, __targets and what stands below. If one of your tensors has such a name, compiling
+   is refused, and the message says which to rename.
    Errors, warnings, printed graphs and logs show the bytes of control characters, which names in
    files may have, as \xNN: so no file tells a terminal what to do.
 
