@@ -11,6 +11,9 @@
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_GPT2_IMPLEMENTATION
 #define SAMBA_LLAMA_IMPLEMENTATION
+#define SAMBA_TOKEN_STREAM_IMPLEMENTATION
+#define SAMBA_PROMPT_CACHE_IMPLEMENTATION
+#define SAMBA_TEXT_MODEL_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
 #define SAMBA_LOSS_IMPLEMENTATION
 #define SAMBA_MULTIGRAPH_IMPLEMENTATION
@@ -32,6 +35,9 @@
 #include "../../tools/include/samba/chat_template.h"
 #include "../../tools/include/samba/gpt2.h"
 #include "../../tools/include/samba/llama.h"
+#include "../../tools/include/samba/token_stream.h"
+#include "../../tools/include/samba/prompt_cache.h"
+#include "../../tools/include/samba/text_model.h"
 #include "../../tools/include/samba/lora.h"
 #include "../../tools/include/samba/multigraph.h"
 #include "../../tools/include/samba/schedule.h"
@@ -45,6 +51,8 @@
 #include "../../tools/include/samba/torch_names.h"
 
 #ifndef IMPLEMENT
+#include <string.h>
+
 int main(void)
 {
     static const float logits[3] = { 0, 2, 1 };
@@ -62,6 +70,20 @@ int main(void)
     if (samba_chat_open("{{", 2, why, sizeof why) || !why[0]) return 3;
     if (samba_safetensors_open(&nowhere, 1, why, sizeof why) || !why[0]) return 4;
     samba_session *s = samba_open(NULL);
+    samba_text_opts text = { nowhere, NULL, NULL, SAMBA_WEIGHTS_PLAIN, SAMBA_CACHE_F32, 0 };
+    samba_text_model model;
+    if (samba_text_open(&model, s, &text) || !model.why[0]) return 16;
+    samba_text_close(&model);
+    samba_generator generator;
+    if (samba_generator_find(&generator, s)) return 17;
+    samba_clear_error(s);
+    generator.B = 2;
+    if (samba_prompt_cache_save(&generator, nowhere, work, 3, why, sizeof why)) return 18;
+    size_t size;
+    samba_token_stream stream;
+    memset(&stream, 0, sizeof stream);
+    if (samba_token_stream_end(&stream, &size)[0]) return 19;
+    samba_token_stream_close(&stream);
     if (!samba_add_lora(s, &lora)) return 5;
     if (samba_app_driver(s, NULL, NULL)) return 6;
     samba_profiler_close(samba_profiler_open(s, 1));

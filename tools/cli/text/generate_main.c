@@ -72,8 +72,8 @@ static bool go_on(samba_text_model *m, const text_options *o, const char *prompt
         const int32_t made = m->n_ids - n;
         printf("\n");
         fflush(stdout);
-        fprintf(stderr, "%d tokens of the prompt, %d new ones, %.1f tokens/s\n", n, made,
-                (n + made) / (samba_seconds() - start));
+        fprintf(stderr, "%d tokens of the prompt, %d new ones, %.2f s\n", n, made,
+                samba_seconds() - start);
     }
     free(ids);
     return fine && save_prompt(m, o, loaded, why);
