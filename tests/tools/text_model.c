@@ -525,21 +525,20 @@ static void test_prompts_that_are_refused(void)
     refuses_prompt(&opts, 20, path, "its logits are others");
 
     folder_of("llama_mha");
+    CHECK(open_model(&m, &opts) && samba_text_begin(&m, 20));
     unsigned char *bytes = (unsigned char *)read_whole(path, &size);
     for (size_t at = 0; at < size; at += at < 100 ? 1 : 37) {
         bytes[at] ^= 0x40;
         CHECK(write_whole(path, bytes, size) || test_bad);
         bytes[at] ^= 0x40;
-        CHECK(open_model(&m, &opts) && samba_text_begin(&m, 20));
         CHECK(!samba_text_load_prompt(&m, path) || test_bad);
-        end(&m);
     }
     for (size_t n = 0; n < size; n += 61) {
         CHECK(write_whole(path, bytes, n) || test_bad);
-        CHECK(open_model(&m, &opts) && samba_text_begin(&m, 20));
         CHECK(!samba_text_load_prompt(&m, path) || test_bad);
-        end(&m);
     }
+    CHECK(write_whole(path, bytes, size) && is_fine(&m, samba_text_load_prompt(&m, path)));
+    end(&m);
     free(bytes);
 }
 
