@@ -434,6 +434,13 @@ static bool ox_cast_to(ox_node *k, int32_t to)
         if ((int64_t)(float)known->i[n] != known->i[n])
             return ox_refuse(k, "%lld is no float, with which double is computed",
                              (long long)known->i[n]);
+    if (ox_is_tiny(to) && from != to) {
+        int32_t round = ox_text_is(k, "round_mode", "up", "down") ? OX_ROUND_DOWN
+            : ox_text_is(k, "round_mode", "up", "nearest")        ? OX_ROUND_NEAREST
+                                                                  : OX_ROUND_UP;
+        bool saturate = ox_int(k, "saturate", 1) != 0;
+        return ox_give(k, 0, to, ox_as_tiny(ox_in(k, 0), to, saturate, round));
+    }
     return ox_give(k, 0, to, ox_convert(k->c, ox_in(k, 0), from, to));
 }
 

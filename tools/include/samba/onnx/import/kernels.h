@@ -242,6 +242,71 @@ static void ox_truncate_kernel(const samba_args *a)
     }
 }
 
+/* ---- onnx_tiny: floats rounded to those of 8 bits or 4 that an attribute names, to the nearest
+   one, in a tie to the even one. What is too large becomes the largest (saturate), or infinity, or
+   NaN where there is none; NaN in a type without it is -0, as ONNX's cases have it. Powers of 2
+   (FLOAT8E8M0) are rounded up, down or to the nearest ---- */
+
+enum { OX_TINY_TYPE, OX_TINY_SATURATE, OX_TINY_ROUND, OX_TINY_ATTRS };
+
+enum { OX_ROUND_UP, OX_ROUND_DOWN, OX_ROUND_NEAREST };
+
+static bool ox_tiny_shape(samba_call *c)
+{
+    if (!ox_expect(c, 1, OX_TINY_ATTRS) || !ox_expect_type(c, 0, SAMBA_F32)) return false;
+    return ox_is_tiny(c->attr[OX_TINY_TYPE])
+        || samba_refuse(c, SAMBA_EARG, "the type is no float of 8 bits or 4");
+}
+
+/* x, positive and finite, as the nearest number of t, without a limit. */
+static float ox_tiny_nearest(const ox_tiny *t, float x)
+{
+    int exponent, least = 2 - t->bias; /* frexp's of the smallest number that is not subnormal */
+    frexpf(x, &exponent);
+    int shift = (exponent < least ? least : exponent) - 1 - t->mantissa;
+    float steps = ldexpf(x, -shift), whole = floorf(steps), rest = steps - whole;
+    bool up = rest > 0.5f || (rest == 0.5f && fmodf(whole, 2.0f) != 0);
+    return ldexpf(up ? whole + 1 : whole, shift);
+}
+
+static float ox_to_tiny(int32_t type, float x, bool saturate)
+{
+    ox_tiny t = ox_tiny_of(type);
+    float size = fabsf(x), most = ox_tiny_size(&t, t.most), y;
+    if (x != x) return t.nan ? x : -0.0f;
+    bool infinite = size == HUGE_VALF;
+    y = infinite ? size : ox_tiny_nearest(&t, size);
+    if (y > most) y = saturate || !t.nan ? most : t.infinities ? HUGE_VALF : NAN;
+    if (y == 0 && t.unsigned_zero) return 0.0f;
+    return x < 0 || (x == 0 && signbit(x)) ? -y : y;
+}
+
+/* The power of 2 that x becomes; of FLOAT8E8M0, which has no sign and no zero. */
+static float ox_to_power(float x, int32_t round, bool saturate)
+{
+    int exponent;
+    float size = fabsf(x), most = ldexpf(1.0f, 127), least = ldexpf(1.0f, -127);
+    if (x != x) return x;
+    if (size == HUGE_VALF) return saturate ? most : NAN;
+    if (size < least) return least;
+    float part = frexpf(size, &exponent); /* 0.5 <= part < 1 */
+    bool up = round == OX_ROUND_UP ? part > 0.5f : round == OX_ROUND_NEAREST && part >= 0.75f;
+    if (exponent - 1 + up > 127) return saturate ? most : NAN;
+    return ldexpf(1.0f, exponent - 1 + up);
+}
+
+static void ox_tiny_kernel(const samba_args *a)
+{
+    ox_range r = ox_elements(a);
+    int32_t type = a->attr[OX_TINY_TYPE];
+    bool saturate = a->attr[OX_TINY_SATURATE] != 0;
+    for (int64_t i = r.begin; i < r.end; i++) {
+        float x = a->in[0][i];
+        a->out[0][i] = type == OX_FLOAT8E8M0 ? ox_to_power(x, a->attr[OX_TINY_ROUND], saturate)
+                                             : ox_to_tiny(type, x, saturate);
+    }
+}
+
 /* ---- onnx_integer: i32, of which an attribute says which ONNX type it stands for: results wrap as
    that type does; 32 signed bits are the widest, beyond which the run ends ---- */
 
@@ -286,6 +351,14 @@ static int64_t ox_wrapped(int64_t v, int32_t type)
         return (int32_t)v;
     case OX_UINT32:
         return (uint32_t)v;
+    case OX_UINT4:
+        return v & 15;
+    case OX_INT4:
+        return ((v & 15) ^ 8) - 8;
+    case OX_UINT2:
+        return v & 3;
+    case OX_INT2:
+        return ((v & 3) ^ 2) - 2;
     case OX_BOOL:
         return v != 0;
     default:
@@ -958,6 +1031,11 @@ static const samba_op ox_kernels[] = {
       .kernel = ox_unary_kernel,
       .vjp = ox_unary_vjp,
       .cost = 20 },
+    { .name = "onnx_tiny",
+      .wire = 0x9024,
+      .shape = ox_tiny_shape,
+      .work = ox_flat_work,
+      .kernel = ox_tiny_kernel },
     { .name = "onnx_integer",
       .wire = 0x9002,
       .shape = ox_integer_shape,

@@ -157,7 +157,8 @@ static bool ox_op_tree_ensemble(ox_node *k)
 }
 
 /* Two classes of which the trees score one: column 1 becomes column 0, and none of the other is
-   left. Then a probability (all weights are positive) is compared with 1/2, another score with 0. */
+   left. Then a probability (all weights are positive) is compared with 1/2, another score with 0.
+ */
 static bool ox_give_binary_trees(ox_node *k, ox_trees *t, const ox_numbers *labels, int32_t post)
 {
     bool positive = true;
@@ -222,8 +223,7 @@ static samba_tensor *ox_linear_scores(ox_node *k, const char *intercepts, int64_
 static bool ox_op_linear_regressor(ox_node *k)
 {
     int32_t post = ox_post_of(k);
-    samba_tensor *y
-        = post < 0 ? NULL : ox_linear_scores(k, "intercepts", ox_int(k, "targets", 1));
+    samba_tensor *y = post < 0 ? NULL : ox_linear_scores(k, "intercepts", ox_int(k, "targets", 1));
     return ox_give(k, 0, OX_FLOAT, ox_post(k, y, post));
 }
 
@@ -241,8 +241,7 @@ static bool ox_op_linear_classifier(ox_node *k)
         return ox_give_labels(k, &labels, which)
             && ox_give(k, 1, OX_FLOAT, ox_two_columns(y, post, false));
     }
-    return ox_give_labels(k, &labels, ox_best(y))
-        && ox_give(k, 1, OX_FLOAT, ox_post(k, y, post));
+    return ox_give_labels(k, &labels, ox_best(y)) && ox_give(k, 1, OX_FLOAT, ox_post(k, y, post));
 }
 
 /* ---- Support vectors ---- */
@@ -358,9 +357,9 @@ static samba_tensor *ox_svm_votes(ox_node *k, const ox_svm *s, samba_tensor *sco
 }
 
 /* ---- onnx_couple: p (N,pairs), the probability that the first class of each pair is right, i < j
-   -> (N,classes): the probabilities that agree best with all of them. Wu, Lin and Weng, "Probability
-   Estimates for Multi-class Classification by Pairwise Coupling" (2004), their second method, with
-   the iterations of LIBSVM. The attribute is the number of classes. ---- */
+   -> (N,classes): the probabilities that agree best with all of them. Wu, Lin and Weng,
+   "Probability Estimates for Multi-class Classification by Pairwise Coupling" (2004), their second
+   method, with the iterations of LIBSVM. The attribute is the number of classes. ---- */
 
 enum { OX_COUPLE_MOST = 64 }; /* classes */
 
@@ -465,8 +464,7 @@ static bool ox_give_svm(ox_node *k, samba_tensor *x, ox_svm *s, const ox_numbers
         return false;
     float *w = ox_pair_weights(k, s);
     samba_tensor *kernels = w ? ox_svm_kernel(k, x, vectors, s->n) : NULL;
-    samba_tensor *scores
-        = kernels ? ox_weigh(k, kernels, w, s->rho.f, s->pairs, s->n) : NULL;
+    samba_tensor *scores = kernels ? ox_weigh(k, kernels, w, s->rho.f, s->pairs, s->n) : NULL;
     if (a.f && a.n) {
         samba_tensor *p = ox_svm_probabilities(k, s, scores, &a, &b);
         return ox_give_labels(k, labels, ox_best(p)) && ox_give(k, 1, OX_FLOAT, p);
@@ -568,7 +566,8 @@ static bool ox_op_imputer(ox_node *k)
         if (!a) return false;
         memcpy(a->i, fresh.i, (size_t)fresh.n * sizeof *a->i);
         int64_t old = ox_int(k, "replaced_value_int64", 0);
-        if (old < INT32_MIN || old > INT32_MAX) return ox_refuse(k, "its replaced value is too large");
+        if (old < INT32_MIN || old > INT32_MAX)
+            return ox_refuse(k, "its replaced value is too large");
         is_old = ox_integers(x, ox_i32_scalar(k->c, (int32_t)old), OX_EQ, OX_INT32);
         samba_tensor *values = ox_constant_of(k->c, a);
         return ox_give(k, 0, ox_type(k, 0),
@@ -650,7 +649,8 @@ static samba_tensor *ox_default_of(ox_node *k, int32_t type)
     ox_numbers v;
     if (!ox_read_numbers(k, "default_tensor", NULL, &v)) return NULL;
     if (type == OX_FLOAT)
-        return samba_number(k->c->s, v.f && v.n == 1 ? v.f[0] : ox_float(k, "default_float", -0.0f));
+        return samba_number(k->c->s,
+                            v.f && v.n == 1 ? v.f[0] : ox_float(k, "default_float", -0.0f));
     int64_t usual = v.i && v.n == 1 ? v.i[0] : ox_int(k, "default_int64", -1);
     if (usual >= INT32_MIN && usual <= INT32_MAX) return ox_i32_scalar(k->c, (int32_t)usual);
     ox_refuse(k, "its default does not fit into 32 bits");
@@ -667,7 +667,8 @@ static bool ox_op_label_encoder(ox_node *k)
     values = keys ? ox_table_of(k, "values", &type) : NULL;
     otherwise = values ? ox_default_of(k, type) : NULL;
     if (!otherwise) return false;
-    if (keys->shape.dim[0] != values->shape.dim[0]) return ox_refuse(k, "has not as many values as keys");
+    if (keys->shape.dim[0] != values->shape.dim[0])
+        return ox_refuse(k, "has not as many values as keys");
     if ((key_type == OX_FLOAT) != (x->dtype == SAMBA_F32))
         return ox_refuse(k, "its keys are of another type than x");
 

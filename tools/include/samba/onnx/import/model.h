@@ -25,32 +25,68 @@ enum {
     OX_COMPLEX64,
     OX_COMPLEX128,
     OX_BFLOAT16,
+    OX_FLOAT8E4M3FN,
+    OX_FLOAT8E4M3FNUZ,
+    OX_FLOAT8E5M2,
+    OX_FLOAT8E5M2FNUZ,
+    OX_UINT4,
+    OX_INT4,
+    OX_FLOAT4E2M1,
+    OX_FLOAT8E8M0,
+    OX_UINT2,
+    OX_INT2,
     OX_N_TYPES
 };
 
 static const char *ox_type_name(int32_t type)
 {
     static const char *const name[OX_N_TYPES]
-        = { "undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
-            "int32",     "int64",  "string",    "bool",       "float16", "double",
-            "uint32",    "uint64", "complex64", "complex128", "bfloat16" };
+        = { "undefined",      "float",    "uint8",        "int8",           "uint16",
+            "int16",          "int32",    "int64",        "string",         "bool",
+            "float16",        "double",   "uint32",       "uint64",         "complex64",
+            "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+            "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+            "uint2",          "int2" };
     return type >= 0 && type < OX_N_TYPES ? name[type] : "unknown";
+}
+
+/* Floats of 8 bits or 4. */
+static bool ox_is_tiny(int32_t type)
+{
+    return (type >= OX_FLOAT8E4M3FN && type <= OX_FLOAT8E5M2FNUZ) || type == OX_FLOAT4E2M1
+        || type == OX_FLOAT8E8M0;
 }
 
 static bool ox_is_float(int32_t type)
 {
-    return type == OX_FLOAT || type == OX_DOUBLE || type == OX_FLOAT16 || type == OX_BFLOAT16;
+    return type == OX_FLOAT || type == OX_DOUBLE || type == OX_FLOAT16 || type == OX_BFLOAT16
+        || ox_is_tiny(type);
+}
+
+/* Integers of 4 bits or 2. */
+static bool ox_is_few_bits(int32_t type)
+{
+    return type == OX_UINT4 || type == OX_INT4 || type == OX_UINT2 || type == OX_INT2;
 }
 
 static bool ox_is_integer(int32_t type)
 {
-    return (type >= OX_UINT8 && type <= OX_INT64) || type == OX_UINT32 || type == OX_UINT64;
+    return (type >= OX_UINT8 && type <= OX_INT64) || type == OX_UINT32 || type == OX_UINT64
+        || ox_is_few_bits(type);
 }
 
-/* Bytes of one element in raw_data; 0: a type that is not carried. */
+/* How many elements share a byte. */
+static int32_t ox_per_byte(int32_t type)
+{
+    bool four = type == OX_UINT4 || type == OX_INT4 || type == OX_FLOAT4E2M1;
+    return four ? 2 : type == OX_UINT2 || type == OX_INT2 ? 4 : 1;
+}
+
+/* Bytes of one element in raw_data, or of those that share one; 0: a type that is not carried. */
 static size_t ox_type_size(int32_t type)
 {
-    static const uint8_t size[OX_N_TYPES] = { 0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 0, 0, 2 };
+    static const uint8_t size[OX_N_TYPES]
+        = { 0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 0, 0, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     return type >= 0 && type < OX_N_TYPES ? size[type] : 0;
 }
 
@@ -125,6 +161,47 @@ static float ox_half(uint32_t h)
     return ox_bits_float((special ? special : rest) | sign);
 }
 
+/* What a float of 8 bits or 4 is made of. */
+typedef struct ox_tiny {
+    int32_t mantissa, bias, most; /* bits; of the exponent; code of the largest number */
+    bool unsigned_zero;           /* no negative zero: its code is the NaN */
+    bool infinities, nan;
+} ox_tiny;
+
+static ox_tiny ox_tiny_of(int32_t type)
+{
+    static const ox_tiny kinds[] = {
+        { 3, 7, 0x7E, false, false, true },  /* FLOAT8E4M3FN */
+        { 3, 8, 0x7F, true, false, true },   /* FLOAT8E4M3FNUZ */
+        { 2, 15, 0x7B, false, true, true },  /* FLOAT8E5M2 */
+        { 2, 16, 0x7F, true, false, true },  /* FLOAT8E5M2FNUZ */
+        { 1, 1, 0x07, false, false, false }, /* FLOAT4E2M1 */
+    };
+    return kinds[type == OX_FLOAT4E2M1 ? 4 : type - OX_FLOAT8E4M3FN];
+}
+
+/* The number of a code without its sign. */
+static float ox_tiny_size(const ox_tiny *t, int32_t code)
+{
+    int32_t exponent = code >> t->mantissa, rest = code & ((1 << t->mantissa) - 1);
+    int32_t least = 1 - t->bias - t->mantissa; /* the exponent of the smallest number */
+    if (exponent == 0) return ldexpf((float)rest, least);
+    return ldexpf((float)(rest | 1 << t->mantissa), exponent - 1 + least);
+}
+
+/* A float of 8 bits or 4, from its code. */
+static float ox_tiny_float(int32_t type, uint32_t code)
+{
+    if (type == OX_FLOAT8E8M0) return code == 0xFF ? NAN : ldexpf(1.0f, (int)(code & 0xFF) - 127);
+    ox_tiny t = ox_tiny_of(type);
+    uint32_t sign = type == OX_FLOAT4E2M1 ? 8 : 0x80;
+    int32_t size = (int32_t)(code & (sign - 1));
+    if (t.unsigned_zero && (code & 0xFF) == sign) return NAN;
+    if (size > t.most && !(t.infinities && size == t.most + 1)) return NAN;
+    float y = size > t.most ? HUGE_VALF : ox_tiny_size(&t, size);
+    return code & sign ? -y : y;
+}
+
 /* An element from its bits. False: an unsigned number that int64 cannot hold. */
 static bool ox_set_bits(onnx_array *a, int64_t n, uint64_t bits)
 {
@@ -163,6 +240,24 @@ static bool ox_set_bits(onnx_array *a, int64_t n, uint64_t bits)
         break;
     case OX_BOOL:
         a->i[n] = bits != 0;
+        break;
+    case OX_UINT4:
+    case OX_UINT2:
+        a->i[n] = (int64_t)(bits & (a->type == OX_UINT4 ? 15 : 3));
+        break;
+    case OX_INT4:
+        a->i[n] = (int64_t)((bits & 15) ^ 8) - 8;
+        break;
+    case OX_INT2:
+        a->i[n] = (int64_t)((bits & 3) ^ 2) - 2;
+        break;
+    case OX_FLOAT8E4M3FN:
+    case OX_FLOAT8E4M3FNUZ:
+    case OX_FLOAT8E5M2:
+    case OX_FLOAT8E5M2FNUZ:
+    case OX_FLOAT4E2M1:
+    case OX_FLOAT8E8M0:
+        a->f[n] = ox_tiny_float(a->type, (uint32_t)bits);
         break;
     case OX_UINT64:
         a->i[n] = (int64_t)bits;
@@ -376,12 +471,25 @@ static const char *ox_unfit(int32_t type)
                              : "a uint64 above the range of int64";
 }
 
+/* Values of which several share a byte, the first in its lowest bits. */
+static bool ox_read_packed(onnx_array *a, ox_source *from, int64_t at)
+{
+    int32_t each = ox_per_byte(a->type), bits = 8 / each;
+    for (int64_t n = 0; n < a->count; n++) {
+        const uint8_t *byte = ox_look(from, at + n / each, 1);
+        if (!byte) return false;
+        ox_set_bits(a, n, (uint64_t)(*byte >> (n % each * bits)));
+    }
+    return true;
+}
+
 /* Values as they lie in memory, little-endian, block after block. */
 static bool ox_read_blocks(onnx_array *a, ox_source *from, int64_t at, bool strict,
                            const char **why)
 {
     const int64_t one = 1;
     int64_t size = (int64_t)ox_type_size(a->type), each = OX_BLOCK / 8;
+    if (ox_per_byte(a->type) > 1) return ox_read_packed(a, from, at);
     if (a->type == OX_FLOAT && *(const uint8_t *)&one)
         return ox_copy_bytes(from, at, a->count * size, a->f);
     for (int64_t n = 0; n < a->count; n += each) {
@@ -409,9 +517,12 @@ static bool ox_read_values(onnx_array *a, ox_source *from, int64_t at, bool stri
 /* The same in fields of their type. */
 static bool ox_read_typed(onnx_array *a, const Onnx__TensorProto *t, bool strict, const char **why)
 {
+    int32_t each = ox_per_byte(a->type);
     *why = ox_unfit(a->type);
-    for (int64_t n = 0; n < a->count; n++)
-        if (!ox_set_element(a, n, ox_typed_bits(t, n), strict)) return false;
+    for (int64_t n = 0; n < a->count; n++) {
+        uint64_t bits = ox_typed_bits(t, n / each) >> (n % each * (8 / each));
+        if (!ox_set_element(a, n, bits, strict)) return false;
+    }
     return true;
 }
 
@@ -428,18 +539,27 @@ static bool ox_is_external(const Onnx__TensorProto *t)
     return t->n_external_data || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
 
+/* Bytes of so many values as they lie in memory. */
+static size_t ox_bytes_of_values(int32_t type, int64_t count)
+{
+    size_t each = (size_t)ox_per_byte(type);
+    return ((size_t)count + each - 1) / each * ox_type_size(type);
+}
+
 /* Has the tensor as many values as its shape? Asked before room is made for them, or a file of a
    few bytes could ask for gigabytes. Those of another file are counted when it is open. */
 static bool ox_fills_shape(const Onnx__TensorProto *t, const ox_place *place, int64_t count)
 {
-    size_t size = (size_t)count * ox_type_size(t->data_type);
+    size_t size = ox_bytes_of_values(t->data_type, count);
     const ox_left_out *out = ox_find_left_out(t, place);
     if (ox_is_external(t)) return true;
     if (out) {
         bool fits = (uint64_t)out->size == size && (out->raw || t->data_type == OX_FLOAT);
         return fits && !t->has_raw_data && !t->n_float_data;
     }
-    return t->has_raw_data ? t->raw_data.len == size : ox_typed_elements(t) == (size_t)count;
+    size_t each = (size_t)ox_per_byte(t->data_type);
+    return t->has_raw_data ? t->raw_data.len == size
+                           : ox_typed_elements(t) == ((size_t)count + each - 1) / each;
 }
 
 /* Where the values of a tensor are that are not in fields of their type: a source and a place in
@@ -476,7 +596,7 @@ static bool ox_find_values(ox_found *f, const Onnx__TensorProto *t, const ox_pla
 static bool ox_fill_array(onnx_array *a, const Onnx__TensorProto *t, const ox_place *place,
                           const char **why)
 {
-    size_t size = (size_t)a->count * ox_type_size(t->data_type);
+    size_t size = ox_bytes_of_values(t->data_type, a->count);
     bool typed = !ox_is_external(t) && !ox_find_left_out(t, place) && !t->has_raw_data;
     ox_found from;
     if (typed) return ox_read_typed(a, t, place != NULL, why);

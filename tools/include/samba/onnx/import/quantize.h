@@ -48,11 +48,10 @@ static int32_t ox_scale_axis(ox_node *k, const samba_tensor *x, const samba_tens
    the run. */
 static samba_tensor *ox_saturated(samba_tensor *x, samba_tensor *zero, int32_t type)
 {
-    float low = type == OX_INT8 ? -128.0f : type == OX_INT16 ? -32768.0f : 0.0f;
-    float high = type == OX_INT8 ? 127.0f
-        : type == OX_INT16       ? 32767.0f
-        : type == OX_UINT16      ? 65535.0f
-                                 : 255.0f;
+    bool is_signed = type == OX_INT8 || type == OX_INT16 || type == OX_INT4 || type == OX_INT2;
+    int32_t bits = type == OX_INT16 || type == OX_UINT16 ? 16 : 8 / ox_per_byte(type);
+    float low = is_signed ? -(float)(1 << (bits - 1)) : 0.0f;
+    float high = (float)(is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1);
     x = ox_unary(x, OX_ROUND);
     if (zero) x = samba_add(x, ox_to_f32(zero));
     x = ox_clamp(x, low, high);
@@ -61,7 +60,8 @@ static samba_tensor *ox_saturated(samba_tensor *x, samba_tensor *zero, int32_t t
 
 static bool ox_is_small(int32_t type)
 {
-    return type == OX_UINT8 || type == OX_INT8 || type == OX_UINT16 || type == OX_INT16;
+    return type == OX_UINT8 || type == OX_INT8 || type == OX_UINT16 || type == OX_INT16
+        || ox_is_few_bits(type);
 }
 
 /* x as codes, one scale and one zero for all of it. */
@@ -111,11 +111,16 @@ static bool ox_op_quantize(ox_node *k)
     int32_t type = zero ? ox_type(k, 2) : (int32_t)ox_int(k, "output_dtype", 0);
     if (type == 0) type = OX_UINT8;
     if (!x || !scale) return false;
-    if (!ox_is_small(type)) return ox_refuse(k, "to %s is not offered", ox_type_name(type));
+    if (!ox_is_small(type) && !ox_is_tiny(type))
+        return ox_refuse(k, "to %s is not offered", ox_type_name(type));
     int32_t axis = ox_scale_axis(k, x, scale);
     if (axis < 0) return false;
     scale = ox_spread(k, scale, x, axis);
     samba_tensor *y = samba_div(ox_to_f32(x), scale);
+    if (ox_is_tiny(type)) { /* its zero point is 0 */
+        y = ox_as_tiny(y, type, ox_int(k, "saturate", 1) != 0, OX_ROUND_UP);
+        return ox_give(k, 0, type, y);
+    }
     y = ox_saturated(y, zero ? ox_spread(k, zero, x, axis) : NULL, type);
     return ox_give(k, 0, type, y);
 }
@@ -175,7 +180,8 @@ static bool ox_op_dequantize(ox_node *k)
     if (!x || !scale) return false;
     int32_t axis = ox_scale_axis(k, x, scale);
     if (axis < 0) return false;
-    if (zero) x = ox_integers(x, ox_spread(k, zero, x, axis), OX_SUB, OX_INT32);
+    bool tiny = ox_is_tiny(ox_type(k, 0)); /* its zero point is 0 */
+    if (zero && !tiny) x = ox_integers(x, ox_spread(k, zero, x, axis), OX_SUB, OX_INT32);
     scale = ox_spread(k, scale, x, axis);
     int32_t type = (int32_t)ox_int(k, "output_dtype", 0);
     if (type == 0) type = ox_type(k, 1);

@@ -75,9 +75,8 @@ static bool ox_trees_shape(samba_call *c)
 static bool ox_tree_holds(const samba_args *a, const int32_t *node, float threshold, float x)
 {
     bool nan_holds = (node[OX_TREE_MODE] & OX_TREE_NAN_HOLDS) != 0, member = false;
-    int64_t n_members = a->in[OX_TREES_MEMBERS]
-        ? samba_count(&a->in_spec[OX_TREES_MEMBERS].shape)
-        : 0;
+    int64_t n_members
+        = a->in[OX_TREES_MEMBERS] ? samba_count(&a->in_spec[OX_TREES_MEMBERS].shape) : 0;
     if (x != x && nan_holds) return true;
     switch (node[OX_TREE_MODE] & ~OX_TREE_NAN_HOLDS) {
     case OX_TREE_LEQ:
@@ -249,7 +248,8 @@ static samba_tensor *ox_apply_trees(ox_node *k, const ox_trees *t, samba_tensor 
     return samba_apply(c->s, "onnx_trees", in, OX_TREES_INPUTS, attr, OX_TREES_ATTRS);
 }
 
-/* ---- TreeEnsembleClassifier and -Regressor: nodes are named by the numbers of tree and node ---- */
+/* ---- TreeEnsembleClassifier and -Regressor: nodes are named by the numbers of tree and node ----
+ */
 
 typedef struct ox_tree_name {
     int64_t tree, node;
@@ -268,17 +268,16 @@ static int ox_compare_tree_names(const void *a, const void *b)
 static int32_t ox_find_tree_node(const ox_tree_name *names, int64_t n, int64_t tree, int64_t node)
 {
     ox_tree_name wanted = { tree, node, 0 };
-    const ox_tree_name *found = (const ox_tree_name *)bsearch(
-        &wanted, names, (size_t)n, sizeof wanted, ox_compare_tree_names);
+    const ox_tree_name *found = (const ox_tree_name *)bsearch(&wanted, names, (size_t)n,
+                                                              sizeof wanted, ox_compare_tree_names);
     return found ? found->at : -1;
 }
 
 /* The mode of a node by its name; -1: none has it. */
 static int32_t ox_tree_mode(const ProtobufCBinaryData *s)
 {
-    static const char *const names[]
-        = { "BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE",    "BRANCH_GT",
-            "BRANCH_EQ",  "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF" };
+    static const char *const names[] = { "BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE",    "BRANCH_GT",
+                                         "BRANCH_EQ",  "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF" };
     for (int32_t i = 0; i < (int32_t)(sizeof names / sizeof *names); i++)
         if (s->len == strlen(names[i]) && !memcmp(s->data, names[i], s->len))
             return i == OX_TREE_MEMBER ? -1 : i;
@@ -372,8 +371,8 @@ static bool ox_read_leaf_weights(ox_node *k, ox_trees *t, const ox_tree_name *na
         bool sound = order[2 * i] >= 0 && target.i[i] >= 0 && target.i[i] < t->targets
             && weight.f[i] - weight.f[i] == 0;
         if (!sound)
-            return ox_refuse(k, "weight %d is not finite, or of a node or target that does not exist",
-                             i);
+            return ox_refuse(
+                k, "weight %d is not finite, or of a node or target that does not exist", i);
     }
     qsort(order, (size_t)t->n_weights, 2 * sizeof *order, ox_compare_weights);
     for (int32_t i = 0; i < t->n_weights; i++) {
@@ -503,8 +502,7 @@ static bool ox_read_ensemble(ox_node *k, ox_trees *t)
     }
     for (int64_t i = 0; i < target.n; i++) {
         int32_t *leaf = t->node + (mode.n + i) * OX_TREE_COLUMNS;
-        bool sound
-            = target.i[i] >= 0 && target.i[i] < targets && weight.f[i] - weight.f[i] == 0;
+        bool sound = target.i[i] >= 0 && target.i[i] < targets && weight.f[i] - weight.f[i] == 0;
         if (!sound) return ox_refuse(k, "a leaf's target or weight is out of range");
         t->target[i] = (int32_t)target.i[i];
         t->weight[i] = weight.f[i];

@@ -871,6 +871,13 @@ static bool ox_give_bytes(ox_node *k, int32_t o, int32_t type, samba_tensor *byt
     return ox_give_value(k, o, v);
 }
 
+static samba_tensor *ox_as_tiny(samba_tensor *x, int32_t type, bool saturate, int32_t round)
+{
+    int32_t attr[OX_TINY_ATTRS] = { type, saturate, round };
+    x = ox_to_f32(x);
+    return x ? samba_apply(x->session, "onnx_tiny", &x, 1, attr, OX_TINY_ATTRS) : NULL;
+}
+
 /* A tensor of one type as another: between floats, integers and bool. */
 static samba_tensor *ox_convert(ox_import *c, samba_tensor *x, int32_t from, int32_t to)
 {
@@ -879,12 +886,13 @@ static samba_tensor *ox_convert(ox_import *c, samba_tensor *x, int32_t from, int
         return samba_cast(samba_cast(ox_to_f32(x), SAMBA_F16), SAMBA_F32);
     if (to == OX_BFLOAT16 && from != OX_BFLOAT16)
         return samba_cast(samba_cast(ox_to_f32(x), SAMBA_BF16), SAMBA_F32);
+    if (ox_is_tiny(to) && from != to) return ox_as_tiny(x, to, true, OX_ROUND_UP);
     if (ox_is_float(to)) return ox_to_f32(x);
     if (to == OX_BOOL) return x->dtype == SAMBA_BOOL ? x : samba_cast(x, SAMBA_BOOL);
     bool exact = to == OX_INT64 || to == OX_UINT32 || to == OX_UINT64;
     if (exact && x->dtype == SAMBA_F32) return samba_apply(c->s, "onnx_truncate", &x, 1, NULL, 0);
     x = ox_to_i32(x);
-    if (to == from || from == OX_BOOL || to >= OX_UINT32 || to == OX_INT64 || to == OX_INT32)
-        return x;
+    bool wide = (to >= OX_UINT32 && !ox_is_few_bits(to)) || to == OX_INT64 || to == OX_INT32;
+    if (to == from || from == OX_BOOL || wide) return x;
     return ox_integers(x, ox_i32_scalar(c, 0), OX_WRAP, to);
 }
