@@ -36,7 +36,8 @@ static int usage(FILE *to)
         "       tools/samba export-onnx MODEL.ckpt MODEL.onnx [--graph NAME]\n"
         "         writes the forward pass of a checkpoint (or of a PEF with values)\n"
         "       tools/samba onnx-ops\n"
-        "         lists the ops that can be imported, with the first op set of each\n");
+        "         lists the ops that can be imported, with the first op set of each; those of\n"
+        "         other domains than ai.onnx as com.microsoft.QGemm, ai.onnx.ml.Scaler\n");
     return to == stdout ? 0 : 2;
 }
 

@@ -882,6 +882,35 @@ static void ox_cumulate_kernel(const samba_args *a)
     }
 }
 
+/* ---- onnx_multiply_up: products instead of sums, without a gradient ---- */
+
+static void ox_multiply_up_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->in_spec[0].shape;
+    int64_t n = x->dim[x->ndim - 1];
+    bool exclusive = a->attr[OX_CUMULATE_EXCLUSIVE], reverse = a->attr[OX_CUMULATE_REVERSE];
+    bool integers = a->in_spec[0].dtype == SAMBA_I32;
+    for (int64_t row = a->begin; row < a->end; row++) {
+        float product = 1;
+        int64_t whole = 1;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = row * n + (reverse ? n - 1 - i : i), whole_before = whole;
+            float before = product;
+            if (integers)
+                whole *= ox_i32(a, 0)[at];
+            else
+                product *= a->in[0][at];
+            bool fits = whole >= INT32_MIN && whole <= INT32_MAX;
+            if (!fits) samba_fault(a, 0, ox_i32(a, 0)[at]);
+            if (!fits) whole = 0;
+            if (integers)
+                ox_out_i32(a)[at] = (int32_t)(exclusive ? whole_before : whole);
+            else
+                a->out[0][at] = exclusive ? before : product;
+        }
+    }
+}
+
 /* Sums from the other end. */
 static void ox_cumulate_vjp(samba_vjp *g)
 {
@@ -1075,6 +1104,11 @@ static const samba_op ox_kernels[] = {
       .work = ox_row_work,
       .kernel = ox_cumulate_kernel,
       .vjp = ox_cumulate_vjp },
+    { .name = "onnx_multiply_up",
+      .wire = 0x9025,
+      .shape = ox_cumulate_shape,
+      .work = ox_row_work,
+      .kernel = ox_multiply_up_kernel },
     { .name = "onnx_put",
       .wire = 0x900C,
       .shape = ox_put_shape,

@@ -134,8 +134,10 @@ static bool ox_op_arg(ox_node *k)
     return ox_give(k, 0, OX_INT64, keep && y ? samba_unsqueeze(y, axis) : y);
 }
 
+/* arg 1: products. */
 static bool ox_op_cum_sum(ox_node *k)
 {
+    const char *op = k->arg ? "onnx_multiply_up" : "onnx_cumulate";
     samba_tensor *x = ox_in(k, 0);
     const onnx_array *a = x ? ox_need(k, 1, "axis") : NULL;
     if (!a) return false;
@@ -146,7 +148,6 @@ static bool ox_op_cum_sum(ox_node *k)
     attr[OX_CUMULATE_REVERSE] = ox_int(k, "reverse", 0) != 0;
     if (axis < 0) return false;
     x = ox_to_last(x, axis);
-    samba_tensor *y
-        = x ? samba_apply(k->c->s, "onnx_cumulate", &x, 1, attr, OX_CUMULATE_ATTRS) : NULL;
+    samba_tensor *y = x ? samba_apply(k->c->s, op, &x, 1, attr, OX_CUMULATE_ATTRS) : NULL;
     return ox_give(k, 0, ox_type(k, 0), ox_from_last(y, axis));
 }

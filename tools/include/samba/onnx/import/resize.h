@@ -6,7 +6,7 @@ typedef struct ox_resizing {
     int mode;                  /* 0 nearest, 1 linear, 2 cubic */
     const char *place, *round; /* coordinate_transformation_mode, nearest_mode */
     float cubic, outside;      /* cubic_coeff_a, extrapolation_value */
-    bool exclude;              /* exclude_outside */
+    bool exclude, antialias;   /* exclude_outside; */
 } ox_resizing;
 
 /* Where element i of the result lies in the original; false: outside of what is cropped. */
@@ -24,6 +24,8 @@ static bool ox_resized_place(const ox_resizing *r, int64_t i, int64_t n, double 
         return *x >= 0 && *x <= last;
     } else if (!strcmp(r->place, "tf_half_pixel_for_nn")) {
         *x = (at + 0.5) / scale;
+    } else if (!strcmp(r->place, "half_pixel_symmetric")) { /* its centre stays in the centre */
+        *x = (double)n / 2 * (1 - floor(size) / size) + (at + 0.5) / scale - 0.5;
     } else {
         bool single = !strcmp(r->place, "pytorch_half_pixel") && size == 1;
         *x = single ? -0.5 : (at + 0.5) / scale - 0.5;
@@ -56,6 +58,41 @@ static int64_t ox_neighbours(const ox_resizing *r, double x, int *n, double *wei
     return first;
 }
 
+/* ---- With antialias a smaller result sees as many more neighbours: the curve is stretched ---- */
+
+/* The curve at a distance. */
+static double ox_curve_at(const ox_resizing *r, double x)
+{
+    double a = (double)r->cubic;
+    x = fabs(x);
+    if (r->mode == 1) return x < 1 ? 1 - x : 0;
+    if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/* The first of the neighbours, counted from the one before x. */
+static int64_t ox_first_of_many(const ox_resizing *r, double scale)
+{
+    return (int64_t)floor(-(double)r->mode / scale) + 1;
+}
+
+static int ox_taps(const ox_resizing *r, double scale)
+{
+    bool many = r->antialias && r->mode && scale < 1;
+    return many ? (int)(2 - 2 * ox_first_of_many(r, scale)) : r->mode == 2 ? 4 : 2;
+}
+
+/* As ox_neighbours; weights are to be divided by their sum. */
+static int64_t ox_many_neighbours(const ox_resizing *r, double x, double scale, int n,
+                                  double *weight)
+{
+    double floor_x = floor(x), t = x == floor_x ? 1 : x - floor_x;
+    int64_t start = ox_first_of_many(r, scale);
+    for (int i = 0; i < n; i++)
+        weight[i] = ox_curve_at(r, ((double)(start + i) - t) * scale);
+    return (int64_t)floor_x - (x == floor_x) + start;
+}
+
 static int64_t ox_clamped(int64_t i, int64_t n)
 {
     return i < 0 ? 0 : i >= n ? n - 1 : i;
@@ -83,27 +120,33 @@ static samba_tensor *ox_resize_smooth(ox_node *k, samba_tensor *x, int32_t axis,
                                       double scale, const double *roi, const ox_resizing *r)
 {
     int64_t n = x->shape.dim[axis];
+    bool many = r->antialias && scale < 1, any = false;
+    int taps = scale * (double)n >= 0.5 ? ox_taps(r, scale) : 0;
+    if (!taps || taps > 1 << 20) {
+        ox_refuse(k, "a scale is too small");
+        return NULL;
+    }
     float *matrix = (float *)ox_new(k->c, m * n, sizeof *matrix);
     float *bias = (float *)ox_new(k->c, m, sizeof *bias);
-    bool any = false;
-    for (int64_t i = 0; matrix && bias && i < m; i++) {
-        double at = 0, weight[4], sum = 0;
-        int taps;
+    double *weight = (double *)ox_new(k->c, taps, sizeof *weight);
+    for (int64_t i = 0; matrix && bias && weight && i < m; i++) {
+        double at = 0, sum = 0;
         if (!ox_resized_place(r, i, n, scale, roi, &at)) {
             bias[i] = r->outside;
             any = true;
             continue;
         }
-        int64_t first = ox_neighbours(r, at, &taps, weight);
+        int64_t first = many ? ox_many_neighbours(r, at, scale, taps, weight)
+                             : ox_neighbours(r, at, &taps, weight);
         for (int t = 0; t < taps; t++) {
             if (r->exclude && (first + t < 0 || first + t >= n)) weight[t] = 0;
             sum += weight[t];
         }
         for (int t = 0; t < taps; t++)
             matrix[i * n + ox_clamped(first + t, n)]
-                += (float)(r->exclude ? weight[t] / sum : weight[t]);
+                += (float)(r->exclude || many ? weight[t] / sum : weight[t]);
     }
-    if (!matrix || !bias) return NULL;
+    if (!matrix || !bias || !weight) return NULL;
     samba_tensor *y = ox_mix(k->c, ox_to_last(x, axis), matrix, (int32_t)m, (int32_t)n);
     if (any) y = samba_add(y, ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE((int32_t)m), bias));
     return ox_from_last(y, axis);
@@ -118,9 +161,10 @@ static const char *ox_choice(const ox_node *k, const char *name, const char *con
 
 static bool ox_read_resizing(ox_node *k, ox_resizing *r)
 {
-    static const char *const places[]
-        = { "half_pixel",         "align_corners",        "asymmetric", "pytorch_half_pixel",
-            "tf_crop_and_resize", "tf_half_pixel_for_nn", NULL };
+    static const char *const places[] = { "half_pixel",           "align_corners",
+                                          "asymmetric",           "pytorch_half_pixel",
+                                          "tf_crop_and_resize",   "tf_half_pixel_for_nn",
+                                          "half_pixel_symmetric", NULL };
     static const char *const rounds[]
         = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
     bool old = k->version < 11;
@@ -128,9 +172,7 @@ static bool ox_read_resizing(ox_node *k, ox_resizing *r)
     const char *round = ox_choice(k, "nearest_mode", rounds);
     if (ox_attribute(k, "coordinate_transformation_mode") && !place)
         return ox_refuse(k, "its coordinate_transformation_mode is not offered");
-    if (ox_int(k, "antialias", 0)) return ox_refuse(k, "with antialias is not offered");
-    if (!ox_text_is(k, "keep_aspect_ratio_policy", "stretch", "stretch"))
-        return ox_refuse(k, "with keep_aspect_ratio_policy is not offered");
+    r->antialias = ox_int(k, "antialias", 0) != 0;
     r->place = place ? place : old ? "asymmetric" : "half_pixel";
     r->round = round ? round : old ? "floor" : "round_prefer_floor";
     r->mode = ox_text_is(k, "mode", "nearest", "cubic") ? 2
@@ -147,6 +189,30 @@ typedef struct ox_new_sizes {
     double scale[SAMBA_MAX_DIMS], roi[SAMBA_MAX_DIMS][2];
     int64_t size[SAMBA_MAX_DIMS];
 } ox_new_sizes;
+
+/* One scale for all axes, the smallest or the largest of those that the sizes ask for; False after
+   a refusal. */
+static bool ox_keep_aspect(ox_node *k, const samba_shape *x, const int64_t *axes, int32_t n,
+                           ox_new_sizes *s)
+{
+    bool smallest = ox_text_is(k, "keep_aspect_ratio_policy", "stretch", "not_larger");
+    bool largest = ox_text_is(k, "keep_aspect_ratio_policy", "stretch", "not_smaller");
+    if (!smallest && !largest) return true;
+    double scale = -1;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t d = axes ? ox_axis(k, axes[i], x->ndim) : i;
+        bool better = scale < 0 || (smallest ? s->scale[d] < scale : s->scale[d] > scale);
+        if (better) scale = s->scale[d];
+    }
+    for (int32_t i = 0; i < n; i++) {
+        int32_t d = axes ? ox_axis(k, axes[i], x->ndim) : i;
+        double size = floor(scale * x->dim[d] + 0.5);
+        if (!(size >= 1 && size <= 1 << 24)) return ox_refuse(k, "a new size is out of range");
+        s->scale[d] = scale;
+        s->size[d] = (int64_t)size;
+    }
+    return true;
+}
 
 static bool ox_read_sizes(ox_node *k, const samba_shape *x, ox_new_sizes *s)
 {
@@ -184,7 +250,8 @@ static bool ox_read_sizes(ox_node *k, const samba_shape *x, ox_new_sizes *s)
         for (int e = 0; roi && e < 2; e++)
             s->roi[d][e] = ox_number(roi, i + e * wanted);
     }
-    return true;
+    bool by_size = sizes && sizes->count;
+    return !by_size || ox_keep_aspect(k, x, axes, (int32_t)wanted, s);
 }
 
 static bool ox_op_resize(ox_node *k)

@@ -629,3 +629,25 @@ static bool ox_op_space_to_depth(ox_node *k)
     y = samba_permute(y, crd ? SAMBA_AXES(0, 1, 3, 5, 2, 4) : SAMBA_AXES(0, 3, 5, 1, 2, 4));
     return ox_give(k, 0, ox_type(k, 0), samba_reshape(y, SAMBA_SHAPE(n, c * b * b, h, w)));
 }
+
+/* Each axis is cut or filled up with zeros on both sides; of an odd difference the smaller half is
+   in front. */
+static bool ox_op_center_crop_pad(ox_node *k)
+{
+    samba_tensor *x = ox_in(k, 0);
+    const onnx_array *sizes = x ? ox_need(k, 1, "shape") : NULL;
+    int32_t n = 0;
+    const int64_t *axes = ox_ints(k, "axes", &n);
+    if (!sizes) return false;
+    if (!sizes->i || sizes->count != (axes ? n : x->shape.ndim))
+        return ox_refuse(k, "needs one size for each axis");
+    for (int32_t i = 0; i < sizes->count; i++) {
+        int32_t axis = ox_axis(k, axes ? axes[i] : i, x->shape.ndim);
+        if (axis < 0) return false;
+        if (sizes->i[i] < 1 || sizes->i[i] > 1 << 24) return ox_refuse(k, "a size is out of range");
+        int64_t more = sizes->i[i] - x->shape.dim[axis], half = more / 2;
+        x = ox_pad_axis(k, x, axis, half, more - half, OX_PAD_CONSTANT, 0);
+        if (!x) return false;
+    }
+    return ox_give(k, 0, ox_type(k, 0), x);
+}

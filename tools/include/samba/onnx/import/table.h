@@ -107,6 +107,7 @@ static const ox_row ox_rows[] = {
     { "Split", 2, OX_LATEST, ox_op_split, 0, false },
     { "Slice", 1, OX_LATEST, ox_op_slice, 0, false },
     { "Pad", 1, OX_LATEST, ox_op_pad, 0, false },
+    { "CenterCropPad", 18, OX_LATEST, ox_op_center_crop_pad, 0, false },
     { "Tile", 6, OX_LATEST, ox_op_tile, 0, false },
     { "Expand", 8, OX_LATEST, ox_op_expand, 0, false },
     { "Shape", 1, OX_LATEST, ox_op_shape, 0, true },
@@ -147,6 +148,7 @@ static const ox_row ox_rows[] = {
     { "ArgMax", 1, OX_LATEST, ox_op_arg, OX_FOLD_ARGMAX, false },
     { "ArgMin", 1, OX_LATEST, ox_op_arg, OX_FOLD_ARGMIN, false },
     { "CumSum", 11, OX_LATEST, ox_op_cum_sum, 0, false },
+    { "CumProd", 26, OX_LATEST, ox_op_cum_sum, 1, false },
     /* product.h */
     { "MatMul", 1, OX_LATEST, ox_op_mat_mul_of_any, 0, false },
     { "Gemm", 1, OX_LATEST, ox_op_gemm_of_any, 0, false },
