@@ -1,8 +1,8 @@
 #!/bin/sh
 # tests/tools/onnx_runtime.sh: models of the ops that onnxruntime's optimizer and quantizers write
 # (com.microsoft), and of what scikit-learn's converter writes (ai.onnx.ml), through the importer:
-# the outputs are onnxruntime's, and the estimators' own. These packages come from PyPI, in a virtual
-# environment below SAMBA_JUDGES (~/.cache/samba-judges).
+# the outputs are onnxruntime's, and the estimators' own. These packages come from PyPI, in a
+# virtual environment below SAMBA_JUDGES (~/.cache/samba-judges).
 cd "$(dirname "$0")/../.." || exit 1
 out=build/onnx_runtime log=build/onnx_runtime/log
 mkdir -p $out

@@ -1,6 +1,6 @@
-"""runtime_cases.py FOLDER: models of the ops that onnxruntime's optimizer and quantizers write, with
-random inputs and onnxruntime's outputs, as cases of ONNX's test set. Prints their names. Whole nets
-come last: as its optimizer (level EXTENDED) and its quantizers write them."""
+"""runtime_cases.py FOLDER: models of the ops that onnxruntime's optimizer and quantizers write,
+with random inputs and onnxruntime's outputs, as cases of ONNX's test set. Prints their
+names."""
 import os
 import sys
 import warnings
@@ -88,7 +88,7 @@ def case(name, op, inputs, outputs=("y",), types=None, domain=MS, opset=17, cons
     write(name, feed)
 
 
-# ---- Activations and normalizations --------------------------------------------------------------
+# ---- Activations and normalizations ------------------------------------------------------------
 
 x = f32(2, 5, 16)
 case("gelu", "Gelu", [("x", x)])
@@ -125,7 +125,7 @@ case("embed_norm_places", "EmbedLayerNormalization", [("ids", ids), ("segments",
 case("embed_norm_no_segments", "EmbedLayerNormalization", [("ids", ids), ("segments", None)] +
      tables[:2] + [("SEGMENT", None)] + tables[3:], ("y", "n"), [T.FLOAT, T.INT32])
 
-# ---- Products -------------------------------------------------------------------------------------
+# ---- Products ----------------------------------------------------------------------------------
 
 for ta in (0, 1):
     for tb in (0, 1):
@@ -173,7 +173,7 @@ for bits in (4, 8):
           ("SCALE", f32(20, 4, scale=0.1)), ("ZERO", u8(20, (4 * bits + 7) // 8))],
          bits=bits, block_size=16, gather_axis=0, quantize_axis=1)
 
-# ---- Attention ------------------------------------------------------------------------------------
+# ---- Attention ---------------------------------------------------------------------------------
 
 B, S, I, H, D = 2, 5, 24, 4, 6
 w, b = ("W", f32(I, 3 * H * D, scale=0.3)), ("B", f32(3 * H * D))
@@ -263,7 +263,7 @@ group("group_smooth", 0, 6, 6, smooth_softmax=1)
 group("group_sink", 0, 6, 6, extra=[("places", None), ("added", None), ("SINK", f32(4))])
 group("group_added", 0, 6, 6, extra=[("places", None), ("added", f32(1, 4, 6, 6))])
 
-# ---- 8 bits ---------------------------------------------------------------------------------------
+# ---- 8 bits ------------------------------------------------------------------------------------
 
 for tag, draw, dtype, t in (("u8", u8, np.uint8, T.UINT8), ("i8", i8, np.int8, T.INT8)):
     zero = scalar(3, dtype)

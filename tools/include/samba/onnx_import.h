@@ -35,7 +35,7 @@
    pass (tests/golden/onnx_cases.txt, a list that only grows); of the other 32, all refused with the
    op's name and the reason, 18 are about strings, 10 draw random numbers, and 4 expect what the
    model does not say (named in tests/tools/onnx.c). Of the 1,884 cases of onnx 1.23, 1,760 pass,
-   and the others are refused by name (tests/tools/onnx_opsets.sh). Op sets 6 to 28; 186 ops of
+   and the others are refused by name (tests/tools/onnx_opsets.sh). Op sets 6 to 28; 185 ops of
    ai.onnx. Recurrent layers and loops are unrolled.
 
    Offered are also 36 ops of com.microsoft, which onnxruntime's optimizer (level EXTENDED) and its

@@ -260,9 +260,11 @@ static samba_tensor *ox_svm_kernel(ox_node *k, samba_tensor *x, samba_tensor *ve
     vectors = samba_reshape(vectors, SAMBA_SHAPE((int32_t)n, x->shape.dim[1]));
     samba_tensor *product = samba_matmul_transposed(x, false, vectors, true);
     if (ox_text_is(k, "kernel_type", "LINEAR", "LINEAR")) return product;
-    if (ox_text_is(k, "kernel_type", "LINEAR", "POLY"))
-        return samba_pow(samba_shift(samba_scale(product, gamma), coef0),
-                         samba_number(k->c->s, degree));
+    if (ox_text_is(k, "kernel_type", "LINEAR", "POLY")) {
+        samba_tensor *base = samba_shift(samba_scale(product, gamma), coef0);
+        samba_tensor *power = samba_number(k->c->s, degree);
+        return samba_pow(base, power);
+    }
     if (ox_text_is(k, "kernel_type", "LINEAR", "SIGMOID"))
         return samba_tanh(samba_shift(samba_scale(product, gamma), coef0));
     if (!ox_text_is(k, "kernel_type", "LINEAR", "RBF")) {
