@@ -887,7 +887,8 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction);
 
 /* Convolution, cross-correlation as torch. 2-D: x (N,C,H,W), w (O,C/groups,KH,KW), b (O) or NULL.
-   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation, groups 1. */
+   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation, groups 1. An
+   x of bf16 makes it a product in bf16, whose result is f32: [conv] says in which order. */
 typedef struct samba_conv_opts {
     int32_t stride[2], padding[2], dilation[2], groups;
 } samba_conv_opts;
@@ -934,7 +935,8 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
                                                     samba_tensor *b, bool transpose_b);
 /* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of
-   w_shape. Each is linear in both inputs, and its gradients are again these three ops. */
+   w_shape. Each is linear in both inputs, and its gradients are again these three ops. A first
+   input of bf16 makes them products in bf16. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
                                                              samba_shape x_shape,
                                                              const samba_conv_opts *opts);
@@ -951,9 +953,8 @@ typedef enum samba_log_level { SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_le
 
 /* GraphAMP: what waits between ops is rounded to bf16 and kept so for the backward pass;
    parameters, their gradients and sums stay f32. MP0: none. MP1: what products read. MP4: what
-   every op makes, but scalars and losses. Products of matmul, linear and attention are computed in
-   bf16, as a matrix unit does it: their definition stands in [micro-kernel]. Convolutions read what
-   was rounded, and compute in f32. */
+   every op makes, but scalars and losses. Products of matmul, linear, convolution and attention are
+   computed in bf16, as a matrix unit does it: their definition stands in [micro-kernel]. */
 typedef enum samba_graphamp { SAMBA_MP0 = 0, SAMBA_MP1 = 1, SAMBA_MP4 = 4 } samba_graphamp;
 
 /* How to open a session. All zero is a good session. */
@@ -5825,23 +5826,14 @@ typedef struct samba__panel_product {
    is zero of its sign, as are subnormal operands, and a subnormal C(i,j). Infinities are those of
    IEEE 754; a NaN is a NaN, of any sign and payload. That is what the matrix unit of Intel's
    processors does (AMX, Software Developer's Manual, TDPBF16PS); all others do the same in f32.
-   VDPBF16PS and Arm's BFMMLA sum in another order, and are of no use. */
+   VDPBF16PS and Arm's BFMMLA sum in another order, and are of no use.
+
+   Of a panel, a samba__panel_product, both operands are values of bf16 in floats, none of them
+   subnormal; a_col is not 0, `from` is NULL or c, and biases are NULL: they are added later, in
+   the mode of all other ops. */
 enum { SAMBA__BF16_STEPS = 32 };
 
 #define SAMBA__LEAST_NORMAL 1.17549435e-38f /* 2^-126 */
-
-/* C[rows x cols] (+)= A[rows x kc] B[kc x cols] in bf16, with cols <= NR. Operands are values of
-   bf16 in floats, none of them subnormal. */
-typedef struct samba__bf16_product {
-    int64_t rows, cols, kc;
-    const float *a; /* A(i,p) = a[i * a_row + p * a_col] */
-    int64_t a_row, a_col;
-    const float *b; /* B(p,j) = b[p * b_row + j]; NR readable values at every p */
-    int64_t b_row;
-    float *c;
-    int64_t c_row;
-    bool begins; /* the sums start from zero, not from C */
-} samba__bf16_product;
 
 /* The float of these bits, rounded to bf16 as operands are. Without branches, as loops of vectors
    want it. */
@@ -5855,6 +5847,13 @@ SAMBA__INLINE float samba__bf16_operand(uint32_t bits)
     return samba__bits_float((size > 0x7F800000u ? nan : number) & 0xFFFF0000u);
 }
 
+/* The same of a bf16: only a subnormal changes. */
+SAMBA__INLINE float samba__operand_of_bf16(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    return samba__bits_float(bits & (bits & 0x7F800000u ? 0xFFFFFFFFu : 0x80000000u));
+}
+
 /* n values of x, f32 or bf16, as operands; f32 may be rounded in place. */
 SAMBA__KERNEL void samba__load_operands(float *y, const void *x, samba_dtype type, int64_t n)
 {
@@ -5862,7 +5861,7 @@ SAMBA__KERNEL void samba__load_operands(float *y, const void *x, samba_dtype typ
         const uint16_t *half = (const uint16_t *)x;
         SAMBA__IN_PLACE
         for (int64_t i = 0; i < n; i++)
-            y[i] = samba__bf16_operand((uint32_t)half[i] << 16);
+            y[i] = samba__operand_of_bf16(half[i]);
     } else {
         const float *whole = (const float *)x;
         SAMBA__IN_PLACE
@@ -5905,19 +5904,20 @@ SAMBA__FN bool samba__any_below(const float *x, int64_t row, int64_t rows, int64
 /* May a sum underflow? Operands of bf16 have 8 bits. Where they are zero or at least 2^-50,
    products are multiples of 2^-114, and so are all sums of them, which then are zero or at least
    that; added to a C that is zero or at least 2^-100, a multiple of 2^-123. */
-SAMBA__FN bool samba__may_underflow(const samba__bf16_product *s)
+SAMBA__FN bool samba__may_underflow(const samba__panel_product *s)
 {
     const float least = 8.8817842e-16f, least_sum = 7.8886091e-31f; /* 2^-50, 2^-100 */
+    SAMBA_ASSERT(!s->b_at);
     bool by_rows = s->a_col == 1;
-    int64_t lines = by_rows ? s->rows : s->kc, line = by_rows ? s->a_row : s->a_col;
+    int64_t lines = by_rows ? s->rows : s->kc, line = by_rows ? s->a_next : s->a_col;
 
     return samba__any_below(s->a, line, lines, by_rows ? s->kc : s->rows, least)
         || samba__any_below(s->b, s->b_row, s->kc, s->cols, least)
-        || (!s->begins && samba__any_below(s->c, s->c_row, s->rows, s->cols, least_sum));
+        || (s->from && samba__any_below(s->c, s->c_row, s->rows, s->cols, least_sum));
 }
 
 /* A chain: sum[j] of every second step of a row of A, from `first` on. */
-SAMBA__KERNEL void samba__bf16_chain(const samba__bf16_product *s, const float *a, int64_t first,
+SAMBA__KERNEL void samba__bf16_chain(const samba__panel_product *s, const float *a, int64_t first,
                                      int64_t end, bool flush, float *sum)
 {
     for (int64_t j = 0; j < s->cols; j++)
@@ -5931,17 +5931,18 @@ SAMBA__KERNEL void samba__bf16_chain(const samba__bf16_product *s, const float *
 }
 
 /* The definition, row by row: all there is where there are no vectors, or none that flush. */
-SAMBA__KERNEL void samba__define_bf16(const samba__bf16_product *s, bool flush)
+SAMBA__KERNEL void samba__define_bf16(const samba__panel_product *s, bool flush)
 {
     float even[SAMBA__GEMM_COLS], odd[SAMBA__GEMM_COLS];
+    SAMBA_ASSERT(!s->b_at && (!s->from || s->from == s->c));
 
     for (int64_t i = 0; i < s->rows; i++) {
-        const float *a = s->a + i * s->a_row;
+        const float *a = s->a + i * s->a_next;
         float *c = s->c + i * s->c_row;
 
         for (int64_t p = 0; p < s->kc; p += SAMBA__BF16_STEPS) {
             int64_t end = samba__min64(p + SAMBA__BF16_STEPS, s->kc);
-            bool from_zero = s->begins && p == 0;
+            bool from_zero = !s->from && p == 0;
             samba__bf16_chain(s, a, p, end, flush, even);
             samba__bf16_chain(s, a, p + 1, end, flush, odd);
 
@@ -5973,12 +5974,12 @@ typedef struct samba__gemm_set {
     void (*packed_row)(const samba__packed_product *s, int64_t j0, int64_t j1);
     /* In bf16; NULL: as it is defined. Called in the mode that flushes, if there is one, else only
        where nothing underflows. */
-    void (*multiply_bf16)(const samba__bf16_product *s);
+    void (*multiply_bf16)(const samba__panel_product *s);
     void (*load_operands)(float *y, const void *x, samba_dtype type, int64_t n);
 } samba__gemm_set;
 
 /* C (+)= A B in bf16, of one panel. */
-SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__bf16_product *s)
+SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__panel_product *s)
 {
     if (set->multiply_bf16 && samba__enter_flush_mode()) {
         set->multiply_bf16(s);
@@ -6346,110 +6347,133 @@ SAMBA__VECTORIZED SAMBA__FN void samba__round_operands(float *y, const void *x, 
 }
 
 #if SAMBA__VEC_LANES > 1
-#define samba__bf16_step SAMBA__OF_SET(samba__bf16_step)
+#define samba__bf16_chain_of SAMBA__OF_SET(samba__bf16_chain_of)
 #define samba__bf16_end SAMBA__OF_SET(samba__bf16_end)
 #define samba__bf16_kernel SAMBA__OF_SET(samba__bf16_kernel)
 #define samba__bf16_panel SAMBA__OF_SET(samba__bf16_panel)
 
-/* Both chains of a micro-tile are in registers, so it has half as many rows. */
-#define SAMBA__BF16_ROWS (SAMBA__MR / 2)
-
-SAMBA__KERNEL void samba__bf16_step(samba__vec sum[][2], int rows, const float *a, int64_t a_row,
-                                    const float *b)
+/* One of the two chains of a block of steps: every second step, n of them. */
+SAMBA__KERNEL void samba__bf16_chain_of(samba__vec acc[][2], int rows,
+                                        const samba__panel_product *s, const float *a, int64_t p,
+                                        int64_t n)
 {
-    samba__vec lo = samba__vec_load(b);
-    samba__vec hi = samba__vec_load(b + SAMBA__VEC_LANES);
+    const float *b = s->b, *a6 = a + 6 * s->a_row;
+    const int64_t a_row = s->a_row, a_col = 2 * s->a_col, b_hi = s->b_hi;
     SAMBA__UNROLLED
-    for (int r = 0; r < rows; r++) {
-        samba__vec x = samba__vec_set(a[r * a_row]);
-        sum[r][0] = samba__vec_fma(x, lo, sum[r][0]);
-        sum[r][1] = samba__vec_fma(x, hi, sum[r][1]);
+    for (int r = 0; r < rows; r++)
+        acc[r][0] = acc[r][1] = samba__vec_set(0.0f);
+
+    if (s->b_at) {
+        for (const int32_t *at = s->b_at + p; n > 0; n--) {
+            samba__sums_step(acc, rows, a, a6, a_row, b + *at, b_hi);
+            a += a_col;
+            a6 += a_col;
+            at += 2;
+        }
+        return;
+    }
+
+    const int64_t b_row = 2 * s->b_row;
+    b += p * s->b_row;
+    for (; n > 0; n--) {
+        samba__sums_step(acc, rows, a, a6, a_row, b, b_hi);
+        a += a_col;
+        a6 += a_col;
+        b += b_row;
     }
 }
 
 /* c += even + odd, or = if the sums begin. */
-SAMBA__KERNEL void samba__bf16_end(samba__vec even[][2], samba__vec odd[][2], int rows, float *c,
+SAMBA__KERNEL void samba__bf16_end(const float *even, samba__vec odd[][2], int rows, float *c,
                                    int64_t c_row, bool begins, const samba__edge *e)
 {
     SAMBA__UNROLLED
     for (int r = 0; r < rows; r++) {
-        float *lo = c + r * c_row, *hi = lo + SAMBA__VEC_LANES;
+        float *lo = c + r * c_row, *hi = lo + e->c_hi;
         samba__vec from_lo = samba__vec_set(0.0f), from_hi = from_lo;
         if (!begins) {
             from_lo = samba__vec_load_some(lo, e->whole, e->lo);
             from_hi = samba__vec_load_some(hi, e->whole, e->hi);
         }
 
-        samba__vec sum_lo = samba__vec_add(even[r][0], odd[r][0]);
-        samba__vec sum_hi = samba__vec_add(even[r][1], odd[r][1]);
+        const float *line = even + r * 2 * SAMBA__VEC_LANES;
+        samba__vec sum_lo = samba__vec_add(samba__vec_load(line), odd[r][0]);
+        samba__vec sum_hi = samba__vec_add(samba__vec_load(line + SAMBA__VEC_LANES), odd[r][1]);
         samba__vec_store_some(lo, e->whole, e->lo, samba__vec_add(from_lo, sum_lo));
         samba__vec_store_some(hi, e->whole, e->hi, samba__vec_add(from_hi, sum_hi));
     }
 }
 
-/* rows x 2 vectors of C, from row i on. */
-SAMBA__KERNEL void samba__bf16_kernel(const samba__bf16_product *s, int64_t i, int rows)
+/* rows x 2 vectors of C, from row i on. The even chain of a block rests in memory while the odd one
+   is computed: with both in registers a micro-tile had half as many rows, and read B twice as
+   often, which a convolution reads across lines of the cache. */
+SAMBA__KERNEL void samba__bf16_kernel(const samba__panel_product *s, int64_t i, int rows)
 {
-    const float *a = s->a + i * s->a_row, *b = s->b;
-    const int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
+    float even[SAMBA__MR * 2 * SAMBA__VEC_LANES];
+    const float *a = s->a + i * s->a_next;
     samba__edge e;
     e.whole = s->cols == 2 * SAMBA__VEC_LANES;
-    e.lo = samba__mask_first(s->cols);
-    e.hi = samba__mask_first(s->cols - SAMBA__VEC_LANES);
-    e.c_hi = SAMBA__VEC_LANES;
+    e.lo = samba__mask_first(s->cols - s->cols_hi);
+    e.hi = samba__mask_first(s->cols_hi);
+    e.c_hi = s->c_hi;
 
     for (int64_t p = 0; p < s->kc; p += SAMBA__BF16_STEPS) {
-        samba__vec even[SAMBA__BF16_ROWS][2], odd[SAMBA__BF16_ROWS][2];
+        int64_t steps = samba__min64(SAMBA__BF16_STEPS, s->kc - p);
+        samba__vec acc[SAMBA__MR][2];
+        samba__bf16_chain_of(acc, rows, s, a, p, (steps + 1) / 2);
         SAMBA__UNROLLED
         for (int r = 0; r < rows; r++) {
-            even[r][0] = even[r][1] = samba__vec_set(0.0f);
-            odd[r][0] = odd[r][1] = even[r][0];
+            samba__vec_store(even + r * 2 * SAMBA__VEC_LANES, acc[r][0]);
+            samba__vec_store(even + (2 * r + 1) * SAMBA__VEC_LANES, acc[r][1]);
         }
 
-        int64_t steps = samba__min64(SAMBA__BF16_STEPS, s->kc - p);
-        for (int64_t pairs = steps / 2; pairs > 0; pairs--) {
-            samba__bf16_step(even, rows, a, a_row, b);
-            samba__bf16_step(odd, rows, a + a_col, a_row, b + b_row);
-            a += 2 * a_col;
-            b += 2 * b_row;
-        }
-        if (steps % 2) samba__bf16_step(even, rows, a, a_row, b);
-
-        samba__bf16_end(even, odd, rows, s->c + i * s->c_row, s->c_row, s->begins && p == 0, &e);
+        samba__bf16_chain_of(acc, rows, s, a + s->a_col, p + 1, steps / 2);
+        samba__bf16_end(even, acc, rows, s->c + i * s->c_row, s->c_row, !s->from && p == 0, &e);
+        a += steps * s->a_col;
     }
 }
 
-SAMBA__FN void samba__bf16_panel(const samba__bf16_product *s)
+/* A case is a copy of the micro-kernel. */
+SAMBA__FN void samba__bf16_panel(const samba__panel_product *s)
 {
-    int64_t i = 0;
-    for (; i + SAMBA__BF16_ROWS <= s->rows; i += SAMBA__BF16_ROWS)
-        samba__bf16_kernel(s, i, SAMBA__BF16_ROWS);
+    int64_t height;
+    for (int64_t i = 0; i < s->rows; i += height) {
+        height = samba__micro_rows(SAMBA__MR, s->rows - i);
 
-    switch (s->rows - i) {
-#if SAMBA__BF16_ROWS > 3
-    case 5:
-        samba__bf16_kernel(s, i, 5);
-        break;
-    case 4:
-        samba__bf16_kernel(s, i, 4);
-        break;
-    case 3:
-        samba__bf16_kernel(s, i, 3);
-        break;
+        switch (height) {
+#if SAMBA__MR == 12
+        case 12:
+            samba__bf16_kernel(s, i, 12);
+            break;
+        case 8:
+            samba__bf16_kernel(s, i, 8);
+            break;
 #endif
 
-    case 2:
-        samba__bf16_kernel(s, i, 2);
-        break;
-    case 1:
-        samba__bf16_kernel(s, i, 1);
-        break;
-    default:
-        break;
+#if SAMBA__MR > 4
+        case 6:
+            samba__bf16_kernel(s, i, 6);
+            break;
+        case 5:
+            samba__bf16_kernel(s, i, 5);
+            break;
+#endif
+
+        case 4:
+            samba__bf16_kernel(s, i, 4);
+            break;
+        case 3:
+            samba__bf16_kernel(s, i, 3);
+            break;
+        case 2:
+            samba__bf16_kernel(s, i, 2);
+            break;
+        default:
+            samba__bf16_kernel(s, i, 1);
+            break;
+        }
     }
 }
-
-#undef SAMBA__BF16_ROWS
 #endif
 
 /* What [gemm] knows of the set. */
@@ -6980,16 +7004,19 @@ typedef struct samba__gemm {
     bool accumulate;       /* add to C instead of overwriting it */
     bool transposed;       /* C(i,j) = c[j * c_row + i] instead */
     samba_dtype b_type;
+    const struct samba__gathered *gathered; /* B of a convolution, for [tiles]; NULL: b */
     const void *packed;     /* B as packed weights, which may be of more types; NULL: b */
     const uint16_t *scale;  /* of int8 and int4 */
     const samba_args *args; /* whose epilogue, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
 /* C (+)= A B for a convolution: B consists of pieces of the rows of an image, the runs, n / run of
-   them. Of each, so many floats more can be read as vectors have. */
+   them. Of each, so many floats more can be read as vectors have. In bf16, the image has operands
+   of [micro-kernel], and k is a multiple of SAMBA__BF16_STEPS unless it ends the sums. */
 typedef struct samba__gathered {
-    ptrdiff_t m, n, k; /* k is at most SAMBA__CONV_KC */
-    const float *a;    /* A(i,p) = a[i * a_row + p] */
+    ptrdiff_t m, n, k;  /* k is at most SAMBA__GATHERED_STEPS */
+    const void *a;      /* A(i,p) = a[i * a_row + p] */
+    samba_dtype a_type; /* f32, or, if in_bf16, of bf16 as well */
     ptrdiff_t a_row;
     const float *b; /* B(p,j) = b[at[p] + j / run * step + j % run] */
     const int32_t *at;
@@ -6998,7 +7025,19 @@ typedef struct samba__gathered {
     ptrdiff_t c_row;
     const float *row_bias; /* NULL, or m values */
     bool accumulate;
+    bool in_bf16;
+    bool rounded; /* A has operands already */
 } samba__gathered;
+
+enum { SAMBA__GATHERED_STEPS = SAMBA__DIRECT ? (int)SAMBA__BF16_STEPS : SAMBA_GEMM_KC };
+
+/* Where, in a thread's scratch, operands of A may be: behind a panel, and what gathering writes
+   past its end; and for how many there is room. */
+#define SAMBA__GATHERED_A (SAMBA__GEMM_PANEL + 16)
+#define SAMBA__GATHERED_ROOM \
+    (SAMBA__DIRECT \
+         ? (ptrdiff_t)0 \
+         : (ptrdiff_t)(SAMBA__GEMM_LOCAL / sizeof(float)) - (ptrdiff_t)SAMBA__GATHERED_A)
 
 /* Run the fused consumer of this part of C now, while it is in the cache. */
 SAMBA__FN void samba__gemm_epilogue(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
@@ -7569,7 +7608,7 @@ SAMBA__FN samba__bf16_plan samba__plan_bf16(const samba__gemm *g)
 
 /* Rows [i, i + rows) and steps [p, p + kc) of A, line by line as they lie, in dst. */
 SAMBA__FN void samba__open_a_bf16(const samba__gemm_set *set, const samba__gemm *g, int64_t i,
-                                  int64_t p, float *dst, samba__bf16_product *s)
+                                  int64_t p, float *dst, samba__panel_product *s)
 {
     const bool by_rows = g->a_col == 1;
     SAMBA_ASSERT(by_rows || g->a_row == 1);
@@ -7582,7 +7621,7 @@ SAMBA__FN void samba__open_a_bf16(const samba__gemm_set *set, const samba__gemm 
         set->load_operands(dst + u * n, src + u * line * size, g->a_type, n);
 
     s->a = dst;
-    s->a_row = by_rows ? n : 1;
+    s->a_row = s->a_next = by_rows ? n : 1;
     s->a_col = by_rows ? 1 : n;
 }
 
@@ -7626,11 +7665,11 @@ SAMBA__FN void samba__run_bf16(const samba__gemm_set *set, const samba__gemm *g,
                                int64_t j1, int64_t p, float *local)
 {
     const int64_t nr = set->nr;
-    samba__bf16_product s;
+    samba__panel_product s = SAMBA__ZEROED;
     s.kc = samba__min64(plan->kc, g->k - p);
     s.b_row = nr;
-    s.c_row = g->c_row;
-    s.begins = p == 0 && !g->accumulate;
+    s.b_hi = s.c_hi = nr / 2;
+    s.c_row = s.from_row = g->c_row;
 
     for (int64_t i = i0; i < i1; i += s.rows) {
         s.rows = samba__min64(plan->mc, i1 - i);
@@ -7639,9 +7678,11 @@ SAMBA__FN void samba__run_bf16(const samba__gemm_set *set, const samba__gemm *g,
         float *panel = local + plan->mc * plan->kc;
         for (int64_t j = j0; j < j1; j += nr, panel += s.kc * nr) {
             s.cols = samba__min64(nr, j1 - j);
+            s.cols_hi = samba__max64(s.cols - nr / 2, 0);
             if (i == i0) samba__pack_b_bf16(set, g, p, s.kc, j, s.cols, panel);
             s.b = panel;
             s.c = g->c + i * g->c_row + j;
+            s.from = p == 0 && !g->accumulate ? NULL : s.c;
             samba__multiply_bf16(set, &s);
         }
 
@@ -7660,6 +7701,33 @@ SAMBA__FN void samba__bf16_rectangle(const samba__gemm_set *set, const samba__ge
     for (int64_t j = j0; j < j1; j += plan.nc)
         for (int64_t p = 0; p < g->k; p += plan.kc)
             samba__run_bf16(set, g, &plan, i0, i1, j, samba__min64(j + plan.nc, j1), p, local);
+}
+
+/* Packs columns j ... of B as a panel: pieces of 8, of which what is too much is overwritten by the
+   next. */
+SAMBA__INLINE void samba__gather_panel(const samba__gathered *g, const samba__panel_product *s,
+                                       ptrdiff_t j, float *to)
+{
+    int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
+    ptrdiff_t x = j % g->run, base = j / g->run * g->step;
+    for (ptrdiff_t next = 0; next < s->cols; n++) {
+        SAMBA_ASSERT(n < SAMBA__GEMM_COLS);
+        ptrdiff_t left = g->run - x;
+        from[n] = (int32_t)(base + x);
+        k[n] = (int32_t)next;
+        next += samba__min_index(left, 8);
+        x += 8;
+        if (left <= 8) {
+            x = 0;
+            base += g->step;
+        }
+    }
+
+    for (ptrdiff_t p = 0; p < s->kc; p++, to += s->b_row) {
+        const float *row = g->b + g->at[p];
+        for (int32_t i = 0; i < n; i++)
+            memcpy(to + k[i], row + from[i], 8 * sizeof *to);
+    }
 }
 
 #if SAMBA__TILES
@@ -7689,11 +7757,26 @@ SAMBA__FN void samba__pack_b_tiles(const samba__set *set, const samba__gemm *g, 
     from.row = g->b_col;
     from.step = g->b_row;
 
-    bool as_it_lies = !g->packed && (g->b_type == SAMBA_F32 || g->b_type == SAMBA_BF16)
-        && (from.row == 1 || from.step == 1);
+    bool as_it_lies = !g->packed && !g->gathered
+        && (g->b_type == SAMBA_F32 || g->b_type == SAMBA_BF16) && (from.row == 1 || from.step == 1);
     if (as_it_lies) {
         int64_t at = j * from.row + p * from.step, size = (int64_t)samba_dtype_size(from.type);
         from.x = (const uint8_t *)(const void *)g->b + at * size;
+        set->tiles->pack(panel, &from, cols, steps, true);
+        return;
+    }
+
+    from.x = unpacked;
+    from.type = SAMBA_F32;
+    from.row = 1;
+    from.step = SAMBA__TILE_PANEL;
+    if (g->gathered) {
+        samba__panel_product s = SAMBA__ZEROED;
+        SAMBA_ASSERT(p == 0 && steps == g->gathered->k);
+        s.kc = steps;
+        s.cols = cols;
+        s.b_row = SAMBA__TILE_PANEL;
+        samba__gather_panel(g->gathered, &s, (ptrdiff_t)j, unpacked);
         set->tiles->pack(panel, &from, cols, steps, true);
         return;
     }
@@ -7706,11 +7789,6 @@ SAMBA__FN void samba__pack_b_tiles(const samba__set *set, const samba__gemm *g, 
         for (int64_t u = 0; u < steps && to != unpacked; u++)
             memcpy(unpacked + u * SAMBA__TILE_PANEL + v, to + u * nr, (size_t)nr * sizeof(float));
     }
-
-    from.x = unpacked;
-    from.type = SAMBA_F32;
-    from.row = 1;
-    from.step = SAMBA__TILE_PANEL;
     set->tiles->pack(panel, &from, cols, steps, true);
 }
 
@@ -7857,33 +7935,6 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 }
 
 /* ---- products of convolutions -------------------------------------------------------------- */
-/* Packs columns j ... of B as a panel: pieces of 8, of which what is too much is overwritten by the
-   next. */
-SAMBA__INLINE void samba__gather_panel(const samba__gathered *g, const samba__panel_product *s,
-                                       ptrdiff_t j, float *to)
-{
-    int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
-    ptrdiff_t x = j % g->run, base = j / g->run * g->step;
-    for (ptrdiff_t next = 0; next < s->cols; n++) {
-        SAMBA_ASSERT(n < SAMBA__GEMM_COLS);
-        ptrdiff_t left = g->run - x;
-        from[n] = (int32_t)(base + x);
-        k[n] = (int32_t)next;
-        next += samba__min_index(left, 8);
-        x += 8;
-        if (left <= 8) {
-            x = 0;
-            base += g->step;
-        }
-    }
-
-    for (ptrdiff_t p = 0; p < s->kc; p++, to += s->b_row) {
-        const float *row = g->b + g->at[p];
-        for (int32_t i = 0; i < n; i++)
-            memcpy(to + k[i], row + from[i], 8 * sizeof *to);
-    }
-}
-
 /* Points the halves of a panel at pieces of B: the one that begins at column j, and the next. */
 SAMBA__INLINE void samba__open_runs(const samba__gathered *g, ptrdiff_t j, ptrdiff_t half,
                                     samba__panel_product *s)
@@ -7901,21 +7952,23 @@ SAMBA__INLINE void samba__open_runs(const samba__gathered *g, ptrdiff_t j, ptrdi
     s->cols = low + s->cols_hi;
 }
 
-/* Runs that fill halves of panels well are read where they are; others are packed, in `panel`,
-   which costs as much as some rows of C. */
-SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, int isa)
+/* All panels, by `multiply`, or, if that is NULL, in bf16 with a look at what may underflow. Runs
+   that fill halves of panels well are read where they are; others are packed, in `panel`, which
+   costs as much as some rows of C. */
+SAMBA__FN void samba__gathered_panels(const samba__gathered *g, const samba__gemm_set *set,
+                                      void (*multiply)(const samba__panel_product *s), float *panel)
 {
-    const samba__gemm_set *set = samba__set_of(isa)->gemm;
     const int64_t width = set->nr, half = width / 2;
     int64_t direct_cost = (samba__ceil_div(g->run, half) * (g->n / g->run) + 1) / 2 * g->m;
     int64_t packed_cost = samba__ceil_div(g->n, width) * (g->m + 12);
-    bool direct = isa != SAMBA__ISA_PORTABLE && direct_cost > 0 && direct_cost <= packed_cost;
-    SAMBA_ASSERT(g->n % g->run == 0 && (size_t)(g->k * width + 8) <= SAMBA__GEMM_PANEL);
+    bool vectors = multiply && set->multiply_bf16; /* the portable set reads packed panels only */
+    bool direct = vectors && direct_cost > 0 && direct_cost <= packed_cost;
+    SAMBA_ASSERT(g->n % g->run == 0 && (size_t)(g->k * width + 8) <= SAMBA__GATHERED_A);
 
     samba__panel_product s;
     s.rows = g->m;
     s.kc = g->k;
-    s.a = g->a;
+    s.a = (const float *)g->a;
     s.a_row = s.a_next = g->a_row;
     s.a_col = 1;
     s.b = panel;
@@ -7939,8 +7992,102 @@ SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, 
 
         s.c = g->c + j;
         s.from = g->accumulate ? s.c : NULL;
-        set->multiply_panel(&s);
+        if (multiply)
+            multiply(&s);
+        else
+            samba__multiply_bf16(set, &s);
     }
+}
+
+SAMBA__FN void samba__add_row_biases(const samba__gathered *g)
+{
+    for (ptrdiff_t i = 0; i < g->m && g->row_bias; i++) {
+        float *c = g->c + i * g->c_row;
+        for (ptrdiff_t j = 0; j < g->n; j++)
+            c[j] += g->row_bias[i];
+    }
+}
+
+/* In bf16: so many rows of A at a time as there is room for in `local`, unless they are operands
+   already. The mode that flushes is entered once for all panels, and left for the biases. */
+SAMBA__FN void samba__gathered_bf16(const samba__gathered *g, const samba__gemm_set *set,
+                                    float *local)
+{
+    float *operands = local + SAMBA__GATHERED_A;
+    const size_t size = samba_dtype_size(g->a_type);
+    const ptrdiff_t most = g->rounded ? g->m : SAMBA__GATHERED_ROOM / g->k;
+    samba__gathered some = *g;
+    SAMBA_ASSERT(most > 0 && (!g->rounded || g->a_type == SAMBA_F32));
+    some.row_bias = NULL;
+
+    for (ptrdiff_t i = 0; i < g->m; i += some.m) {
+        some.m = samba__min_index(most, g->m - i);
+        some.c = g->c + i * g->c_row;
+        if (!g->rounded) {
+            const uint8_t *a = (const uint8_t *)g->a + (size_t)(i * g->a_row) * size;
+            for (ptrdiff_t u = 0; u < some.m; u++)
+                set->load_operands(operands + u * g->k, a + (size_t)(u * g->a_row) * size,
+                                   g->a_type, g->k);
+            some.a = operands;
+            some.a_row = g->k;
+        }
+
+        bool flushes = set->multiply_bf16 && samba__enter_flush_mode();
+        samba__gathered_panels(&some, set, flushes ? set->multiply_bf16 : NULL, local);
+        if (flushes) samba__enter_float_mode();
+    }
+    samba__add_row_biases(g);
+}
+
+/* Is a product in bf16 of so many rows for the matrix unit of a set? */
+SAMBA__FN bool samba__takes_tiles(const samba__set *set, int64_t rows)
+{
+#if SAMBA__TILES
+    return set->tiles && rows >= SAMBA__TILE_LEAST_ROWS;
+#else
+    (void)set;
+    (void)rows;
+    return false;
+#endif
+}
+
+#if SAMBA__TILES
+/* By the matrix unit: a product whose panels of B are gathered. */
+SAMBA__FN void samba__gathered_tiles(const samba__gathered *g, const samba__set *set, float *local)
+{
+    samba__gemm t = SAMBA__ZEROED;
+    t.m = g->m;
+    t.n = g->n;
+    t.k = g->k;
+    t.a = (const float *)g->a;
+    t.a_type = g->a_type;
+    t.a_row = g->a_row;
+    t.a_col = 1;
+    t.in_bf16 = true;
+    t.gathered = g;
+    t.c = g->c;
+    t.c_row = g->c_row;
+    t.row_bias = g->row_bias;
+    t.accumulate = g->accumulate;
+    samba__tiles_rectangle(set, &t, 0, t.m, 0, t.n, local);
+}
+#endif
+
+/* local: SAMBA__GEMM_LOCAL bytes; of operands that are there already nothing is overwritten. */
+SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *local, int isa)
+{
+    const samba__set *set = samba__set_of(isa);
+#if SAMBA__TILES
+    if (g->in_bf16 && samba__takes_tiles(set, g->m)) {
+        samba__gathered_tiles(g, set, local);
+        return;
+    }
+#endif
+
+    if (g->in_bf16)
+        samba__gathered_bf16(g, set->gemm, local);
+    else
+        samba__gathered_panels(g, set->gemm, set->gemm->multiply_panel, local);
 }
 
 #endif /* !SAMBA__DIRECT */
@@ -8160,29 +8307,37 @@ SAMBA__FN void samba__open_bf16(const samba__gemm *g, intptr_t i, intptr_t j, in
     }
 }
 
-SAMBA__FN void samba__bf16_element(const samba__gemm *g, intptr_t i, intptr_t j)
+/* c (+)= the sum of a[p] b[p], of operands of one block. */
+SAMBA__FN void samba__bf16_sum(const float *a, const float *b, intptr_t n, bool begins, float *c)
 {
-    float a[SAMBA__BF16_STEPS], b[SAMBA__BF16_STEPS];
-    samba__bf16_product s;
+    samba__panel_product s;
+    memset(&s, 0, sizeof s);
     s.rows = s.cols = 1;
+    s.kc = n;
     s.a = a;
-    s.a_row = SAMBA__BF16_STEPS;
+    s.a_row = s.a_next = n;
     s.a_col = 1;
     s.b = b;
     s.b_row = 1;
-    s.c = g->c + i * (intptr_t)g->c_row + j;
-    s.c_row = 1;
+    s.c = c;
+    s.c_row = s.from_row = 1;
+    s.from = begins ? NULL : c;
+    samba__multiply_bf16(&samba__gemm_kernels_portable, &s);
+}
+
+SAMBA__FN void samba__bf16_element(const samba__gemm *g, intptr_t i, intptr_t j)
+{
+    float a[SAMBA__BF16_STEPS], b[SAMBA__BF16_STEPS];
+    float *c = g->c + i * (intptr_t)g->c_row + j;
 
     for (intptr_t p = 0, k = (intptr_t)g->k; p < k; p += SAMBA__BF16_STEPS) {
         int32_t n = k - p < SAMBA__BF16_STEPS ? (int32_t)(k - p) : (int32_t)SAMBA__BF16_STEPS;
         samba__open_bf16(g, i, j, p, n, a, b);
-        s.kc = n;
-        s.begins = p == 0 && !g->accumulate;
-        samba__multiply_bf16(&samba__gemm_kernels_portable, &s);
+        samba__bf16_sum(a, b, n, p == 0 && !g->accumulate, c);
     }
 
-    if (g->bias) *s.c += g->bias[j];
-    if (g->row_bias) *s.c += g->row_bias[i];
+    if (g->bias) *c += g->bias[j];
+    if (g->row_bias) *c += g->row_bias[i];
 }
 
 /* Rows [begin,end) of C. */
@@ -8212,12 +8367,46 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     samba__gemm_epilogue(g, begin, end, 0, g->n);
 }
 
+/* In bf16, column by column; k is one block. */
+SAMBA__FN void samba__gathered_bf16(const samba__gathered *g)
+{
+    const size_t size = samba_dtype_size(g->a_type);
+    float a[SAMBA__BF16_STEPS], b[SAMBA__BF16_STEPS];
+    SAMBA_ASSERT(g->k <= SAMBA__BF16_STEPS);
+
+    for (ptrdiff_t j = 0; j < g->n; j++) {
+        const float *from = g->b + j / g->run * g->step + j % g->run;
+        for (ptrdiff_t p = 0; p < g->k; p++)
+            b[p] = from[g->at[p]];
+
+        for (ptrdiff_t i = 0; i < g->m; i++) {
+            float *c = g->c + i * g->c_row + j;
+            const uint8_t *row = (const uint8_t *)g->a + (size_t)(i * g->a_row) * size;
+            samba__load_operands(a, row, g->a_type, g->k);
+            samba__bf16_sum(a, b, g->k, !g->accumulate, c);
+            if (g->row_bias) *c += g->row_bias[i];
+        }
+    }
+}
+
+/* Nothing here is computed by tiles. */
+SAMBA__FN bool samba__takes_tiles(const samba__set *set, int64_t rows)
+{
+    (void)set;
+    (void)rows;
+    return false;
+}
+
 /* Four columns of a run at a time. */
-SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, int isa)
+SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *local, int isa)
 {
     samba__chains t;
-    (void)panel;
+    (void)local;
     (void)isa;
+    if (SAMBA__HAS_TYPE(BF16) && g->in_bf16) {
+        samba__gathered_bf16(g);
+        return;
+    }
     t.at = g->at;
     t.a_col = 1;
     t.b_row = 0;
@@ -8230,7 +8419,7 @@ SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, 
         n = samba__min_index(4, g->run - x);
         for (ptrdiff_t i = 0; i < g->m; i++) {
             float *c = g->c + i * g->c_row + j;
-            t.a = g->a + i * g->a_row;
+            t.a = (const float *)g->a + i * g->a_row;
             samba__write_chains(&t, (int32_t)n, g->accumulate ? c : NULL, NULL,
                                 g->row_bias ? g->row_bias + i : NULL, c);
         }
@@ -8581,12 +8770,16 @@ typedef enum samba__class {
     SAMBA__IS_ELEMENTWISE, /* a row MAP: may be fused with others */
     SAMBA__IS_MOVES,       /* moves values as they are, makes or converts them; any type */
     SAMBA__IS_REDUCTION,
-    SAMBA__IS_PRODUCT,     /* GraphAMP gives it bf16, and so it computes in it: [micro-kernel] */
-    SAMBA__IS_F32_PRODUCT, /* what it reads is rounded by GraphAMP; it computes in f32 */
+    SAMBA__IS_PRODUCT, /* GraphAMP gives it bf16, and so it computes in it: [micro-kernel] */
     SAMBA__IS_LOSS,
     SAMBA__IS_UPDATE, /* overwrites an input */
     SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */
 } samba__class;
+
+/* Flags of built-in ops besides those of [api]: it multiplies, and in bf16 if its first input, or
+   its second, is bf16. */
+#define SAMBA_OP_MULTIPLIES 16u
+#define SAMBA_OP_MULTIPLIES_1 32u
 
 /* What happens to the gradient of an op in the backward pass. A RULE is a function of the op's
    block, samba__NAME_vjp. ZERO: the op is piecewise constant or has no float input, so nothing
@@ -8741,13 +8934,14 @@ typedef enum samba__spread_rule {
            samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_SQUARES) \
     OP(0x0206,      ZERO, VECTORS,   argsort, OTHER, ARGSORT, 0, NONE, \
        samba__argsort_shape, samba__argsort_work, samba__argsort_kernel) \
-    OP(0x0301,      RULE, MATMUL,    matmul, PRODUCT, MATMUL, 0, NONE, \
+    OP(0x0301,      RULE, MATMUL,    matmul, PRODUCT, MATMUL, 0, MULTIPLIES, \
        samba__matmul_shape, samba__matmul_work, samba__matmul_kernel) \
-    OP(0x0302,      RULE, AFFINE,    affine, PRODUCT, NONE, 0, NONE, \
+    OP(0x0302,      RULE, AFFINE,    affine, PRODUCT, NONE, 0, MULTIPLIES, \
        samba__affine_shape, samba__affine_work, samba__affine_kernel) \
-    OP(0x0304,      NONE, UNKNOWN,   affine_packed, OTHER, PACKED, 0, NONE, \
+    OP(0x0304,      NONE, UNKNOWN,   affine_packed, OTHER, PACKED, 0, MULTIPLIES, \
        samba__affine_packed_shape, samba__affine_work, samba__affine_packed_kernel) \
-    OP(0x0303,      NONE, UNKNOWN,   matmul_accumulate, UPDATE, MATMUL, 0, UPDATES(0x3u), \
+    OP(0x0303,      NONE, UNKNOWN,   matmul_accumulate, UPDATE, MATMUL, 0, \
+       MULTIPLIES | SAMBA_OP_UPDATES(0x3u), \
        samba__matmul_accumulate_shape, samba__matmul_work, samba__matmul_accumulate_kernel) \
     OP(0x0601,      RULE, RESHAPE,   reshape, MOVES, SHAPE, 0, VIEW, \
        samba__reshape_shape, samba__flat_work, samba__reshape_kernel) \
@@ -8771,7 +8965,8 @@ typedef enum samba__spread_rule {
          samba__adamw_shape, samba__flat_work, samba__adamw_kernel) \
     OP(0x0703,      ZERO, UNKNOWN,   clip_factor, OTHER, NONE, 10, NONE, \
        samba__clip_factor_shape, samba__single_work, samba__clip_factor_kernel) \
-    FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, UPDATES(0x1u), \
+    FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, \
+         MULTIPLIES_1 | SAMBA_OP_UPDATES(0x1u), \
          samba__matmul_sgd_shape, samba__matmul_sgd_work, samba__matmul_sgd_kernel) \
     FAST(0x0705,    ZERO, UNKNOWN,   amsgrad, STEP, ADAMW, 22, UPDATES(0x5431u), \
          samba__amsgrad_shape, samba__flat_work, samba__amsgrad_kernel) \
@@ -8783,12 +8978,12 @@ typedef enum samba__spread_rule {
          samba__adagrad_shape, samba__flat_work, samba__adagrad_kernel) \
     FAST(0x0709,    ZERO, UNKNOWN,   lion, STEP, STEP, 13, UPDATES(0x31u), \
          samba__lion_shape, samba__flat_work, samba__lion_kernel) \
-    OP(0x0401,      RULE, IMAGES,    convolution, F32_PRODUCT, CONV, 0, NONE, \
+    OP(0x0401,      RULE, IMAGES,    convolution, PRODUCT, CONV, 0, MULTIPLIES, \
        samba__convolution_shape, samba__convolution_work, samba__convolution_kernel) \
-    OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, NONE, \
+    OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, MULTIPLIES, \
        samba__convolution_backward_input_shape, samba__convolution_backward_input_work, \
        samba__convolution_backward_input_kernel) \
-    OP(0x0403,      RULE, UNKNOWN,   convolution_backward_weight, OTHER, CONV, 0, NONE, \
+    OP(0x0403,      RULE, UNKNOWN,   convolution_backward_weight, OTHER, CONV, 0, MULTIPLIES, \
        samba__convolution_backward_weight_shape, samba__convolution_backward_weight_work, \
        samba__convolution_backward_weight_kernel) \
     OP(0x0410,      RULE, PLANES,    max_pool2d, OTHER, MAX_POOL, 0, NONE, \
@@ -8840,11 +9035,11 @@ typedef enum samba__spread_rule {
          samba__lookup_accumulate_shape, samba__lookup_backward_work, \
          samba__lookup_accumulate_kernel) \
     OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, \
-       PRODUCT, ATTENTION, 0, NONE, \
+       PRODUCT, ATTENTION, 0, MULTIPLIES, \
        samba__scaled_dot_product_attention_shape, samba__scaled_dot_product_attention_work, \
        samba__scaled_dot_product_attention_kernel) \
     OP(0x0541,      NONE, UNKNOWN,   scaled_dot_product_attention_backward, \
-       OTHER, ATTENTION, 0, NONE, \
+       OTHER, ATTENTION, 0, MULTIPLIES_1, \
        samba__scaled_dot_product_attention_backward_shape, \
        samba__scaled_dot_product_attention_backward_work, \
        samba__scaled_dot_product_attention_backward_kernel) \
@@ -11904,11 +12099,15 @@ SAMBA__FN void samba__lookup_accumulate_kernel(const samba_args *a)
    gathered from there, or read where they are. With a stride, a tap meets a dy only at every
    stride-th element of dx: the elements of dx whose coordinates have one residue modulo the stride
    share their taps, and are a product of their own. Sums are chains over (c,ky,kx) for y, (o,ky,kx)
-   for dx, the outputs of a share of images for dw. Attributes: stride, padding, dilation as (rows,
-   columns), groups; those that make dx or dw append its rows and columns. A 1-D convolution has one
-   row. Entry points, which rows of [op-table] name by the stem conv: samba__conv_rule checks
-   shapes, samba__conv_work cuts the work into units, samba__conv_run computes them;
-   samba__convolution_vjp makes the graph of the gradients. ---- */
+   for dx, the outputs of a share of images for dw.
+   With a first operand of bf16 all three are products in bf16, as [micro-kernel] defines them.
+   Their k runs in the same order, so that 32 steps are neighbors in (c,ky,kx) for y; in (o,ky,kx)
+   for dx, where only taps of the residue count; in (oy,ox) for dw, where each image begins with a
+   step 0, and shares are added in f32. The zeros around x and dy take part. Attributes: stride,
+   padding, dilation as (rows, columns), groups; those that make dx or dw append its rows and
+   columns. A 1-D convolution has one row. Entry points, which rows of [op-table] name by the stem
+   conv: samba__conv_rule checks shapes, samba__conv_work cuts the work into units, samba__conv_run
+   computes them; samba__convolution_vjp makes the graph of the gradients. ---- */
 enum { SAMBA__CONV_WORDS = SAMBA__CONV_SIZE, SAMBA__CONV_BACKWARD_WORDS = SAMBA__CONV_END };
 
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
@@ -11967,9 +12166,12 @@ typedef struct samba__conv {
        the next. So what lies beside each other in B does so in the tile, whatever the stride. */
     ptrdiff_t phases;
     bool strided_dx; /* there is more than one residue, unless x is small */
+    bool in_bf16;
+    samba_dtype w_type; /* of input 1: w, or for dw dy */
     /* Tiles: some rows of targets, and of the source some channels. A unit of work is an image and
        group with a tile of rows; for dw a share of images and group with a tile of channels. */
     ptrdiff_t tile_rows, row_tiles, tile_channels, channel_tiles;
+    ptrdiff_t whole_rows, whole_channels; /* a tile has a multiple of these, or all */
     ptrdiff_t shares, tiles, units;
     ptrdiff_t scratch;      /* floats: transposed weights for dx, the sums of shares for dw */
     ptrdiff_t residue_sums; /* floats: the products of one residue of columns */
@@ -12180,6 +12382,26 @@ SAMBA__FN void samba__geometry_dw(samba__conv *v, ptrdiff_t weights)
     v->scratch = weights * v->shares;
 }
 
+/* In bf16, tiles cut k, which is channels or for dw rows, where blocks of steps end. */
+SAMBA__FN void samba__conv_wholes(samba__conv *v)
+{
+    const ptrdiff_t steps = SAMBA__BF16_STEPS;
+    v->whole_rows = v->whole_channels = 1;
+
+    if (v->in_bf16 && samba__makes_dw(v))
+        v->whole_rows = steps / samba__gcd(steps, v->axis[1].targets);
+    else if (v->in_bf16 && v->strided_dx) /* residues differ in taps */
+        v->whole_channels = steps;
+    else if (v->in_bf16)
+        v->whole_channels = steps / samba__gcd(steps, v->n_taps);
+}
+
+/* Half of n, in wholes. */
+SAMBA__FN ptrdiff_t samba__halved(ptrdiff_t n, ptrdiff_t whole)
+{
+    return samba__ceil_index(samba__ceil_index(n, 2), whole) * whole;
+}
+
 /* Cuts the work of v into tiles that fit into the cache, and into 8 units at least. */
 SAMBA__FN void samba__conv_cut(samba__conv *v)
 {
@@ -12198,10 +12420,16 @@ SAMBA__FN void samba__conv_cut(samba__conv *v)
 
     double most = (double)samba__min_index(v->limits->room, v->limits->cached);
     while (samba__tile_floats(v) > most) {
-        bool deep = v->tile_channels * v->n_taps > 2 * v->limits->terms || v->tile_rows == 1;
-        cut = v->tile_channels > 1 && deep ? &v->tile_channels : &v->tile_rows;
-        if (*cut == 1) break;
-        *cut = samba__ceil_index(*cut, 2);
+        ptrdiff_t rows = samba__halved(v->tile_rows, v->whole_rows);
+        ptrdiff_t channels = samba__halved(v->tile_channels, v->whole_channels);
+        bool fewer_rows = rows < v->tile_rows, fewer_channels = channels < v->tile_channels;
+        if (!fewer_rows && !fewer_channels) break;
+
+        bool deep = v->tile_channels * v->n_taps > 2 * v->limits->terms || !fewer_rows;
+        if (!fewer_rows || (fewer_channels && deep))
+            v->tile_channels = channels;
+        else
+            v->tile_rows = rows;
     }
 
     v->tile_in_scratch = samba__tile_floats(v) > (double)v->limits->room;
@@ -12221,6 +12449,8 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
     memset(v, 0, sizeof *v);
     v->made = made;
     v->limits = limits;
+    v->in_bf16 = SAMBA__HAS_TYPE(BF16) && in[0].dtype == SAMBA_BF16;
+    v->w_type = in[1].dtype;
     samba__open_geometry(&v->g, made, in, out, attr);
 
     const samba__conv_geometry *g = &v->g;
@@ -12234,6 +12464,7 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
     v->n_taps = v->axis[0].taps * v->axis[1].taps;
     SAMBA_ASSERT(v->axis[0].span >= 0 && v->axis[1].span >= 0);
 
+    samba__conv_wholes(v);
     samba__conv_cut(v);
     if (samba__makes_dx(v) && v->strided_dx)
         v->residue_sums = v->rows * v->tile_rows * v->axis[1].targets;
@@ -12350,12 +12581,21 @@ SAMBA__FN bool samba__tiles_fit(const samba_call *c, samba__made made)
 #endif
 }
 
+/* Operands are f32; or the first one is bf16, and then the second may be. */
+SAMBA__FN bool samba__expect_factors(samba_call *c, int32_t least, int32_t most, int32_t words)
+{
+    if (!samba__expect(c, least, most, words) || !samba__expect_first_operand(c, 0)) return false;
+    bool halves = c->in[0].dtype == SAMBA_BF16 && c->in[1].dtype == SAMBA_BF16;
+    c->out[0].dtype = SAMBA_F32;
+    return (halves || samba__expect_f32(c, 1)) && (most < 3 || samba__expect_f32(c, 2));
+}
+
 /* Backward: dx and dw have the rank of dy and, last, the attributes' rows and columns. */
 SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
 {
     bool forward = made == SAMBA__MAKES_Y, makes_dx = made == SAMBA__MAKES_DX;
     int32_t words = forward ? SAMBA__CONV_WORDS : SAMBA__CONV_BACKWARD_WORDS;
-    if (!samba__expect_all_f32(c, 2, forward ? 3 : 2, words)) return false;
+    if (!samba__expect_factors(c, 2, forward ? 3 : 2, words)) return false;
 
     samba_shape x = c->in[0].shape, w = c->in[1].shape, y, *s = makes_dx ? &x : &w;
     const samba_shape *dy = &c->in[makes_dx ? 0 : 1].shape, *b = &c->in[2].shape;
@@ -12450,15 +12690,16 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
     ptrdiff_t plane = v->axis[0].source * v->axis[1].source, phases = v->phases;
 
 #if !SAMBA__DIRECT
-    if (set && phases == 1) {
+    if (samba__makes_dw(v) && phases == 1) {
         samba__transpose(set, from, plane, n, deep, to, deep, v->axis[1].source);
         return;
     }
 #endif
 
-    if (!set && phases == 1)
+    (void)set;
+    if (deep == 1 && phases == 1)
         memcpy(to, from, (size_t)n * sizeof *to);
-    else if (!set && phases == 2)
+    else if (deep == 1 && phases == 2)
         for (ptrdiff_t q = 0; q < n; q++)
             to[q] = from[2 * q];
     else
@@ -12467,12 +12708,59 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
                 to[q * deep] = from[q * phases];
 }
 
-/* Packs a tile whose channels begin at x as (channel, row, phase, column), or, if there is a set to
-   transpose them, as (row, phase, column, channel). */
-SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, const float *x,
-                                const samba__gemm_set *set, float *tile)
+#if !SAMBA__DIRECT
+/* n values of `deep` channels, a plane apart, become operands in bf16 with channels last. */
+SAMBA__FN void samba__transpose_halves(const samba__gemm_set *set, const uint16_t *from,
+                                       ptrdiff_t plane, ptrdiff_t n, ptrdiff_t deep, float *to)
 {
-    ptrdiff_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
+    enum { WIDE = 64, HIGH = 16 }; /* whole vectors of channels */
+
+    float piece[HIGH * WIDE];
+    for (ptrdiff_t q = 0; q < n; q += WIDE) {
+        ptrdiff_t wide = samba__min_index(n - q, WIDE);
+        for (ptrdiff_t c = 0; c < deep; c += HIGH) {
+            ptrdiff_t high = samba__min_index(deep - c, HIGH);
+            for (ptrdiff_t k = 0; k < high; k++)
+                set->load_operands(piece + k * WIDE, from + (c + k) * plane + q, SAMBA_BF16, wide);
+            samba__transpose(set, piece, WIDE, wide, high, to + q * deep + c, deep, 0);
+        }
+    }
+}
+#endif
+
+/* The same as samba__pack_cells, of bf16, which becomes operands. */
+SAMBA__VECTORIZED SAMBA__FN void samba__pack_halves_of(const samba__conv *v,
+                                                       const samba__gemm_set *set,
+                                                       const uint16_t *from, ptrdiff_t n,
+                                                       ptrdiff_t deep, float *to)
+{
+    ptrdiff_t plane = v->axis[0].source * v->axis[1].source, phases = v->phases;
+
+#if !SAMBA__DIRECT
+    if (phases == 1 && samba__makes_dw(v)) {
+        samba__transpose_halves(set, from, plane, n, deep, to);
+        return;
+    }
+    if (phases == 1) {
+        set->load_operands(to, from, SAMBA_BF16, n);
+        return;
+    }
+#endif
+
+    (void)set;
+    for (ptrdiff_t c = 0; c < deep; c++, to++, from += plane)
+        for (ptrdiff_t q = 0; q < n; q++)
+            to[q * deep] = samba__operand_of_bf16(from[q * phases]);
+}
+
+/* Packs a tile whose channels begin at value `at` of the source as (channel, row, phase, column),
+   or for dw, transposed, as (row, phase, column, channel). */
+SAMBA__FN void samba__pack_tile(const samba_args *a, const samba__conv *v, const samba__tile *b,
+                                ptrdiff_t at, float *tile)
+{
+    const samba__gemm_set *set = samba__set_of(a->isa)->gemm;
+    ptrdiff_t deep = samba__makes_dw(v) ? b->channels : 1;
+    ptrdiff_t width = b->width * deep, phases = v->phases;
     const samba__axis *down = &v->axis[0], *across = &v->axis[1];
 
     for (ptrdiff_t i = 0; i < b->channels / deep * phases; i++) {
@@ -12493,8 +12781,14 @@ SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, cons
             if (down->span == 0 && r % down->stride) continue;
             memset(to, 0, (size_t)width * sizeof *to); /* what lies outside the image */
             if (n <= 0 || row < 0 || row >= down->source) continue;
-            const float *from = x + (channel * down->source + row) * across->source + begin;
-            samba__pack_cells(v, set, from, n, deep, to + left * deep);
+
+            ptrdiff_t from = at + (channel * down->source + row) * across->source + begin;
+            to += left * deep;
+            if (v->in_bf16)
+                samba__pack_halves_of(v, set, (const uint16_t *)(const void *)a->in[0] + from, n,
+                                      deep, to);
+            else
+                samba__pack_cells(v, set, a->in[0] + from, n, deep, to);
         }
     }
 }
@@ -12578,11 +12872,22 @@ SAMBA__VECTORIZED SAMBA__FN void samba__place_residues(const samba_args *a, cons
 typedef struct samba__conv_term {
     float *c;
     ptrdiff_t c_row;
-    const float *a; /* its terms are beside each other */
+    const void *a; /* its terms are beside each other */
+    samba_dtype a_type;
+    bool rounded; /* they are operands in bf16 already */
     ptrdiff_t a_row;
     bool first;        /* C begins with this term */
     const float *bias; /* of rows, added after the last term; or NULL */
 } samba__conv_term;
+
+/* How many of these terms are summed at a time: in bf16, whole blocks of steps. */
+SAMBA__FN ptrdiff_t samba__terms_at_once(const samba__conv *v, ptrdiff_t terms)
+{
+    const ptrdiff_t steps = v->in_bf16 ? (ptrdiff_t)SAMBA__BF16_STEPS : 1;
+    const ptrdiff_t most = v->in_bf16 ? (ptrdiff_t)SAMBA__GATHERED_STEPS : SAMBA__CONV_KC;
+    ptrdiff_t parts = samba__ceil_index(terms, most);
+    return samba__ceil_index(samba__ceil_index(terms, parts), steps) * steps;
+}
 
 SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const samba__residue *r,
                                 const samba__tile *b, const float *tile, const samba__conv_term *t)
@@ -12597,15 +12902,18 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const
 
     ptrdiff_t deep = makes_dw ? b->channels : 1;
     ptrdiff_t terms = down->n[0] * down->n[1] * (makes_dw ? 1 : b->channels);
-    ptrdiff_t most = samba__ceil_index(terms, samba__ceil_index(terms, SAMBA__CONV_KC));
+    ptrdiff_t most = samba__terms_at_once(v, terms);
 
-    int32_t at[SAMBA__CONV_KC];
+    int32_t at[SAMBA__GATHERED_STEPS];
     samba__gathered g;
     g.m = v->rows;
     g.run = across->n[1] * deep;
     g.n = across->n[0] * g.run;
     g.step = across->step[0] * v->phases * b->width * deep;
+    g.a_type = t->a_type;
     g.a_row = t->a_row;
+    g.in_bf16 = v->in_bf16;
+    g.rounded = t->rounded;
     g.b = tile;
     g.at = at;
     g.c = t->c;
@@ -12613,8 +12921,8 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const
 
     for (ptrdiff_t p = 0; p < terms; p += g.k) {
         g.k = samba__min_index(most, terms - p);
-        SAMBA_ASSERT(g.k > 0 && g.k <= SAMBA__CONV_KC); /* at[] has room */
-        g.a = t->a + p;
+        SAMBA_ASSERT(g.k > 0 && g.k <= SAMBA__GATHERED_STEPS); /* at[] has room */
+        g.a = (const uint8_t *)t->a + (size_t)p * samba_dtype_size(t->a_type);
         g.accumulate = !t->first || p > 0;
         g.row_bias = p + g.k == terms ? t->bias : NULL;
 
@@ -12626,14 +12934,39 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const
 /* Memory of a thread for its units: sums of residues, then the tile. */
 typedef struct samba__conv_memory {
     float *sums, *tile;
-    bool packed; /* the tile serves all residues */
+    bool packed;       /* the tile serves all residues */
+    ptrdiff_t rounded; /* 1 + the group whose weights are operands in a->local, or 0 */
 } samba__conv_memory;
 
-SAMBA__FN const float *samba__conv_channels(const samba_args *a, const samba__conv *v,
-                                            const samba__tile *b, ptrdiff_t image)
+/* The value of the source with which the channels of a tile begin. */
+SAMBA__FN ptrdiff_t samba__conv_channels(const samba__conv *v, const samba__tile *b,
+                                         ptrdiff_t image)
 {
     ptrdiff_t plane = v->axis[0].source * v->axis[1].source;
-    return a->in[0] + (image * v->channels + b->channel) * plane;
+    return (image * v->channels + b->channel) * plane;
+}
+
+/* Points t at term p of a group's weights. In bf16 a thread rounds them once for all its units, if
+   its memory has room for them and they are not packed for tiles. */
+SAMBA__FN void samba__open_conv_weights(const samba_args *a, const samba__conv *v, ptrdiff_t group,
+                                        ptrdiff_t p, samba__conv_memory *m, samba__conv_term *t)
+{
+    const ptrdiff_t n = v->rows * t->a_row;
+    const size_t size = samba_dtype_size(v->w_type);
+    const uint8_t *w = (const uint8_t *)(const void *)a->in[1] + (size_t)(group * n) * size;
+    const samba__set *set = samba__set_of(a->isa);
+
+    t->a = w + (size_t)p * size;
+    t->a_type = v->w_type;
+    t->rounded
+        = v->in_bf16 && n <= SAMBA__GATHERED_ROOM && !samba__takes_tiles(set, (int64_t)v->rows);
+    if (!t->rounded) return;
+
+    float *operands = a->local + SAMBA__GATHERED_A;
+    if (m->rounded != group + 1) set->gemm->load_operands(operands, w, v->w_type, n);
+    m->rounded = group + 1;
+    t->a = operands + p;
+    t->a_type = SAMBA_F32;
 }
 
 /* A unit of y or dx: rows of targets of an image and group, from all tiles of channels in order.
@@ -12643,9 +12976,9 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v,
 {
     const bool makes_dx = samba__makes_dx(v);
     ptrdiff_t image = unit / v->tiles, row_tile = unit % v->tiles, k = v->channels * r->n_taps;
-    ptrdiff_t row = image % v->g.groups * v->rows, first_row = row_tile * v->tile_rows;
-    const float *w = a->in[1], *bias = !makes_dx && a->n_in > 2 ? a->in[2] : NULL;
-    if (makes_dx) w = (float *)a->scratch + r->before * v->channels * v->rows * v->g.groups;
+    ptrdiff_t group = image % v->g.groups, row = group * v->rows;
+    ptrdiff_t first_row = row_tile * v->tile_rows;
+    const float *bias = !makes_dx && a->n_in > 2 ? a->in[2] : NULL;
 
     samba__conv_term t;
     t.c = a->out[0] + (image * v->rows * r->targets[0] + first_row) * r->targets[1];
@@ -12667,10 +13000,18 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v,
         samba__tile b;
         samba__open_tile(&b, v, row_tile, i);
         if (v->channel_tiles > 1 || !m->packed)
-            samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), NULL, m->tile);
+            samba__pack_tile(a, v, &b, samba__conv_channels(v, &b, image), m->tile);
         m->packed = true;
 
-        t.a = w + row * k + b.channel * r->n_taps;
+        ptrdiff_t p = b.channel * r->n_taps;
+        if (makes_dx) {
+            ptrdiff_t before = r->before * v->channels * v->rows * v->g.groups;
+            t.a = (const float *)a->scratch + before + row * k + p;
+            t.a_type = SAMBA_F32;
+            t.rounded = v->in_bf16;
+        } else {
+            samba__open_conv_weights(a, v, group, p, m, &t);
+        }
         t.first = i == 0;
         t.bias = bias && i == v->channel_tiles - 1 ? bias + row : NULL;
         samba__conv_tile(a, v, r, &b, m->tile, &t);
@@ -12699,13 +13040,15 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v,
         samba__conv_term t;
         t.c_row = v->channels * v->n_taps;
         t.c = (float *)a->scratch + share * v->rows * t.c_row + b.channel * v->n_taps;
-        t.a = a->in[1] + image * v->rows * plane + b.row * r->targets[1];
+        size_t at = (size_t)(image * v->rows * plane + b.row * r->targets[1]);
+        t.a = (const uint8_t *)(const void *)a->in[1] + at * samba_dtype_size(v->w_type);
+        t.a_type = v->w_type;
+        t.rounded = false;
         t.a_row = plane;
         t.first = i == 0;
         t.bias = NULL;
 
-        samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), samba__set_of(a->isa)->gemm,
-                         m->tile);
+        samba__pack_tile(a, v, &b, samba__conv_channels(v, &b, image), m->tile);
         samba__conv_tile(a, v, r, &b, m->tile, &t);
     }
 }
@@ -12727,13 +13070,22 @@ SAMBA__FN void samba__add_shares(const samba_args *a, const samba__conv *v, ptrd
     }
 }
 
+/* A value of w, as an operand. */
+SAMBA__INLINE float samba__weight_at(const samba_args *a, const samba__conv *v, ptrdiff_t at)
+{
+    if (!v->in_bf16) return a->in[1][at];
+    if (v->w_type == SAMBA_BF16)
+        return samba__operand_of_bf16(((const uint16_t *)(const void *)a->in[1])[at]);
+    return samba__bf16_operand(samba__float_bits(a->in[1][at]));
+}
+
 /* Row c of the transposed weights of a group, for each residue that has taps. */
 SAMBA__FN void samba__transpose_weights(const samba_args *a, const samba__conv *v, ptrdiff_t row)
 {
     ptrdiff_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->g.groups;
     ptrdiff_t down = v->axis[0].every, by = v->axis[1].every;
     ptrdiff_t n = v->g.kernel[0], m = v->g.kernel[1];
-    const float *w = a->in[1] + (group * v->channels * v->rows + c) * n * m;
+    const ptrdiff_t first = (group * v->channels * v->rows + c) * n * m;
     ptrdiff_t residues[2]
         = { samba__min_index(n, down), samba__min_index(m, by) }; /* that have taps */
 
@@ -12745,7 +13097,7 @@ SAMBA__FN void samba__transpose_weights(const samba_args *a, const samba__conv *
         for (ptrdiff_t o = 0; o < v->channels; o++)
             for (ptrdiff_t y = k[0]; y < n; y += down)
                 for (ptrdiff_t x = k[1]; x < m; x += by)
-                    *to++ = w[(o * v->rows * n + y) * m + x];
+                    *to++ = samba__weight_at(a, v, first + (o * v->rows * n + y) * m + x);
     }
 }
 
@@ -12771,8 +13123,9 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
     SAMBA_ASSERT(v.tile_in_scratch || samba__tile_floats(&v) <= (double)SAMBA__TILE_ROOM);
 
     const ptrdiff_t end = (ptrdiff_t)a->end;
+    samba__conv_memory m;
+    m.rounded = 0;
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
-        samba__conv_memory m;
         m.sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
         if (v.tile_in_scratch)
             m.sums = (float *)a->scratch + v.scratch + u * (ptrdiff_t)samba__tile_floats(&v);
@@ -12823,15 +13176,17 @@ SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, 
                        NULL);
 }
 
+/* Gradients of products in bf16 are such products, too. */
 SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
 {
-    samba_tensor *x = g->in[0], *w = g->in[1], *dy = g->dout[0];
+    samba_tensor *x = g->in[0], *w = g->in[1], *dy = samba_cast(g->dout[0], x->dtype);
     samba_shape axes = samba_scalar_shape();
     for (int32_t d = 0; d < x->shape.ndim; d++)
         if (d != 1) axes.dim[axes.ndim++] = d;
+
     g->din[0] = samba__conv_backward(SAMBA__MAKES_DX, dy, w, g->attr, &x->shape);
     g->din[1] = samba__conv_backward(SAMBA__MAKES_DW, x, dy, g->attr, &w->shape);
-    if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, axes, false);
+    if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(g->dout[0], axes, false);
 }
 
 /* Inputs dy, w: a and b in the gradient. */
@@ -12844,8 +13199,9 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, s
     return samba__conv_backward(SAMBA__MAKES_DX, dy, w, attr, &x_shape);
 }
 SAMBA__GRAD2(convolution_backward_input, /* dy is that of dx */
-             samba__emit2(SAMBA__OP_convolution, dy, b, g->attr, SAMBA__CONV_WORDS),
-             samba__conv_backward(SAMBA__MAKES_DW, dy, a, g->attr, &b->shape))
+             samba__emit2(SAMBA__OP_convolution, samba_cast(dy, a->dtype), b, g->attr,
+                          SAMBA__CONV_WORDS),
+             samba__conv_backward(SAMBA__MAKES_DW, samba_cast(dy, a->dtype), a, g->attr, &b->shape))
 
 /* Inputs x, dy: a and b in the gradient. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
@@ -12857,9 +13213,8 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, s
     return samba__conv_backward(SAMBA__MAKES_DW, x, dy, attr, &w_shape);
 }
 SAMBA__GRAD2(convolution_backward_weight, /* dy is that of dw */
-             samba__conv_backward(SAMBA__MAKES_DX, b, dy, g->attr, &a->shape),
+             samba__conv_backward(SAMBA__MAKES_DX, samba_cast(b, a->dtype), dy, g->attr, &a->shape),
              samba__emit2(SAMBA__OP_convolution, a, dy, g->attr, SAMBA__CONV_WORDS))
-
 /* ==== [pool] ================================================================================== */
 /* ---- Pooling over the last two axes. Attributes of max: kernel, stride, padding as (rows,
    columns), ceil_mode; of avg also exclude_padding; of adaptive avg only the rows and columns of y.
@@ -20471,24 +20826,14 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
 {
 #if SAMBA__TILES
-    static const int32_t products[] = { SAMBA__OP_matmul,
-                                        SAMBA__OP_matmul_accumulate,
-                                        SAMBA__OP_affine,
-                                        SAMBA__OP_affine_packed,
-                                        SAMBA__OP_scaled_dot_product_attention,
-                                        SAMBA__OP_scaled_dot_product_attention_backward };
-
     for (uint32_t i = 0; i < pef->n_nodes; i++) {
         samba__call_record r = samba__node_at(pef, i);
-        bool multiplies = false;
-        for (size_t k = 0; k < sizeof products / sizeof *products; k++)
-            multiplies = multiplies || samba__is(r.op, products[k]);
+        int32_t operand = r.op->flags & SAMBA_OP_MULTIPLIES_1 ? 1 : 0;
+        if (!samba__is_builtin(r.op)
+            || !(r.op->flags & (SAMBA_OP_MULTIPLIES | SAMBA_OP_MULTIPLIES_1)))
+            continue;
 
         samba_spec first;
-        if (!multiplies) continue;
-        int32_t operand = samba__is(r.op, SAMBA__OP_scaled_dot_product_attention_backward)
-            ? (int32_t)SAMBA__ATTENTION_BACKWARD_Q
-            : 0;
         samba__read_spec(pef, samba__word(&r, operand) - 1, &first);
         if (first.dtype == SAMBA_BF16) return true;
     }
@@ -24384,7 +24729,7 @@ SAMBA__FN samba_tensor *samba__factor_of(const samba_op *op, int32_t k, samba_te
 {
     if (samba__is(op, SAMBA__OP_scaled_dot_product_attention))
         return k < SAMBA__ATTENTION_MASK ? samba__in_bf16(x) : x;
-    if (samba__class_of(op) == SAMBA__IS_F32_PRODUCT || k > 1) return samba__rounded(x);
+    if (k > 1) return samba__rounded(x);
     return k == 1 && x && x->role == SAMBA__WEIGHT ? x : samba__in_bf16(x);
 }
 
@@ -24428,8 +24773,7 @@ SAMBA__FN samba_tensor *const *samba__round_inputs(const samba_session *s, const
                                                    samba_tensor **read)
 {
     bool user = s->modes.tracing && !s->trace.generating;
-    samba__class is = samba__class_of(op);
-    bool product = is == SAMBA__IS_PRODUCT || is == SAMBA__IS_F32_PRODUCT;
+    bool product = samba__class_of(op) == SAMBA__IS_PRODUCT;
     if (!user || !s->modes.graphamp || !product) return in;
 
     for (int32_t i = 0; i < n_in; i++)

@@ -1,8 +1,7 @@
 // LeNet on Fashion-MNIST: two convolutions, two poolings, three linear layers; above 90.5 %.
 //     cc -O2 -o lenet examples/03_lenet.c -lm -pthread -lz && ./lenet
 // ./lenet [--epochs N] [--data FOLDER] [--report FOLDER] [--graphamp-preset mp0 | mp1 | mp4]
-// mp1 computes the products of linear layers in bf16, and rounds what convolutions read; mp4 keeps
-// all in bf16.
+// mp1 computes products in bf16, those of convolutions and of linear layers; mp4 keeps all in bf16.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION

@@ -439,7 +439,8 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction);
 
 /* Convolution, cross-correlation as torch. 2-D: x (N,C,H,W), w (O,C/groups,KH,KW), b (O) or NULL.
-   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation, groups 1. */
+   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation, groups 1. An
+   x of bf16 makes it a product in bf16, whose result is f32: [conv] says in which order. */
 typedef struct samba_conv_opts {
     int32_t stride[2], padding[2], dilation[2], groups;
 } samba_conv_opts;
@@ -486,7 +487,8 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
                                                     samba_tensor *b, bool transpose_b);
 /* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of
-   w_shape. Each is linear in both inputs, and its gradients are again these three ops. */
+   w_shape. Each is linear in both inputs, and its gradients are again these three ops. A first
+   input of bf16 makes them products in bf16. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
                                                              samba_shape x_shape,
                                                              const samba_conv_opts *opts);
@@ -503,9 +505,8 @@ typedef enum samba_log_level { SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_le
 
 /* GraphAMP: what waits between ops is rounded to bf16 and kept so for the backward pass;
    parameters, their gradients and sums stay f32. MP0: none. MP1: what products read. MP4: what
-   every op makes, but scalars and losses. Products of matmul, linear and attention are computed in
-   bf16, as a matrix unit does it: their definition stands in [micro-kernel]. Convolutions read what
-   was rounded, and compute in f32. */
+   every op makes, but scalars and losses. Products of matmul, linear, convolution and attention are
+   computed in bf16, as a matrix unit does it: their definition stands in [micro-kernel]. */
 typedef enum samba_graphamp { SAMBA_MP0 = 0, SAMBA_MP1 = 1, SAMBA_MP4 = 4 } samba_graphamp;
 
 /* How to open a session. All zero is a good session. */

@@ -23,11 +23,15 @@
    gathered from there, or read where they are. With a stride, a tap meets a dy only at every
    stride-th element of dx: the elements of dx whose coordinates have one residue modulo the stride
    share their taps, and are a product of their own. Sums are chains over (c,ky,kx) for y, (o,ky,kx)
-   for dx, the outputs of a share of images for dw. Attributes: stride, padding, dilation as (rows,
-   columns), groups; those that make dx or dw append its rows and columns. A 1-D convolution has one
-   row. Entry points, which rows of [op-table] name by the stem conv: samba__conv_rule checks
-   shapes, samba__conv_work cuts the work into units, samba__conv_run computes them;
-   samba__convolution_vjp makes the graph of the gradients. ---- */
+   for dx, the outputs of a share of images for dw.
+   With a first operand of bf16 all three are products in bf16, as [micro-kernel] defines them.
+   Their k runs in the same order, so that 32 steps are neighbors in (c,ky,kx) for y; in (o,ky,kx)
+   for dx, where only taps of the residue count; in (oy,ox) for dw, where each image begins with a
+   step 0, and shares are added in f32. The zeros around x and dy take part. Attributes: stride,
+   padding, dilation as (rows, columns), groups; those that make dx or dw append its rows and
+   columns. A 1-D convolution has one row. Entry points, which rows of [op-table] name by the stem
+   conv: samba__conv_rule checks shapes, samba__conv_work cuts the work into units, samba__conv_run
+   computes them; samba__convolution_vjp makes the graph of the gradients. ---- */
 enum { SAMBA__CONV_WORDS = SAMBA__CONV_SIZE, SAMBA__CONV_BACKWARD_WORDS = SAMBA__CONV_END };
 
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
@@ -86,9 +90,12 @@ typedef struct samba__conv {
        the next. So what lies beside each other in B does so in the tile, whatever the stride. */
     ptrdiff_t phases;
     bool strided_dx; /* there is more than one residue, unless x is small */
+    bool in_bf16;
+    samba_dtype w_type; /* of input 1: w, or for dw dy */
     /* Tiles: some rows of targets, and of the source some channels. A unit of work is an image and
        group with a tile of rows; for dw a share of images and group with a tile of channels. */
     ptrdiff_t tile_rows, row_tiles, tile_channels, channel_tiles;
+    ptrdiff_t whole_rows, whole_channels; /* a tile has a multiple of these, or all */
     ptrdiff_t shares, tiles, units;
     ptrdiff_t scratch;      /* floats: transposed weights for dx, the sums of shares for dw */
     ptrdiff_t residue_sums; /* floats: the products of one residue of columns */
@@ -299,6 +306,26 @@ SAMBA__FN void samba__geometry_dw(samba__conv *v, ptrdiff_t weights)
     v->scratch = weights * v->shares;
 }
 
+/* In bf16, tiles cut k, which is channels or for dw rows, where blocks of steps end. */
+SAMBA__FN void samba__conv_wholes(samba__conv *v)
+{
+    const ptrdiff_t steps = SAMBA__BF16_STEPS;
+    v->whole_rows = v->whole_channels = 1;
+
+    if (v->in_bf16 && samba__makes_dw(v))
+        v->whole_rows = steps / samba__gcd(steps, v->axis[1].targets);
+    else if (v->in_bf16 && v->strided_dx) /* residues differ in taps */
+        v->whole_channels = steps;
+    else if (v->in_bf16)
+        v->whole_channels = steps / samba__gcd(steps, v->n_taps);
+}
+
+/* Half of n, in wholes. */
+SAMBA__FN ptrdiff_t samba__halved(ptrdiff_t n, ptrdiff_t whole)
+{
+    return samba__ceil_index(samba__ceil_index(n, 2), whole) * whole;
+}
+
 /* Cuts the work of v into tiles that fit into the cache, and into 8 units at least. */
 SAMBA__FN void samba__conv_cut(samba__conv *v)
 {
@@ -317,10 +344,16 @@ SAMBA__FN void samba__conv_cut(samba__conv *v)
 
     double most = (double)samba__min_index(v->limits->room, v->limits->cached);
     while (samba__tile_floats(v) > most) {
-        bool deep = v->tile_channels * v->n_taps > 2 * v->limits->terms || v->tile_rows == 1;
-        cut = v->tile_channels > 1 && deep ? &v->tile_channels : &v->tile_rows;
-        if (*cut == 1) break;
-        *cut = samba__ceil_index(*cut, 2);
+        ptrdiff_t rows = samba__halved(v->tile_rows, v->whole_rows);
+        ptrdiff_t channels = samba__halved(v->tile_channels, v->whole_channels);
+        bool fewer_rows = rows < v->tile_rows, fewer_channels = channels < v->tile_channels;
+        if (!fewer_rows && !fewer_channels) break;
+
+        bool deep = v->tile_channels * v->n_taps > 2 * v->limits->terms || !fewer_rows;
+        if (!fewer_rows || (fewer_channels && deep))
+            v->tile_channels = channels;
+        else
+            v->tile_rows = rows;
     }
 
     v->tile_in_scratch = samba__tile_floats(v) > (double)v->limits->room;
@@ -340,6 +373,8 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
     memset(v, 0, sizeof *v);
     v->made = made;
     v->limits = limits;
+    v->in_bf16 = SAMBA__HAS_TYPE(BF16) && in[0].dtype == SAMBA_BF16;
+    v->w_type = in[1].dtype;
     samba__open_geometry(&v->g, made, in, out, attr);
 
     const samba__conv_geometry *g = &v->g;
@@ -353,6 +388,7 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
     v->n_taps = v->axis[0].taps * v->axis[1].taps;
     SAMBA_ASSERT(v->axis[0].span >= 0 && v->axis[1].span >= 0);
 
+    samba__conv_wholes(v);
     samba__conv_cut(v);
     if (samba__makes_dx(v) && v->strided_dx)
         v->residue_sums = v->rows * v->tile_rows * v->axis[1].targets;
@@ -469,12 +505,21 @@ SAMBA__FN bool samba__tiles_fit(const samba_call *c, samba__made made)
 #endif
 }
 
+/* Operands are f32; or the first one is bf16, and then the second may be. */
+SAMBA__FN bool samba__expect_factors(samba_call *c, int32_t least, int32_t most, int32_t words)
+{
+    if (!samba__expect(c, least, most, words) || !samba__expect_first_operand(c, 0)) return false;
+    bool halves = c->in[0].dtype == SAMBA_BF16 && c->in[1].dtype == SAMBA_BF16;
+    c->out[0].dtype = SAMBA_F32;
+    return (halves || samba__expect_f32(c, 1)) && (most < 3 || samba__expect_f32(c, 2));
+}
+
 /* Backward: dx and dw have the rank of dy and, last, the attributes' rows and columns. */
 SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
 {
     bool forward = made == SAMBA__MAKES_Y, makes_dx = made == SAMBA__MAKES_DX;
     int32_t words = forward ? SAMBA__CONV_WORDS : SAMBA__CONV_BACKWARD_WORDS;
-    if (!samba__expect_all_f32(c, 2, forward ? 3 : 2, words)) return false;
+    if (!samba__expect_factors(c, 2, forward ? 3 : 2, words)) return false;
 
     samba_shape x = c->in[0].shape, w = c->in[1].shape, y, *s = makes_dx ? &x : &w;
     const samba_shape *dy = &c->in[makes_dx ? 0 : 1].shape, *b = &c->in[2].shape;
@@ -569,15 +614,16 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
     ptrdiff_t plane = v->axis[0].source * v->axis[1].source, phases = v->phases;
 
 #if !SAMBA__DIRECT
-    if (set && phases == 1) {
+    if (samba__makes_dw(v) && phases == 1) {
         samba__transpose(set, from, plane, n, deep, to, deep, v->axis[1].source);
         return;
     }
 #endif
 
-    if (!set && phases == 1)
+    (void)set;
+    if (deep == 1 && phases == 1)
         memcpy(to, from, (size_t)n * sizeof *to);
-    else if (!set && phases == 2)
+    else if (deep == 1 && phases == 2)
         for (ptrdiff_t q = 0; q < n; q++)
             to[q] = from[2 * q];
     else
@@ -586,12 +632,59 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
                 to[q * deep] = from[q * phases];
 }
 
-/* Packs a tile whose channels begin at x as (channel, row, phase, column), or, if there is a set to
-   transpose them, as (row, phase, column, channel). */
-SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, const float *x,
-                                const samba__gemm_set *set, float *tile)
+#if !SAMBA__DIRECT
+/* n values of `deep` channels, a plane apart, become operands in bf16 with channels last. */
+SAMBA__FN void samba__transpose_halves(const samba__gemm_set *set, const uint16_t *from,
+                                       ptrdiff_t plane, ptrdiff_t n, ptrdiff_t deep, float *to)
 {
-    ptrdiff_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
+    enum { WIDE = 64, HIGH = 16 }; /* whole vectors of channels */
+
+    float piece[HIGH * WIDE];
+    for (ptrdiff_t q = 0; q < n; q += WIDE) {
+        ptrdiff_t wide = samba__min_index(n - q, WIDE);
+        for (ptrdiff_t c = 0; c < deep; c += HIGH) {
+            ptrdiff_t high = samba__min_index(deep - c, HIGH);
+            for (ptrdiff_t k = 0; k < high; k++)
+                set->load_operands(piece + k * WIDE, from + (c + k) * plane + q, SAMBA_BF16, wide);
+            samba__transpose(set, piece, WIDE, wide, high, to + q * deep + c, deep, 0);
+        }
+    }
+}
+#endif
+
+/* The same as samba__pack_cells, of bf16, which becomes operands. */
+SAMBA__VECTORIZED SAMBA__FN void samba__pack_halves_of(const samba__conv *v,
+                                                       const samba__gemm_set *set,
+                                                       const uint16_t *from, ptrdiff_t n,
+                                                       ptrdiff_t deep, float *to)
+{
+    ptrdiff_t plane = v->axis[0].source * v->axis[1].source, phases = v->phases;
+
+#if !SAMBA__DIRECT
+    if (phases == 1 && samba__makes_dw(v)) {
+        samba__transpose_halves(set, from, plane, n, deep, to);
+        return;
+    }
+    if (phases == 1) {
+        set->load_operands(to, from, SAMBA_BF16, n);
+        return;
+    }
+#endif
+
+    (void)set;
+    for (ptrdiff_t c = 0; c < deep; c++, to++, from += plane)
+        for (ptrdiff_t q = 0; q < n; q++)
+            to[q * deep] = samba__operand_of_bf16(from[q * phases]);
+}
+
+/* Packs a tile whose channels begin at value `at` of the source as (channel, row, phase, column),
+   or for dw, transposed, as (row, phase, column, channel). */
+SAMBA__FN void samba__pack_tile(const samba_args *a, const samba__conv *v, const samba__tile *b,
+                                ptrdiff_t at, float *tile)
+{
+    const samba__gemm_set *set = samba__set_of(a->isa)->gemm;
+    ptrdiff_t deep = samba__makes_dw(v) ? b->channels : 1;
+    ptrdiff_t width = b->width * deep, phases = v->phases;
     const samba__axis *down = &v->axis[0], *across = &v->axis[1];
 
     for (ptrdiff_t i = 0; i < b->channels / deep * phases; i++) {
@@ -612,8 +705,14 @@ SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, cons
             if (down->span == 0 && r % down->stride) continue;
             memset(to, 0, (size_t)width * sizeof *to); /* what lies outside the image */
             if (n <= 0 || row < 0 || row >= down->source) continue;
-            const float *from = x + (channel * down->source + row) * across->source + begin;
-            samba__pack_cells(v, set, from, n, deep, to + left * deep);
+
+            ptrdiff_t from = at + (channel * down->source + row) * across->source + begin;
+            to += left * deep;
+            if (v->in_bf16)
+                samba__pack_halves_of(v, set, (const uint16_t *)(const void *)a->in[0] + from, n,
+                                      deep, to);
+            else
+                samba__pack_cells(v, set, a->in[0] + from, n, deep, to);
         }
     }
 }
@@ -697,11 +796,22 @@ SAMBA__VECTORIZED SAMBA__FN void samba__place_residues(const samba_args *a, cons
 typedef struct samba__conv_term {
     float *c;
     ptrdiff_t c_row;
-    const float *a; /* its terms are beside each other */
+    const void *a; /* its terms are beside each other */
+    samba_dtype a_type;
+    bool rounded; /* they are operands in bf16 already */
     ptrdiff_t a_row;
     bool first;        /* C begins with this term */
     const float *bias; /* of rows, added after the last term; or NULL */
 } samba__conv_term;
+
+/* How many of these terms are summed at a time: in bf16, whole blocks of steps. */
+SAMBA__FN ptrdiff_t samba__terms_at_once(const samba__conv *v, ptrdiff_t terms)
+{
+    const ptrdiff_t steps = v->in_bf16 ? (ptrdiff_t)SAMBA__BF16_STEPS : 1;
+    const ptrdiff_t most = v->in_bf16 ? (ptrdiff_t)SAMBA__GATHERED_STEPS : SAMBA__CONV_KC;
+    ptrdiff_t parts = samba__ceil_index(terms, most);
+    return samba__ceil_index(samba__ceil_index(terms, parts), steps) * steps;
+}
 
 SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const samba__residue *r,
                                 const samba__tile *b, const float *tile, const samba__conv_term *t)
@@ -716,15 +826,18 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const
 
     ptrdiff_t deep = makes_dw ? b->channels : 1;
     ptrdiff_t terms = down->n[0] * down->n[1] * (makes_dw ? 1 : b->channels);
-    ptrdiff_t most = samba__ceil_index(terms, samba__ceil_index(terms, SAMBA__CONV_KC));
+    ptrdiff_t most = samba__terms_at_once(v, terms);
 
-    int32_t at[SAMBA__CONV_KC];
+    int32_t at[SAMBA__GATHERED_STEPS];
     samba__gathered g;
     g.m = v->rows;
     g.run = across->n[1] * deep;
     g.n = across->n[0] * g.run;
     g.step = across->step[0] * v->phases * b->width * deep;
+    g.a_type = t->a_type;
     g.a_row = t->a_row;
+    g.in_bf16 = v->in_bf16;
+    g.rounded = t->rounded;
     g.b = tile;
     g.at = at;
     g.c = t->c;
@@ -732,8 +845,8 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const
 
     for (ptrdiff_t p = 0; p < terms; p += g.k) {
         g.k = samba__min_index(most, terms - p);
-        SAMBA_ASSERT(g.k > 0 && g.k <= SAMBA__CONV_KC); /* at[] has room */
-        g.a = t->a + p;
+        SAMBA_ASSERT(g.k > 0 && g.k <= SAMBA__GATHERED_STEPS); /* at[] has room */
+        g.a = (const uint8_t *)t->a + (size_t)p * samba_dtype_size(t->a_type);
         g.accumulate = !t->first || p > 0;
         g.row_bias = p + g.k == terms ? t->bias : NULL;
 
@@ -745,14 +858,39 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const
 /* Memory of a thread for its units: sums of residues, then the tile. */
 typedef struct samba__conv_memory {
     float *sums, *tile;
-    bool packed; /* the tile serves all residues */
+    bool packed;       /* the tile serves all residues */
+    ptrdiff_t rounded; /* 1 + the group whose weights are operands in a->local, or 0 */
 } samba__conv_memory;
 
-SAMBA__FN const float *samba__conv_channels(const samba_args *a, const samba__conv *v,
-                                            const samba__tile *b, ptrdiff_t image)
+/* The value of the source with which the channels of a tile begin. */
+SAMBA__FN ptrdiff_t samba__conv_channels(const samba__conv *v, const samba__tile *b,
+                                         ptrdiff_t image)
 {
     ptrdiff_t plane = v->axis[0].source * v->axis[1].source;
-    return a->in[0] + (image * v->channels + b->channel) * plane;
+    return (image * v->channels + b->channel) * plane;
+}
+
+/* Points t at term p of a group's weights. In bf16 a thread rounds them once for all its units, if
+   its memory has room for them and they are not packed for tiles. */
+SAMBA__FN void samba__open_conv_weights(const samba_args *a, const samba__conv *v, ptrdiff_t group,
+                                        ptrdiff_t p, samba__conv_memory *m, samba__conv_term *t)
+{
+    const ptrdiff_t n = v->rows * t->a_row;
+    const size_t size = samba_dtype_size(v->w_type);
+    const uint8_t *w = (const uint8_t *)(const void *)a->in[1] + (size_t)(group * n) * size;
+    const samba__set *set = samba__set_of(a->isa);
+
+    t->a = w + (size_t)p * size;
+    t->a_type = v->w_type;
+    t->rounded
+        = v->in_bf16 && n <= SAMBA__GATHERED_ROOM && !samba__takes_tiles(set, (int64_t)v->rows);
+    if (!t->rounded) return;
+
+    float *operands = a->local + SAMBA__GATHERED_A;
+    if (m->rounded != group + 1) set->gemm->load_operands(operands, w, v->w_type, n);
+    m->rounded = group + 1;
+    t->a = operands + p;
+    t->a_type = SAMBA_F32;
 }
 
 /* A unit of y or dx: rows of targets of an image and group, from all tiles of channels in order.
@@ -762,9 +900,9 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v,
 {
     const bool makes_dx = samba__makes_dx(v);
     ptrdiff_t image = unit / v->tiles, row_tile = unit % v->tiles, k = v->channels * r->n_taps;
-    ptrdiff_t row = image % v->g.groups * v->rows, first_row = row_tile * v->tile_rows;
-    const float *w = a->in[1], *bias = !makes_dx && a->n_in > 2 ? a->in[2] : NULL;
-    if (makes_dx) w = (float *)a->scratch + r->before * v->channels * v->rows * v->g.groups;
+    ptrdiff_t group = image % v->g.groups, row = group * v->rows;
+    ptrdiff_t first_row = row_tile * v->tile_rows;
+    const float *bias = !makes_dx && a->n_in > 2 ? a->in[2] : NULL;
 
     samba__conv_term t;
     t.c = a->out[0] + (image * v->rows * r->targets[0] + first_row) * r->targets[1];
@@ -786,10 +924,18 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v,
         samba__tile b;
         samba__open_tile(&b, v, row_tile, i);
         if (v->channel_tiles > 1 || !m->packed)
-            samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), NULL, m->tile);
+            samba__pack_tile(a, v, &b, samba__conv_channels(v, &b, image), m->tile);
         m->packed = true;
 
-        t.a = w + row * k + b.channel * r->n_taps;
+        ptrdiff_t p = b.channel * r->n_taps;
+        if (makes_dx) {
+            ptrdiff_t before = r->before * v->channels * v->rows * v->g.groups;
+            t.a = (const float *)a->scratch + before + row * k + p;
+            t.a_type = SAMBA_F32;
+            t.rounded = v->in_bf16;
+        } else {
+            samba__open_conv_weights(a, v, group, p, m, &t);
+        }
         t.first = i == 0;
         t.bias = bias && i == v->channel_tiles - 1 ? bias + row : NULL;
         samba__conv_tile(a, v, r, &b, m->tile, &t);
@@ -818,13 +964,15 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v,
         samba__conv_term t;
         t.c_row = v->channels * v->n_taps;
         t.c = (float *)a->scratch + share * v->rows * t.c_row + b.channel * v->n_taps;
-        t.a = a->in[1] + image * v->rows * plane + b.row * r->targets[1];
+        size_t at = (size_t)(image * v->rows * plane + b.row * r->targets[1]);
+        t.a = (const uint8_t *)(const void *)a->in[1] + at * samba_dtype_size(v->w_type);
+        t.a_type = v->w_type;
+        t.rounded = false;
         t.a_row = plane;
         t.first = i == 0;
         t.bias = NULL;
 
-        samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), samba__set_of(a->isa)->gemm,
-                         m->tile);
+        samba__pack_tile(a, v, &b, samba__conv_channels(v, &b, image), m->tile);
         samba__conv_tile(a, v, r, &b, m->tile, &t);
     }
 }
@@ -846,13 +994,22 @@ SAMBA__FN void samba__add_shares(const samba_args *a, const samba__conv *v, ptrd
     }
 }
 
+/* A value of w, as an operand. */
+SAMBA__INLINE float samba__weight_at(const samba_args *a, const samba__conv *v, ptrdiff_t at)
+{
+    if (!v->in_bf16) return a->in[1][at];
+    if (v->w_type == SAMBA_BF16)
+        return samba__operand_of_bf16(((const uint16_t *)(const void *)a->in[1])[at]);
+    return samba__bf16_operand(samba__float_bits(a->in[1][at]));
+}
+
 /* Row c of the transposed weights of a group, for each residue that has taps. */
 SAMBA__FN void samba__transpose_weights(const samba_args *a, const samba__conv *v, ptrdiff_t row)
 {
     ptrdiff_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->g.groups;
     ptrdiff_t down = v->axis[0].every, by = v->axis[1].every;
     ptrdiff_t n = v->g.kernel[0], m = v->g.kernel[1];
-    const float *w = a->in[1] + (group * v->channels * v->rows + c) * n * m;
+    const ptrdiff_t first = (group * v->channels * v->rows + c) * n * m;
     ptrdiff_t residues[2]
         = { samba__min_index(n, down), samba__min_index(m, by) }; /* that have taps */
 
@@ -864,7 +1021,7 @@ SAMBA__FN void samba__transpose_weights(const samba_args *a, const samba__conv *
         for (ptrdiff_t o = 0; o < v->channels; o++)
             for (ptrdiff_t y = k[0]; y < n; y += down)
                 for (ptrdiff_t x = k[1]; x < m; x += by)
-                    *to++ = w[(o * v->rows * n + y) * m + x];
+                    *to++ = samba__weight_at(a, v, first + (o * v->rows * n + y) * m + x);
     }
 }
 
@@ -890,8 +1047,9 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
     SAMBA_ASSERT(v.tile_in_scratch || samba__tile_floats(&v) <= (double)SAMBA__TILE_ROOM);
 
     const ptrdiff_t end = (ptrdiff_t)a->end;
+    samba__conv_memory m;
+    m.rounded = 0;
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
-        samba__conv_memory m;
         m.sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
         if (v.tile_in_scratch)
             m.sums = (float *)a->scratch + v.scratch + u * (ptrdiff_t)samba__tile_floats(&v);
@@ -942,15 +1100,17 @@ SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, 
                        NULL);
 }
 
+/* Gradients of products in bf16 are such products, too. */
 SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
 {
-    samba_tensor *x = g->in[0], *w = g->in[1], *dy = g->dout[0];
+    samba_tensor *x = g->in[0], *w = g->in[1], *dy = samba_cast(g->dout[0], x->dtype);
     samba_shape axes = samba_scalar_shape();
     for (int32_t d = 0; d < x->shape.ndim; d++)
         if (d != 1) axes.dim[axes.ndim++] = d;
+
     g->din[0] = samba__conv_backward(SAMBA__MAKES_DX, dy, w, g->attr, &x->shape);
     g->din[1] = samba__conv_backward(SAMBA__MAKES_DW, x, dy, g->attr, &w->shape);
-    if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, axes, false);
+    if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(g->dout[0], axes, false);
 }
 
 /* Inputs dy, w: a and b in the gradient. */
@@ -963,8 +1123,9 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, s
     return samba__conv_backward(SAMBA__MAKES_DX, dy, w, attr, &x_shape);
 }
 SAMBA__GRAD2(convolution_backward_input, /* dy is that of dx */
-             samba__emit2(SAMBA__OP_convolution, dy, b, g->attr, SAMBA__CONV_WORDS),
-             samba__conv_backward(SAMBA__MAKES_DW, dy, a, g->attr, &b->shape))
+             samba__emit2(SAMBA__OP_convolution, samba_cast(dy, a->dtype), b, g->attr,
+                          SAMBA__CONV_WORDS),
+             samba__conv_backward(SAMBA__MAKES_DW, samba_cast(dy, a->dtype), a, g->attr, &b->shape))
 
 /* Inputs x, dy: a and b in the gradient. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
@@ -976,6 +1137,5 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, s
     return samba__conv_backward(SAMBA__MAKES_DW, x, dy, attr, &w_shape);
 }
 SAMBA__GRAD2(convolution_backward_weight, /* dy is that of dw */
-             samba__conv_backward(SAMBA__MAKES_DX, b, dy, g->attr, &a->shape),
+             samba__conv_backward(SAMBA__MAKES_DX, samba_cast(b, a->dtype), dy, g->attr, &a->shape),
              samba__emit2(SAMBA__OP_convolution, a, dy, g->attr, SAMBA__CONV_WORDS))
-

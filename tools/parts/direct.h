@@ -213,29 +213,37 @@ SAMBA__FN void samba__open_bf16(const samba__gemm *g, intptr_t i, intptr_t j, in
     }
 }
 
-SAMBA__FN void samba__bf16_element(const samba__gemm *g, intptr_t i, intptr_t j)
+/* c (+)= the sum of a[p] b[p], of operands of one block. */
+SAMBA__FN void samba__bf16_sum(const float *a, const float *b, intptr_t n, bool begins, float *c)
 {
-    float a[SAMBA__BF16_STEPS], b[SAMBA__BF16_STEPS];
-    samba__bf16_product s;
+    samba__panel_product s;
+    memset(&s, 0, sizeof s);
     s.rows = s.cols = 1;
+    s.kc = n;
     s.a = a;
-    s.a_row = SAMBA__BF16_STEPS;
+    s.a_row = s.a_next = n;
     s.a_col = 1;
     s.b = b;
     s.b_row = 1;
-    s.c = g->c + i * (intptr_t)g->c_row + j;
-    s.c_row = 1;
+    s.c = c;
+    s.c_row = s.from_row = 1;
+    s.from = begins ? NULL : c;
+    samba__multiply_bf16(&samba__gemm_kernels_portable, &s);
+}
+
+SAMBA__FN void samba__bf16_element(const samba__gemm *g, intptr_t i, intptr_t j)
+{
+    float a[SAMBA__BF16_STEPS], b[SAMBA__BF16_STEPS];
+    float *c = g->c + i * (intptr_t)g->c_row + j;
 
     for (intptr_t p = 0, k = (intptr_t)g->k; p < k; p += SAMBA__BF16_STEPS) {
         int32_t n = k - p < SAMBA__BF16_STEPS ? (int32_t)(k - p) : (int32_t)SAMBA__BF16_STEPS;
         samba__open_bf16(g, i, j, p, n, a, b);
-        s.kc = n;
-        s.begins = p == 0 && !g->accumulate;
-        samba__multiply_bf16(&samba__gemm_kernels_portable, &s);
+        samba__bf16_sum(a, b, n, p == 0 && !g->accumulate, c);
     }
 
-    if (g->bias) *s.c += g->bias[j];
-    if (g->row_bias) *s.c += g->row_bias[i];
+    if (g->bias) *c += g->bias[j];
+    if (g->row_bias) *c += g->row_bias[i];
 }
 
 /* Rows [begin,end) of C. */
@@ -265,12 +273,46 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     samba__gemm_epilogue(g, begin, end, 0, g->n);
 }
 
+/* In bf16, column by column; k is one block. */
+SAMBA__FN void samba__gathered_bf16(const samba__gathered *g)
+{
+    const size_t size = samba_dtype_size(g->a_type);
+    float a[SAMBA__BF16_STEPS], b[SAMBA__BF16_STEPS];
+    SAMBA_ASSERT(g->k <= SAMBA__BF16_STEPS);
+
+    for (ptrdiff_t j = 0; j < g->n; j++) {
+        const float *from = g->b + j / g->run * g->step + j % g->run;
+        for (ptrdiff_t p = 0; p < g->k; p++)
+            b[p] = from[g->at[p]];
+
+        for (ptrdiff_t i = 0; i < g->m; i++) {
+            float *c = g->c + i * g->c_row + j;
+            const uint8_t *row = (const uint8_t *)g->a + (size_t)(i * g->a_row) * size;
+            samba__load_operands(a, row, g->a_type, g->k);
+            samba__bf16_sum(a, b, g->k, !g->accumulate, c);
+            if (g->row_bias) *c += g->row_bias[i];
+        }
+    }
+}
+
+/* Nothing here is computed by tiles. */
+SAMBA__FN bool samba__takes_tiles(const samba__set *set, int64_t rows)
+{
+    (void)set;
+    (void)rows;
+    return false;
+}
+
 /* Four columns of a run at a time. */
-SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, int isa)
+SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *local, int isa)
 {
     samba__chains t;
-    (void)panel;
+    (void)local;
     (void)isa;
+    if (SAMBA__HAS_TYPE(BF16) && g->in_bf16) {
+        samba__gathered_bf16(g);
+        return;
+    }
     t.at = g->at;
     t.a_col = 1;
     t.b_row = 0;
@@ -283,7 +325,7 @@ SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, 
         n = samba__min_index(4, g->run - x);
         for (ptrdiff_t i = 0; i < g->m; i++) {
             float *c = g->c + i * g->c_row + j;
-            t.a = g->a + i * g->a_row;
+            t.a = (const float *)g->a + i * g->a_row;
             samba__write_chains(&t, (int32_t)n, g->accumulate ? c : NULL, NULL,
                                 g->row_bias ? g->row_bias + i : NULL, c);
         }

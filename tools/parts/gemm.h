@@ -52,16 +52,19 @@ typedef struct samba__gemm {
     bool accumulate;       /* add to C instead of overwriting it */
     bool transposed;       /* C(i,j) = c[j * c_row + i] instead */
     samba_dtype b_type;
+    const struct samba__gathered *gathered; /* B of a convolution, for [tiles]; NULL: b */
     const void *packed;     /* B as packed weights, which may be of more types; NULL: b */
     const uint16_t *scale;  /* of int8 and int4 */
     const samba_args *args; /* whose epilogue, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
 /* C (+)= A B for a convolution: B consists of pieces of the rows of an image, the runs, n / run of
-   them. Of each, so many floats more can be read as vectors have. */
+   them. Of each, so many floats more can be read as vectors have. In bf16, the image has operands
+   of [micro-kernel], and k is a multiple of SAMBA__BF16_STEPS unless it ends the sums. */
 typedef struct samba__gathered {
-    ptrdiff_t m, n, k; /* k is at most SAMBA__CONV_KC */
-    const float *a;    /* A(i,p) = a[i * a_row + p] */
+    ptrdiff_t m, n, k;  /* k is at most SAMBA__GATHERED_STEPS */
+    const void *a;      /* A(i,p) = a[i * a_row + p] */
+    samba_dtype a_type; /* f32, or, if in_bf16, of bf16 as well */
     ptrdiff_t a_row;
     const float *b; /* B(p,j) = b[at[p] + j / run * step + j % run] */
     const int32_t *at;
@@ -70,7 +73,19 @@ typedef struct samba__gathered {
     ptrdiff_t c_row;
     const float *row_bias; /* NULL, or m values */
     bool accumulate;
+    bool in_bf16;
+    bool rounded; /* A has operands already */
 } samba__gathered;
+
+enum { SAMBA__GATHERED_STEPS = SAMBA__DIRECT ? (int)SAMBA__BF16_STEPS : SAMBA_GEMM_KC };
+
+/* Where, in a thread's scratch, operands of A may be: behind a panel, and what gathering writes
+   past its end; and for how many there is room. */
+#define SAMBA__GATHERED_A (SAMBA__GEMM_PANEL + 16)
+#define SAMBA__GATHERED_ROOM \
+    (SAMBA__DIRECT \
+         ? (ptrdiff_t)0 \
+         : (ptrdiff_t)(SAMBA__GEMM_LOCAL / sizeof(float)) - (ptrdiff_t)SAMBA__GATHERED_A)
 
 /* Run the fused consumer of this part of C now, while it is in the cache. */
 SAMBA__FN void samba__gemm_epilogue(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
@@ -641,7 +656,7 @@ SAMBA__FN samba__bf16_plan samba__plan_bf16(const samba__gemm *g)
 
 /* Rows [i, i + rows) and steps [p, p + kc) of A, line by line as they lie, in dst. */
 SAMBA__FN void samba__open_a_bf16(const samba__gemm_set *set, const samba__gemm *g, int64_t i,
-                                  int64_t p, float *dst, samba__bf16_product *s)
+                                  int64_t p, float *dst, samba__panel_product *s)
 {
     const bool by_rows = g->a_col == 1;
     SAMBA_ASSERT(by_rows || g->a_row == 1);
@@ -654,7 +669,7 @@ SAMBA__FN void samba__open_a_bf16(const samba__gemm_set *set, const samba__gemm 
         set->load_operands(dst + u * n, src + u * line * size, g->a_type, n);
 
     s->a = dst;
-    s->a_row = by_rows ? n : 1;
+    s->a_row = s->a_next = by_rows ? n : 1;
     s->a_col = by_rows ? 1 : n;
 }
 
@@ -698,11 +713,11 @@ SAMBA__FN void samba__run_bf16(const samba__gemm_set *set, const samba__gemm *g,
                                int64_t j1, int64_t p, float *local)
 {
     const int64_t nr = set->nr;
-    samba__bf16_product s;
+    samba__panel_product s = SAMBA__ZEROED;
     s.kc = samba__min64(plan->kc, g->k - p);
     s.b_row = nr;
-    s.c_row = g->c_row;
-    s.begins = p == 0 && !g->accumulate;
+    s.b_hi = s.c_hi = nr / 2;
+    s.c_row = s.from_row = g->c_row;
 
     for (int64_t i = i0; i < i1; i += s.rows) {
         s.rows = samba__min64(plan->mc, i1 - i);
@@ -711,9 +726,11 @@ SAMBA__FN void samba__run_bf16(const samba__gemm_set *set, const samba__gemm *g,
         float *panel = local + plan->mc * plan->kc;
         for (int64_t j = j0; j < j1; j += nr, panel += s.kc * nr) {
             s.cols = samba__min64(nr, j1 - j);
+            s.cols_hi = samba__max64(s.cols - nr / 2, 0);
             if (i == i0) samba__pack_b_bf16(set, g, p, s.kc, j, s.cols, panel);
             s.b = panel;
             s.c = g->c + i * g->c_row + j;
+            s.from = p == 0 && !g->accumulate ? NULL : s.c;
             samba__multiply_bf16(set, &s);
         }
 
@@ -732,6 +749,33 @@ SAMBA__FN void samba__bf16_rectangle(const samba__gemm_set *set, const samba__ge
     for (int64_t j = j0; j < j1; j += plan.nc)
         for (int64_t p = 0; p < g->k; p += plan.kc)
             samba__run_bf16(set, g, &plan, i0, i1, j, samba__min64(j + plan.nc, j1), p, local);
+}
+
+/* Packs columns j ... of B as a panel: pieces of 8, of which what is too much is overwritten by the
+   next. */
+SAMBA__INLINE void samba__gather_panel(const samba__gathered *g, const samba__panel_product *s,
+                                       ptrdiff_t j, float *to)
+{
+    int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
+    ptrdiff_t x = j % g->run, base = j / g->run * g->step;
+    for (ptrdiff_t next = 0; next < s->cols; n++) {
+        SAMBA_ASSERT(n < SAMBA__GEMM_COLS);
+        ptrdiff_t left = g->run - x;
+        from[n] = (int32_t)(base + x);
+        k[n] = (int32_t)next;
+        next += samba__min_index(left, 8);
+        x += 8;
+        if (left <= 8) {
+            x = 0;
+            base += g->step;
+        }
+    }
+
+    for (ptrdiff_t p = 0; p < s->kc; p++, to += s->b_row) {
+        const float *row = g->b + g->at[p];
+        for (int32_t i = 0; i < n; i++)
+            memcpy(to + k[i], row + from[i], 8 * sizeof *to);
+    }
 }
 
 #if SAMBA__TILES
@@ -761,11 +805,26 @@ SAMBA__FN void samba__pack_b_tiles(const samba__set *set, const samba__gemm *g, 
     from.row = g->b_col;
     from.step = g->b_row;
 
-    bool as_it_lies = !g->packed && (g->b_type == SAMBA_F32 || g->b_type == SAMBA_BF16)
-        && (from.row == 1 || from.step == 1);
+    bool as_it_lies = !g->packed && !g->gathered
+        && (g->b_type == SAMBA_F32 || g->b_type == SAMBA_BF16) && (from.row == 1 || from.step == 1);
     if (as_it_lies) {
         int64_t at = j * from.row + p * from.step, size = (int64_t)samba_dtype_size(from.type);
         from.x = (const uint8_t *)(const void *)g->b + at * size;
+        set->tiles->pack(panel, &from, cols, steps, true);
+        return;
+    }
+
+    from.x = unpacked;
+    from.type = SAMBA_F32;
+    from.row = 1;
+    from.step = SAMBA__TILE_PANEL;
+    if (g->gathered) {
+        samba__panel_product s = SAMBA__ZEROED;
+        SAMBA_ASSERT(p == 0 && steps == g->gathered->k);
+        s.kc = steps;
+        s.cols = cols;
+        s.b_row = SAMBA__TILE_PANEL;
+        samba__gather_panel(g->gathered, &s, (ptrdiff_t)j, unpacked);
         set->tiles->pack(panel, &from, cols, steps, true);
         return;
     }
@@ -778,11 +837,6 @@ SAMBA__FN void samba__pack_b_tiles(const samba__set *set, const samba__gemm *g, 
         for (int64_t u = 0; u < steps && to != unpacked; u++)
             memcpy(unpacked + u * SAMBA__TILE_PANEL + v, to + u * nr, (size_t)nr * sizeof(float));
     }
-
-    from.x = unpacked;
-    from.type = SAMBA_F32;
-    from.row = 1;
-    from.step = SAMBA__TILE_PANEL;
     set->tiles->pack(panel, &from, cols, steps, true);
 }
 
@@ -929,33 +983,6 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 }
 
 /* ---- products of convolutions -------------------------------------------------------------- */
-/* Packs columns j ... of B as a panel: pieces of 8, of which what is too much is overwritten by the
-   next. */
-SAMBA__INLINE void samba__gather_panel(const samba__gathered *g, const samba__panel_product *s,
-                                       ptrdiff_t j, float *to)
-{
-    int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
-    ptrdiff_t x = j % g->run, base = j / g->run * g->step;
-    for (ptrdiff_t next = 0; next < s->cols; n++) {
-        SAMBA_ASSERT(n < SAMBA__GEMM_COLS);
-        ptrdiff_t left = g->run - x;
-        from[n] = (int32_t)(base + x);
-        k[n] = (int32_t)next;
-        next += samba__min_index(left, 8);
-        x += 8;
-        if (left <= 8) {
-            x = 0;
-            base += g->step;
-        }
-    }
-
-    for (ptrdiff_t p = 0; p < s->kc; p++, to += s->b_row) {
-        const float *row = g->b + g->at[p];
-        for (int32_t i = 0; i < n; i++)
-            memcpy(to + k[i], row + from[i], 8 * sizeof *to);
-    }
-}
-
 /* Points the halves of a panel at pieces of B: the one that begins at column j, and the next. */
 SAMBA__INLINE void samba__open_runs(const samba__gathered *g, ptrdiff_t j, ptrdiff_t half,
                                     samba__panel_product *s)
@@ -973,21 +1000,23 @@ SAMBA__INLINE void samba__open_runs(const samba__gathered *g, ptrdiff_t j, ptrdi
     s->cols = low + s->cols_hi;
 }
 
-/* Runs that fill halves of panels well are read where they are; others are packed, in `panel`,
-   which costs as much as some rows of C. */
-SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, int isa)
+/* All panels, by `multiply`, or, if that is NULL, in bf16 with a look at what may underflow. Runs
+   that fill halves of panels well are read where they are; others are packed, in `panel`, which
+   costs as much as some rows of C. */
+SAMBA__FN void samba__gathered_panels(const samba__gathered *g, const samba__gemm_set *set,
+                                      void (*multiply)(const samba__panel_product *s), float *panel)
 {
-    const samba__gemm_set *set = samba__set_of(isa)->gemm;
     const int64_t width = set->nr, half = width / 2;
     int64_t direct_cost = (samba__ceil_div(g->run, half) * (g->n / g->run) + 1) / 2 * g->m;
     int64_t packed_cost = samba__ceil_div(g->n, width) * (g->m + 12);
-    bool direct = isa != SAMBA__ISA_PORTABLE && direct_cost > 0 && direct_cost <= packed_cost;
-    SAMBA_ASSERT(g->n % g->run == 0 && (size_t)(g->k * width + 8) <= SAMBA__GEMM_PANEL);
+    bool vectors = multiply && set->multiply_bf16; /* the portable set reads packed panels only */
+    bool direct = vectors && direct_cost > 0 && direct_cost <= packed_cost;
+    SAMBA_ASSERT(g->n % g->run == 0 && (size_t)(g->k * width + 8) <= SAMBA__GATHERED_A);
 
     samba__panel_product s;
     s.rows = g->m;
     s.kc = g->k;
-    s.a = g->a;
+    s.a = (const float *)g->a;
     s.a_row = s.a_next = g->a_row;
     s.a_col = 1;
     s.b = panel;
@@ -1011,8 +1040,102 @@ SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *panel, 
 
         s.c = g->c + j;
         s.from = g->accumulate ? s.c : NULL;
-        set->multiply_panel(&s);
+        if (multiply)
+            multiply(&s);
+        else
+            samba__multiply_bf16(set, &s);
     }
+}
+
+SAMBA__FN void samba__add_row_biases(const samba__gathered *g)
+{
+    for (ptrdiff_t i = 0; i < g->m && g->row_bias; i++) {
+        float *c = g->c + i * g->c_row;
+        for (ptrdiff_t j = 0; j < g->n; j++)
+            c[j] += g->row_bias[i];
+    }
+}
+
+/* In bf16: so many rows of A at a time as there is room for in `local`, unless they are operands
+   already. The mode that flushes is entered once for all panels, and left for the biases. */
+SAMBA__FN void samba__gathered_bf16(const samba__gathered *g, const samba__gemm_set *set,
+                                    float *local)
+{
+    float *operands = local + SAMBA__GATHERED_A;
+    const size_t size = samba_dtype_size(g->a_type);
+    const ptrdiff_t most = g->rounded ? g->m : SAMBA__GATHERED_ROOM / g->k;
+    samba__gathered some = *g;
+    SAMBA_ASSERT(most > 0 && (!g->rounded || g->a_type == SAMBA_F32));
+    some.row_bias = NULL;
+
+    for (ptrdiff_t i = 0; i < g->m; i += some.m) {
+        some.m = samba__min_index(most, g->m - i);
+        some.c = g->c + i * g->c_row;
+        if (!g->rounded) {
+            const uint8_t *a = (const uint8_t *)g->a + (size_t)(i * g->a_row) * size;
+            for (ptrdiff_t u = 0; u < some.m; u++)
+                set->load_operands(operands + u * g->k, a + (size_t)(u * g->a_row) * size,
+                                   g->a_type, g->k);
+            some.a = operands;
+            some.a_row = g->k;
+        }
+
+        bool flushes = set->multiply_bf16 && samba__enter_flush_mode();
+        samba__gathered_panels(&some, set, flushes ? set->multiply_bf16 : NULL, local);
+        if (flushes) samba__enter_float_mode();
+    }
+    samba__add_row_biases(g);
+}
+
+/* Is a product in bf16 of so many rows for the matrix unit of a set? */
+SAMBA__FN bool samba__takes_tiles(const samba__set *set, int64_t rows)
+{
+#if SAMBA__TILES
+    return set->tiles && rows >= SAMBA__TILE_LEAST_ROWS;
+#else
+    (void)set;
+    (void)rows;
+    return false;
+#endif
+}
+
+#if SAMBA__TILES
+/* By the matrix unit: a product whose panels of B are gathered. */
+SAMBA__FN void samba__gathered_tiles(const samba__gathered *g, const samba__set *set, float *local)
+{
+    samba__gemm t = SAMBA__ZEROED;
+    t.m = g->m;
+    t.n = g->n;
+    t.k = g->k;
+    t.a = (const float *)g->a;
+    t.a_type = g->a_type;
+    t.a_row = g->a_row;
+    t.a_col = 1;
+    t.in_bf16 = true;
+    t.gathered = g;
+    t.c = g->c;
+    t.c_row = g->c_row;
+    t.row_bias = g->row_bias;
+    t.accumulate = g->accumulate;
+    samba__tiles_rectangle(set, &t, 0, t.m, 0, t.n, local);
+}
+#endif
+
+/* local: SAMBA__GEMM_LOCAL bytes; of operands that are there already nothing is overwritten. */
+SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *local, int isa)
+{
+    const samba__set *set = samba__set_of(isa);
+#if SAMBA__TILES
+    if (g->in_bf16 && samba__takes_tiles(set, g->m)) {
+        samba__gathered_tiles(g, set, local);
+        return;
+    }
+#endif
+
+    if (g->in_bf16)
+        samba__gathered_bf16(g, set->gemm, local);
+    else
+        samba__gathered_panels(g, set->gemm, set->gemm->multiply_panel, local);
 }
 
 #endif /* !SAMBA__DIRECT */

@@ -333,24 +333,14 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
 {
 #if SAMBA__TILES
-    static const int32_t products[] = { SAMBA__OP_matmul,
-                                        SAMBA__OP_matmul_accumulate,
-                                        SAMBA__OP_affine,
-                                        SAMBA__OP_affine_packed,
-                                        SAMBA__OP_scaled_dot_product_attention,
-                                        SAMBA__OP_scaled_dot_product_attention_backward };
-
     for (uint32_t i = 0; i < pef->n_nodes; i++) {
         samba__call_record r = samba__node_at(pef, i);
-        bool multiplies = false;
-        for (size_t k = 0; k < sizeof products / sizeof *products; k++)
-            multiplies = multiplies || samba__is(r.op, products[k]);
+        int32_t operand = r.op->flags & SAMBA_OP_MULTIPLIES_1 ? 1 : 0;
+        if (!samba__is_builtin(r.op)
+            || !(r.op->flags & (SAMBA_OP_MULTIPLIES | SAMBA_OP_MULTIPLIES_1)))
+            continue;
 
         samba_spec first;
-        if (!multiplies) continue;
-        int32_t operand = samba__is(r.op, SAMBA__OP_scaled_dot_product_attention_backward)
-            ? (int32_t)SAMBA__ATTENTION_BACKWARD_Q
-            : 0;
         samba__read_spec(pef, samba__word(&r, operand) - 1, &first);
         if (first.dtype == SAMBA_BF16) return true;
     }

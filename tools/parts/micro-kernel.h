@@ -93,23 +93,14 @@ typedef struct samba__panel_product {
    is zero of its sign, as are subnormal operands, and a subnormal C(i,j). Infinities are those of
    IEEE 754; a NaN is a NaN, of any sign and payload. That is what the matrix unit of Intel's
    processors does (AMX, Software Developer's Manual, TDPBF16PS); all others do the same in f32.
-   VDPBF16PS and Arm's BFMMLA sum in another order, and are of no use. */
+   VDPBF16PS and Arm's BFMMLA sum in another order, and are of no use.
+
+   Of a panel, a samba__panel_product, both operands are values of bf16 in floats, none of them
+   subnormal; a_col is not 0, `from` is NULL or c, and biases are NULL: they are added later, in
+   the mode of all other ops. */
 enum { SAMBA__BF16_STEPS = 32 };
 
 #define SAMBA__LEAST_NORMAL 1.17549435e-38f /* 2^-126 */
-
-/* C[rows x cols] (+)= A[rows x kc] B[kc x cols] in bf16, with cols <= NR. Operands are values of
-   bf16 in floats, none of them subnormal. */
-typedef struct samba__bf16_product {
-    int64_t rows, cols, kc;
-    const float *a; /* A(i,p) = a[i * a_row + p * a_col] */
-    int64_t a_row, a_col;
-    const float *b; /* B(p,j) = b[p * b_row + j]; NR readable values at every p */
-    int64_t b_row;
-    float *c;
-    int64_t c_row;
-    bool begins; /* the sums start from zero, not from C */
-} samba__bf16_product;
 
 /* The float of these bits, rounded to bf16 as operands are. Without branches, as loops of vectors
    want it. */
@@ -123,6 +114,13 @@ SAMBA__INLINE float samba__bf16_operand(uint32_t bits)
     return samba__bits_float((size > 0x7F800000u ? nan : number) & 0xFFFF0000u);
 }
 
+/* The same of a bf16: only a subnormal changes. */
+SAMBA__INLINE float samba__operand_of_bf16(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    return samba__bits_float(bits & (bits & 0x7F800000u ? 0xFFFFFFFFu : 0x80000000u));
+}
+
 /* n values of x, f32 or bf16, as operands; f32 may be rounded in place. */
 SAMBA__KERNEL void samba__load_operands(float *y, const void *x, samba_dtype type, int64_t n)
 {
@@ -130,7 +128,7 @@ SAMBA__KERNEL void samba__load_operands(float *y, const void *x, samba_dtype typ
         const uint16_t *half = (const uint16_t *)x;
         SAMBA__IN_PLACE
         for (int64_t i = 0; i < n; i++)
-            y[i] = samba__bf16_operand((uint32_t)half[i] << 16);
+            y[i] = samba__operand_of_bf16(half[i]);
     } else {
         const float *whole = (const float *)x;
         SAMBA__IN_PLACE
@@ -173,19 +171,20 @@ SAMBA__FN bool samba__any_below(const float *x, int64_t row, int64_t rows, int64
 /* May a sum underflow? Operands of bf16 have 8 bits. Where they are zero or at least 2^-50,
    products are multiples of 2^-114, and so are all sums of them, which then are zero or at least
    that; added to a C that is zero or at least 2^-100, a multiple of 2^-123. */
-SAMBA__FN bool samba__may_underflow(const samba__bf16_product *s)
+SAMBA__FN bool samba__may_underflow(const samba__panel_product *s)
 {
     const float least = 8.8817842e-16f, least_sum = 7.8886091e-31f; /* 2^-50, 2^-100 */
+    SAMBA_ASSERT(!s->b_at);
     bool by_rows = s->a_col == 1;
-    int64_t lines = by_rows ? s->rows : s->kc, line = by_rows ? s->a_row : s->a_col;
+    int64_t lines = by_rows ? s->rows : s->kc, line = by_rows ? s->a_next : s->a_col;
 
     return samba__any_below(s->a, line, lines, by_rows ? s->kc : s->rows, least)
         || samba__any_below(s->b, s->b_row, s->kc, s->cols, least)
-        || (!s->begins && samba__any_below(s->c, s->c_row, s->rows, s->cols, least_sum));
+        || (s->from && samba__any_below(s->c, s->c_row, s->rows, s->cols, least_sum));
 }
 
 /* A chain: sum[j] of every second step of a row of A, from `first` on. */
-SAMBA__KERNEL void samba__bf16_chain(const samba__bf16_product *s, const float *a, int64_t first,
+SAMBA__KERNEL void samba__bf16_chain(const samba__panel_product *s, const float *a, int64_t first,
                                      int64_t end, bool flush, float *sum)
 {
     for (int64_t j = 0; j < s->cols; j++)
@@ -199,17 +198,18 @@ SAMBA__KERNEL void samba__bf16_chain(const samba__bf16_product *s, const float *
 }
 
 /* The definition, row by row: all there is where there are no vectors, or none that flush. */
-SAMBA__KERNEL void samba__define_bf16(const samba__bf16_product *s, bool flush)
+SAMBA__KERNEL void samba__define_bf16(const samba__panel_product *s, bool flush)
 {
     float even[SAMBA__GEMM_COLS], odd[SAMBA__GEMM_COLS];
+    SAMBA_ASSERT(!s->b_at && (!s->from || s->from == s->c));
 
     for (int64_t i = 0; i < s->rows; i++) {
-        const float *a = s->a + i * s->a_row;
+        const float *a = s->a + i * s->a_next;
         float *c = s->c + i * s->c_row;
 
         for (int64_t p = 0; p < s->kc; p += SAMBA__BF16_STEPS) {
             int64_t end = samba__min64(p + SAMBA__BF16_STEPS, s->kc);
-            bool from_zero = s->begins && p == 0;
+            bool from_zero = !s->from && p == 0;
             samba__bf16_chain(s, a, p, end, flush, even);
             samba__bf16_chain(s, a, p + 1, end, flush, odd);
 
@@ -241,12 +241,12 @@ typedef struct samba__gemm_set {
     void (*packed_row)(const samba__packed_product *s, int64_t j0, int64_t j1);
     /* In bf16; NULL: as it is defined. Called in the mode that flushes, if there is one, else only
        where nothing underflows. */
-    void (*multiply_bf16)(const samba__bf16_product *s);
+    void (*multiply_bf16)(const samba__panel_product *s);
     void (*load_operands)(float *y, const void *x, samba_dtype type, int64_t n);
 } samba__gemm_set;
 
 /* C (+)= A B in bf16, of one panel. */
-SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__bf16_product *s)
+SAMBA__FN void samba__multiply_bf16(const samba__gemm_set *set, const samba__panel_product *s)
 {
     if (set->multiply_bf16 && samba__enter_flush_mode()) {
         set->multiply_bf16(s);
@@ -614,110 +614,133 @@ SAMBA__VECTORIZED SAMBA__FN void samba__round_operands(float *y, const void *x, 
 }
 
 #if SAMBA__VEC_LANES > 1
-#define samba__bf16_step SAMBA__OF_SET(samba__bf16_step)
+#define samba__bf16_chain_of SAMBA__OF_SET(samba__bf16_chain_of)
 #define samba__bf16_end SAMBA__OF_SET(samba__bf16_end)
 #define samba__bf16_kernel SAMBA__OF_SET(samba__bf16_kernel)
 #define samba__bf16_panel SAMBA__OF_SET(samba__bf16_panel)
 
-/* Both chains of a micro-tile are in registers, so it has half as many rows. */
-#define SAMBA__BF16_ROWS (SAMBA__MR / 2)
-
-SAMBA__KERNEL void samba__bf16_step(samba__vec sum[][2], int rows, const float *a, int64_t a_row,
-                                    const float *b)
+/* One of the two chains of a block of steps: every second step, n of them. */
+SAMBA__KERNEL void samba__bf16_chain_of(samba__vec acc[][2], int rows,
+                                        const samba__panel_product *s, const float *a, int64_t p,
+                                        int64_t n)
 {
-    samba__vec lo = samba__vec_load(b);
-    samba__vec hi = samba__vec_load(b + SAMBA__VEC_LANES);
+    const float *b = s->b, *a6 = a + 6 * s->a_row;
+    const int64_t a_row = s->a_row, a_col = 2 * s->a_col, b_hi = s->b_hi;
     SAMBA__UNROLLED
-    for (int r = 0; r < rows; r++) {
-        samba__vec x = samba__vec_set(a[r * a_row]);
-        sum[r][0] = samba__vec_fma(x, lo, sum[r][0]);
-        sum[r][1] = samba__vec_fma(x, hi, sum[r][1]);
+    for (int r = 0; r < rows; r++)
+        acc[r][0] = acc[r][1] = samba__vec_set(0.0f);
+
+    if (s->b_at) {
+        for (const int32_t *at = s->b_at + p; n > 0; n--) {
+            samba__sums_step(acc, rows, a, a6, a_row, b + *at, b_hi);
+            a += a_col;
+            a6 += a_col;
+            at += 2;
+        }
+        return;
+    }
+
+    const int64_t b_row = 2 * s->b_row;
+    b += p * s->b_row;
+    for (; n > 0; n--) {
+        samba__sums_step(acc, rows, a, a6, a_row, b, b_hi);
+        a += a_col;
+        a6 += a_col;
+        b += b_row;
     }
 }
 
 /* c += even + odd, or = if the sums begin. */
-SAMBA__KERNEL void samba__bf16_end(samba__vec even[][2], samba__vec odd[][2], int rows, float *c,
+SAMBA__KERNEL void samba__bf16_end(const float *even, samba__vec odd[][2], int rows, float *c,
                                    int64_t c_row, bool begins, const samba__edge *e)
 {
     SAMBA__UNROLLED
     for (int r = 0; r < rows; r++) {
-        float *lo = c + r * c_row, *hi = lo + SAMBA__VEC_LANES;
+        float *lo = c + r * c_row, *hi = lo + e->c_hi;
         samba__vec from_lo = samba__vec_set(0.0f), from_hi = from_lo;
         if (!begins) {
             from_lo = samba__vec_load_some(lo, e->whole, e->lo);
             from_hi = samba__vec_load_some(hi, e->whole, e->hi);
         }
 
-        samba__vec sum_lo = samba__vec_add(even[r][0], odd[r][0]);
-        samba__vec sum_hi = samba__vec_add(even[r][1], odd[r][1]);
+        const float *line = even + r * 2 * SAMBA__VEC_LANES;
+        samba__vec sum_lo = samba__vec_add(samba__vec_load(line), odd[r][0]);
+        samba__vec sum_hi = samba__vec_add(samba__vec_load(line + SAMBA__VEC_LANES), odd[r][1]);
         samba__vec_store_some(lo, e->whole, e->lo, samba__vec_add(from_lo, sum_lo));
         samba__vec_store_some(hi, e->whole, e->hi, samba__vec_add(from_hi, sum_hi));
     }
 }
 
-/* rows x 2 vectors of C, from row i on. */
-SAMBA__KERNEL void samba__bf16_kernel(const samba__bf16_product *s, int64_t i, int rows)
+/* rows x 2 vectors of C, from row i on. The even chain of a block rests in memory while the odd one
+   is computed: with both in registers a micro-tile had half as many rows, and read B twice as
+   often, which a convolution reads across lines of the cache. */
+SAMBA__KERNEL void samba__bf16_kernel(const samba__panel_product *s, int64_t i, int rows)
 {
-    const float *a = s->a + i * s->a_row, *b = s->b;
-    const int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
+    float even[SAMBA__MR * 2 * SAMBA__VEC_LANES];
+    const float *a = s->a + i * s->a_next;
     samba__edge e;
     e.whole = s->cols == 2 * SAMBA__VEC_LANES;
-    e.lo = samba__mask_first(s->cols);
-    e.hi = samba__mask_first(s->cols - SAMBA__VEC_LANES);
-    e.c_hi = SAMBA__VEC_LANES;
+    e.lo = samba__mask_first(s->cols - s->cols_hi);
+    e.hi = samba__mask_first(s->cols_hi);
+    e.c_hi = s->c_hi;
 
     for (int64_t p = 0; p < s->kc; p += SAMBA__BF16_STEPS) {
-        samba__vec even[SAMBA__BF16_ROWS][2], odd[SAMBA__BF16_ROWS][2];
+        int64_t steps = samba__min64(SAMBA__BF16_STEPS, s->kc - p);
+        samba__vec acc[SAMBA__MR][2];
+        samba__bf16_chain_of(acc, rows, s, a, p, (steps + 1) / 2);
         SAMBA__UNROLLED
         for (int r = 0; r < rows; r++) {
-            even[r][0] = even[r][1] = samba__vec_set(0.0f);
-            odd[r][0] = odd[r][1] = even[r][0];
+            samba__vec_store(even + r * 2 * SAMBA__VEC_LANES, acc[r][0]);
+            samba__vec_store(even + (2 * r + 1) * SAMBA__VEC_LANES, acc[r][1]);
         }
 
-        int64_t steps = samba__min64(SAMBA__BF16_STEPS, s->kc - p);
-        for (int64_t pairs = steps / 2; pairs > 0; pairs--) {
-            samba__bf16_step(even, rows, a, a_row, b);
-            samba__bf16_step(odd, rows, a + a_col, a_row, b + b_row);
-            a += 2 * a_col;
-            b += 2 * b_row;
-        }
-        if (steps % 2) samba__bf16_step(even, rows, a, a_row, b);
-
-        samba__bf16_end(even, odd, rows, s->c + i * s->c_row, s->c_row, s->begins && p == 0, &e);
+        samba__bf16_chain_of(acc, rows, s, a + s->a_col, p + 1, steps / 2);
+        samba__bf16_end(even, acc, rows, s->c + i * s->c_row, s->c_row, !s->from && p == 0, &e);
+        a += steps * s->a_col;
     }
 }
 
-SAMBA__FN void samba__bf16_panel(const samba__bf16_product *s)
+/* A case is a copy of the micro-kernel. */
+SAMBA__FN void samba__bf16_panel(const samba__panel_product *s)
 {
-    int64_t i = 0;
-    for (; i + SAMBA__BF16_ROWS <= s->rows; i += SAMBA__BF16_ROWS)
-        samba__bf16_kernel(s, i, SAMBA__BF16_ROWS);
+    int64_t height;
+    for (int64_t i = 0; i < s->rows; i += height) {
+        height = samba__micro_rows(SAMBA__MR, s->rows - i);
 
-    switch (s->rows - i) {
-#if SAMBA__BF16_ROWS > 3
-    case 5:
-        samba__bf16_kernel(s, i, 5);
-        break;
-    case 4:
-        samba__bf16_kernel(s, i, 4);
-        break;
-    case 3:
-        samba__bf16_kernel(s, i, 3);
-        break;
+        switch (height) {
+#if SAMBA__MR == 12
+        case 12:
+            samba__bf16_kernel(s, i, 12);
+            break;
+        case 8:
+            samba__bf16_kernel(s, i, 8);
+            break;
 #endif
 
-    case 2:
-        samba__bf16_kernel(s, i, 2);
-        break;
-    case 1:
-        samba__bf16_kernel(s, i, 1);
-        break;
-    default:
-        break;
+#if SAMBA__MR > 4
+        case 6:
+            samba__bf16_kernel(s, i, 6);
+            break;
+        case 5:
+            samba__bf16_kernel(s, i, 5);
+            break;
+#endif
+
+        case 4:
+            samba__bf16_kernel(s, i, 4);
+            break;
+        case 3:
+            samba__bf16_kernel(s, i, 3);
+            break;
+        case 2:
+            samba__bf16_kernel(s, i, 2);
+            break;
+        default:
+            samba__bf16_kernel(s, i, 1);
+            break;
+        }
     }
 }
-
-#undef SAMBA__BF16_ROWS
 #endif
 
 /* What [gemm] knows of the set. */

@@ -335,12 +335,16 @@ typedef enum samba__class {
     SAMBA__IS_ELEMENTWISE, /* a row MAP: may be fused with others */
     SAMBA__IS_MOVES,       /* moves values as they are, makes or converts them; any type */
     SAMBA__IS_REDUCTION,
-    SAMBA__IS_PRODUCT,     /* GraphAMP gives it bf16, and so it computes in it: [micro-kernel] */
-    SAMBA__IS_F32_PRODUCT, /* what it reads is rounded by GraphAMP; it computes in f32 */
+    SAMBA__IS_PRODUCT, /* GraphAMP gives it bf16, and so it computes in it: [micro-kernel] */
     SAMBA__IS_LOSS,
     SAMBA__IS_UPDATE, /* overwrites an input */
     SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */
 } samba__class;
+
+/* Flags of built-in ops besides those of [api]: it multiplies, and in bf16 if its first input, or
+   its second, is bf16. */
+#define SAMBA_OP_MULTIPLIES 16u
+#define SAMBA_OP_MULTIPLIES_1 32u
 
 /* What happens to the gradient of an op in the backward pass. A RULE is a function of the op's
    block, samba__NAME_vjp. ZERO: the op is piecewise constant or has no float input, so nothing
@@ -495,13 +499,14 @@ typedef enum samba__spread_rule {
            samba__reduce_rule, samba__reduce_work, samba__reduce_run, SAMBA__REDUCER_SQUARES) \
     OP(0x0206,      ZERO, VECTORS,   argsort, OTHER, ARGSORT, 0, NONE, \
        samba__argsort_shape, samba__argsort_work, samba__argsort_kernel) \
-    OP(0x0301,      RULE, MATMUL,    matmul, PRODUCT, MATMUL, 0, NONE, \
+    OP(0x0301,      RULE, MATMUL,    matmul, PRODUCT, MATMUL, 0, MULTIPLIES, \
        samba__matmul_shape, samba__matmul_work, samba__matmul_kernel) \
-    OP(0x0302,      RULE, AFFINE,    affine, PRODUCT, NONE, 0, NONE, \
+    OP(0x0302,      RULE, AFFINE,    affine, PRODUCT, NONE, 0, MULTIPLIES, \
        samba__affine_shape, samba__affine_work, samba__affine_kernel) \
-    OP(0x0304,      NONE, UNKNOWN,   affine_packed, OTHER, PACKED, 0, NONE, \
+    OP(0x0304,      NONE, UNKNOWN,   affine_packed, OTHER, PACKED, 0, MULTIPLIES, \
        samba__affine_packed_shape, samba__affine_work, samba__affine_packed_kernel) \
-    OP(0x0303,      NONE, UNKNOWN,   matmul_accumulate, UPDATE, MATMUL, 0, UPDATES(0x3u), \
+    OP(0x0303,      NONE, UNKNOWN,   matmul_accumulate, UPDATE, MATMUL, 0, \
+       MULTIPLIES | SAMBA_OP_UPDATES(0x3u), \
        samba__matmul_accumulate_shape, samba__matmul_work, samba__matmul_accumulate_kernel) \
     OP(0x0601,      RULE, RESHAPE,   reshape, MOVES, SHAPE, 0, VIEW, \
        samba__reshape_shape, samba__flat_work, samba__reshape_kernel) \
@@ -525,7 +530,8 @@ typedef enum samba__spread_rule {
          samba__adamw_shape, samba__flat_work, samba__adamw_kernel) \
     OP(0x0703,      ZERO, UNKNOWN,   clip_factor, OTHER, NONE, 10, NONE, \
        samba__clip_factor_shape, samba__single_work, samba__clip_factor_kernel) \
-    FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, UPDATES(0x1u), \
+    FAST(0x0704,    NONE, UNKNOWN,   matmul_sgd, UPDATE, MATMUL, 0, \
+         MULTIPLIES_1 | SAMBA_OP_UPDATES(0x1u), \
          samba__matmul_sgd_shape, samba__matmul_sgd_work, samba__matmul_sgd_kernel) \
     FAST(0x0705,    ZERO, UNKNOWN,   amsgrad, STEP, ADAMW, 22, UPDATES(0x5431u), \
          samba__amsgrad_shape, samba__flat_work, samba__amsgrad_kernel) \
@@ -537,12 +543,12 @@ typedef enum samba__spread_rule {
          samba__adagrad_shape, samba__flat_work, samba__adagrad_kernel) \
     FAST(0x0709,    ZERO, UNKNOWN,   lion, STEP, STEP, 13, UPDATES(0x31u), \
          samba__lion_shape, samba__flat_work, samba__lion_kernel) \
-    OP(0x0401,      RULE, IMAGES,    convolution, F32_PRODUCT, CONV, 0, NONE, \
+    OP(0x0401,      RULE, IMAGES,    convolution, PRODUCT, CONV, 0, MULTIPLIES, \
        samba__convolution_shape, samba__convolution_work, samba__convolution_kernel) \
-    OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, NONE, \
+    OP(0x0402,      RULE, UNKNOWN,   convolution_backward_input, OTHER, CONV, 0, MULTIPLIES, \
        samba__convolution_backward_input_shape, samba__convolution_backward_input_work, \
        samba__convolution_backward_input_kernel) \
-    OP(0x0403,      RULE, UNKNOWN,   convolution_backward_weight, OTHER, CONV, 0, NONE, \
+    OP(0x0403,      RULE, UNKNOWN,   convolution_backward_weight, OTHER, CONV, 0, MULTIPLIES, \
        samba__convolution_backward_weight_shape, samba__convolution_backward_weight_work, \
        samba__convolution_backward_weight_kernel) \
     OP(0x0410,      RULE, PLANES,    max_pool2d, OTHER, MAX_POOL, 0, NONE, \
@@ -594,11 +600,11 @@ typedef enum samba__spread_rule {
          samba__lookup_accumulate_shape, samba__lookup_backward_work, \
          samba__lookup_accumulate_kernel) \
     OP(0x0540,      RULE, ATTENTION, scaled_dot_product_attention, \
-       PRODUCT, ATTENTION, 0, NONE, \
+       PRODUCT, ATTENTION, 0, MULTIPLIES, \
        samba__scaled_dot_product_attention_shape, samba__scaled_dot_product_attention_work, \
        samba__scaled_dot_product_attention_kernel) \
     OP(0x0541,      NONE, UNKNOWN,   scaled_dot_product_attention_backward, \
-       OTHER, ATTENTION, 0, NONE, \
+       OTHER, ATTENTION, 0, MULTIPLIES_1, \
        samba__scaled_dot_product_attention_backward_shape, \
        samba__scaled_dot_product_attention_backward_work, \
        samba__scaled_dot_product_attention_backward_kernel) \

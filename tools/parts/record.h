@@ -37,7 +37,7 @@ SAMBA__FN samba_tensor *samba__factor_of(const samba_op *op, int32_t k, samba_te
 {
     if (samba__is(op, SAMBA__OP_scaled_dot_product_attention))
         return k < SAMBA__ATTENTION_MASK ? samba__in_bf16(x) : x;
-    if (samba__class_of(op) == SAMBA__IS_F32_PRODUCT || k > 1) return samba__rounded(x);
+    if (k > 1) return samba__rounded(x);
     return k == 1 && x && x->role == SAMBA__WEIGHT ? x : samba__in_bf16(x);
 }
 
@@ -81,8 +81,7 @@ SAMBA__FN samba_tensor *const *samba__round_inputs(const samba_session *s, const
                                                    samba_tensor **read)
 {
     bool user = s->modes.tracing && !s->trace.generating;
-    samba__class is = samba__class_of(op);
-    bool product = is == SAMBA__IS_PRODUCT || is == SAMBA__IS_F32_PRODUCT;
+    bool product = samba__class_of(op) == SAMBA__IS_PRODUCT;
     if (!user || !s->modes.graphamp || !product) return in;
 
     for (int32_t i = 0; i < n_in; i++)
