@@ -56,6 +56,8 @@ PIPELINE = PREPARE + " --pipeline --output_path rows --shuffle on_RAM --seed 1" 
 NET = "BIN/scenarios save prepare"
 RUN_INPUTS = json.dumps({"x": [[0.5] * 16] * 8, "label": [1] * 8})   # of that net
 PEF = "BIN/scenarios compile prepare"
+TEXT_MODEL = "BIN/text-folder " + os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
+                                               "golden", "llama_mha") + " model"
 
 PLAYS = [
     scenario("compile", kills=True, power=("net.pef", "net.pef.log", "net.pef.map")),
@@ -88,6 +90,9 @@ PLAYS = [
     tool("device-report", "BIN/samba-device device-report net.pef", [PEF]),
     tool("run", "BIN/samba-run run net.ckpt --input in.json --output out.npz --threads 1", [NET],
          kills=True, power=("out.npz",)),
+    tool("generate", "BIN/samba-text generate model --prompt abc --max-tokens 3 --length 8"
+         " --prompt-cache p.cache --threads 1", [TEXT_MODEL], kills=True, power=("p.cache",)),
+    tool("chat", "BIN/samba-text chat model --max-tokens 2 --length 20 --threads 1", [TEXT_MODEL]),
     tool("view", "BIN/samba-view view net.ckpt -o page.html --runs 0 --threads 1", [NET],
          machine=["page.html"]),
     tool("replay-tool", "BIN/samba-view replay nan.replay", ["BIN/scenarios replay"]),

@@ -25,7 +25,9 @@ check 'the scenarios are built' \
 [ $failed = 0 ] || finish
 if [ "${1:-all}" = all ]; then
     check 'the tools are built' make -s B=$out CFLAGS='-O1 -DSAMBA_NO_SIMD' \
-        $out/samba $out/samba-device $out/samba-run $out/samba-view
+        $out/samba $out/samba-device $out/samba-run $out/samba-view $out/samba-text
+    check 'a model with a tokenizer can be made' \
+        ${CC:-cc} $checks -I. -o $out/text-folder tests/lib/make_text_folder.c -lcjson
     lacking=$(lacks onnx)
     if [ -z "$lacking" ]; then
         check 'tools/samba for ONNX is built' \
