@@ -179,6 +179,94 @@ static void test_export_to_what_is_there(void)
     CHECK(says("this is a folder"));
 }
 
+// ---- Several shapes: several graphs ------------------------------------------------------------
+
+// y = x w + b for any number of rows.
+static void write_layer(void)
+{
+    float w[12];
+    const float b[3] = { 1, 2, 3 };
+    wire g = { 0 };
+    for (int i = 0; i < 12; i++)
+        w[i] = (float)i;
+    put_message(&g, 11, value_info("x", OX_FLOAT, "rows 4"));
+    put_message(&g, 12, value_info("y", OX_FLOAT, NULL));
+    put_message(&g, 5, shaped_tensor("w", OX_FLOAT, "4 3", w, sizeof w));
+    put_message(&g, 5, tensor_of("b", OX_FLOAT, 1, 3, b, sizeof b));
+    put_message(&g, 1, node("MatMul", "x w", "m"));
+    put_message(&g, 1, node("Add", "m b", "y"));
+    write_graph(g);
+}
+
+// Each graph computes with the weights that all share; sums of rows of ones are known.
+static void test_several_shapes(void)
+{
+    char *words[] = { "samba",
+                      "import-onnx",
+                      (char *)(uintptr_t)model,
+                      (char *)(uintptr_t)pef,
+                      "--shape",
+                      (char[]){ "x=2,4" },
+                      "--shape",
+                      (char[]){ "x=5,4" },
+                      NULL };
+    write_layer();
+    CHECK(run_command(8, words) == 0);
+
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
+    CHECK(onnx_register_ops(s) && samba_load(s, "build/onnx_cli.pef.ckpt", NULL));
+    for (int i = 0; i < 2; i++) {
+        const char *graph = i ? "5x4" : "2x4";
+        float x[20], y[15], want[15];
+        int rows = i ? 5 : 2, n = 0;
+        for (int k = 0; k < 20; k++)
+            x[k] = 1;
+        for (int k = 0; k < 15; k++)
+            want[k] = (float)(18 + 4 * (k % 3) + 1 + k % 3);
+        samba_tensor *in = samba_tensor_by_name(s, i ? "x@5x4" : "x@2x4");
+        CHECK(in && samba_write(in, x) && samba_run_graph(s, graph, SAMBA_FWD));
+        for (int k = 0; k < 64 && n == 0; k++) { // the output, by the size that it alone has
+            char name[20];
+            snprintf(name, sizeof name, "add_%d", k);
+            samba_tensor *out = samba_tensor_by_name(s, name);
+            if (!out) samba_clear_error(s);
+            if (!out || samba_count(&out->shape) != 3 * rows) continue;
+            CHECK(samba_copy_out(out, y, (size_t)rows * 3 * sizeof *y));
+            n = rows * 3;
+        }
+        CHECK(n == rows * 3);
+        CHECK_CLOSE(y, want, (size_t)n, 0, 0);
+    }
+    samba_close(s);
+}
+
+// Inputs with shapes in other numbers than others are refused; so is a
+// value that is given twice.
+static void test_shapes_that_do_not_fit(void)
+{
+    char *words[] = { "samba",
+                      "import-onnx",
+                      (char *)(uintptr_t)model,
+                      (char *)(uintptr_t)pef,
+                      "--shape",
+                      (char[]){ "x=2,4" },
+                      "--shape",
+                      (char[]){ "x=2,4" },
+                      "--shape",
+                      (char[]){ "z=1" },
+                      "--shape",
+                      (char[]){ "z=1" },
+                      "--shape",
+                      (char[]){ "z=2" },
+                      NULL };
+    write_layer();
+    CHECK(run_command(14, words) == 2);
+
+    char *values[] = { "samba",   "import-onnx",     "--value", (char[]){ "x=1" },
+                       "--value", (char[]){ "x=2" }, NULL };
+    CHECK(run_command(6, values) == 2);
+}
+
 // ---- Time and memory ----------------------------------------------------------------------------
 
 static double seconds(void)
@@ -314,6 +402,8 @@ int main(void)
     RUN(test_no_elements);
     RUN(test_any_bytes);
     RUN(test_export_to_what_is_there);
+    RUN(test_several_shapes);
+    RUN(test_shapes_that_do_not_fit);
     RUN(test_time);
     RUN(test_memory);
     return test_summary();

@@ -1260,6 +1260,21 @@ static void test_trees_in_circles(void)
     }
 }
 
+// Zero points of another type than the codes are refused, not read as bytes.
+static void test_zero_of_another_type(void)
+{
+    const uint8_t codes[2] = { 1, 2 };
+    for (int wait = 0; wait < 2; wait++) {
+        model m = begin(wait ? "DequantizeLinear" : "QLinearSigmoid", "1",
+                        wait ? "c s z" : "c s z s z", "y");
+        if (!wait) m.domain = "com.microsoft";
+        put_message(&m.graph, 5, shaped_tensor("c", OX_UINT8, "2", codes, sizeof codes));
+        add_scalar(&m, "s", 0.5f);
+        add_scalar(&m, "z", 3);
+        refuse(&m, wait ? "float is used where uint8 or int8 is needed" : "float");
+    }
+}
+
 static void test_zip_map(void)
 {
     model m = begin("ZipMap", "2 2", "x", "y");
@@ -1358,6 +1373,7 @@ int main(void)
     RUN(test_pad);
     RUN(test_trees);
     RUN(test_trees_in_circles);
+    RUN(test_zero_of_another_type);
     RUN(test_zip_map);
     RUN(test_large_bytes);
     return test_summary();

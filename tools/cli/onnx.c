@@ -29,7 +29,8 @@ static int usage(FILE *to)
         to,
         "usage: tools/samba import-onnx MODEL.onnx PROGRAM.pef [flags]\n"
         "         compiles a model for inference; prints its inputs and outputs\n"
-        "  --shape NAME=4,3,224,224   of an input whose dimensions the model leaves open\n"
+        "  --shape NAME=4,3,224,224   of an input whose dimensions the model leaves open; given\n"
+        "                             several times: a graph for each, which share the weights\n"
         "  --value NAME=2,3           of an input that decides shapes: it becomes a constant\n"
         "  --constants MIB            memory for what the model computes of constants alone, if\n"
         "                             256 and 16 times its own size are too little\n"
@@ -47,12 +48,25 @@ static void print_text(const char *text, void *user)
     fputs(text, stdout);
 }
 
-// Is NAME=... of this name there already?
-static bool is_given(const request *r, const char *name)
+// How many shapes or values a name has so far; *fixed: one of them is a value.
+static int times_given(const request *r, const char *name, bool *fixed)
 {
-    for (int i = 0; i < r->n; i++)
-        if (!strcmp(r->name[i], name)) return true;
-    return false;
+    int n = 0;
+    *fixed = false;
+    for (int i = 0; i < r->n; i++) {
+        if (strcmp(r->name[i], name)) continue;
+        *fixed = *fixed || r->fixed[i];
+        n++;
+    }
+    return n;
+}
+
+// A name may have several shapes, one for each graph; a value is for all.
+static bool is_twice(const request *r, const char *name, bool value)
+{
+    bool fixed;
+    int n = times_given(r, name, &fixed);
+    return n > 0 && (value || fixed);
 }
 
 // "1,2,3" as an array of int64, or of float if one of them is no integer. NULL: no list of numbers.
@@ -99,7 +113,7 @@ static bool read_pair(request *r, char *text, bool value)
                 value ? "--value %s=%s: give numbers with commas between them\n"
                       : "--shape %s=%s: give up to 8 whole numbers with commas between them\n",
                 shown(text), shown(equals + 1));
-    else if (is_given(r, text)) {
+    else if (is_twice(r, text, value)) {
         fprintf(stderr, "%s %s is given twice\n", flag, shown(text));
         fine = false;
     } else if (r->n == MAX_KNOWN) {
@@ -153,16 +167,69 @@ static void print_ports(const onnx_graph *g)
         print_port("output", &g->out[i], true);
 }
 
+// ---- Graphs: one for each shape of an input that has several ------------------------------------
+
+// How many graphs there are to be; 0, with a reason, if inputs have several shapes, but not as
+// many.
+static int count_graphs(const request *r)
+{
+    int n = 1;
+    bool fixed;
+    for (int i = 0; i < r->n; i++) {
+        int times = times_given(r, r->name[i], &fixed);
+        if (times > 1 && n > 1 && times != n) {
+            fprintf(stderr,
+                    "--shape %s: is given %d times, another input %d times; give each once, "
+                    "or once for each graph\n",
+                    shown(r->name[i]), times, n);
+            return 0;
+        }
+        if (times > n) n = times;
+    }
+    return n;
+}
+
+// What is known of the inputs of graph k: of a name that comes several times, the k-th. Its name is
+// the shape of the first such input, "1x16".
+static int known_of_graph(const request *r, int k, onnx_known *known, char *name, size_t size)
+{
+    int n = 0;
+    bool fixed;
+    *name = 0;
+    for (int i = 0; i < r->n; i++) {
+        int before = 0, times = times_given(r, r->name[i], &fixed);
+        for (int j = 0; j < i; j++)
+            before += !strcmp(r->name[j], r->name[i]);
+        if (times > 1 && before != k) continue;
+        known[n].name = r->name[i];
+        known[n].array = r->array[i];
+        known[n++].fixed = r->fixed[i];
+        if (times == 1 || *name) continue;
+        for (int32_t d = 0; d < r->array[i]->ndim; d++) {
+            size_t used = strlen(name);
+            snprintf(name + used, size - used, "%s%lld", d ? "x" : "",
+                     (long long)r->array[i]->dim[d]);
+        }
+    }
+    return n;
+}
+
 // Says what was imported, and writes the checkpoint. What the model has that is not finite stays
 // so.
-static bool save_model(samba_session *s, const request *r, const onnx_graph *g)
+static bool save_model(samba_session *s, const request *r, const onnx_graph *g, int n)
 {
     size_t size = strlen(r->to) + sizeof ".ckpt";
     char *checkpoint = malloc(size);
     if (!checkpoint) fprintf(stderr, "samba: no memory for the name of the checkpoint\n");
     if (!checkpoint) return false;
     snprintf(checkpoint, size, "%s.ckpt", r->to);
-    print_ports(g);
+    for (int i = 0; i < n; i++) {
+        onnx_known known[MAX_KNOWN];
+        char name[120];
+        known_of_graph(r, i, known, name, sizeof name);
+        if (n > 1) printf("graph %s:\n", name);
+        print_ports(&g[i]);
+    }
     if (*g->note) printf("note: %s\n", shown(g->note));
     bool saved = samba_save_with(s, checkpoint, &(samba_save_opts){ .allow_nonfinite = true });
     if (saved)
@@ -171,31 +238,44 @@ static bool save_model(samba_session *s, const request *r, const onnx_graph *g)
     return saved;
 }
 
-static int import_model(const request *r)
+static bool trace_graph(samba_session *s, const request *r, int k, int n, onnx_graph *g,
+                        samba_program *p)
 {
     onnx_known known[MAX_KNOWN];
-    onnx_graph g = { .n_in = 0 };
-    samba_session *s = samba_open(NULL);
-    if (!s) fprintf(stderr, "samba: no memory for a session\n");
-    if (!s) return 1;
+    char name[120];
     memset(known, 0, sizeof known);
-    for (int i = 0; i < r->n; i++) {
-        known[i].name = r->name[i];
-        known[i].array = r->array[i];
-        known[i].fixed = r->fixed[i];
-    }
+    int n_known = known_of_graph(r, k, known, name, sizeof name);
     onnx_options options = { .known = known,
-                             .n_known = r->n,
+                             .n_known = n_known,
                              .max_constant_bytes = r->constant_mib << 20,
                              .inference = true };
+    if (n > 1) options.graph = name;
+    bool fine = onnx_trace(s, r->from, &options, g);
+    if (!fine && *g->wants)
+        fprintf(stderr, "perhaps --value %s=%s helps\n", shown(g->wants),
+                *g->wants_value ? g->wants_value : "...");
+    return fine && onnx_set_outputs(g, p);
+}
+
+static int import_model(const request *r)
+{
+    int n = count_graphs(r), traced = 0;
+    if (!n) return 2;
+    samba_session *s = samba_open(NULL);
+    onnx_graph *g = calloc((size_t)n, sizeof *g);
+    if (!s || !g) fprintf(stderr, "samba: no memory for a session\n");
     samba_program p = { .pef = r->to, .inference = true };
-    bool fine = onnx_register_ops(s) && onnx_trace(s, r->from, &options, &g);
-    if (!fine && *g.wants)
-        fprintf(stderr, "perhaps --value %s=%s helps\n", shown(g.wants),
-                *g.wants_value ? g.wants_value : "...");
-    fine = fine && onnx_set_outputs(&g, &p) && samba_compile(s, &p) && save_model(s, r, &g);
-    onnx_release(&g);
-    return samba_close(s) || !fine;
+    bool fine = s && g && onnx_register_ops(s);
+    while (fine && traced < n) {
+        fine = trace_graph(s, r, traced, n, &g[traced], &p);
+        traced++;
+    }
+    fine = fine && samba_compile(s, &p) && save_model(s, r, g, n);
+    for (int i = 0; i < traced; i++)
+        onnx_release(&g[i]);
+    free(g);
+    bool bad = s && samba_close(s);
+    return bad || !fine;
 }
 
 static int export_model(const request *r)

@@ -91,6 +91,9 @@ typedef struct onnx_options {
                                     initializers; default 256 MiB + 16 times the model */
     bool inference;    /* batch normalizations may be folded into the weights of convolutions, which
                           are then no longer those of the file: an inference is faster */
+    const char *graph; /* records the model as a graph of this name (samba_begin_graph), whose
+                          inputs and outputs are called NAME@GRAPH: several graphs, such as one for
+                          each shape, share the parameters. NULL: the only graph */
     onnx_role_fn role; /* NULL: initializers are what their use says */
     void *role_user;
 } onnx_options;
@@ -125,8 +128,8 @@ SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_op
                                onnx_graph *g);
 SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,
                                      const onnx_options *options, onnx_graph *g);
-/* Names the outputs that have to be computed in a program. False, with an error in their session:
-   more than SAMBA_MAX_OUTPUTS. */
+/* Names the outputs that have to be computed in a program, behind those that it has. False, with an
+   error in their session: more than SAMBA_MAX_OUTPUTS. */
 SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p);
 /* Sends values to an input; fetches those of an output, to be freed with onnx_array_free. */
 SAMBA_ONNX_API bool onnx_send(const onnx_port *port, const onnx_array *a);

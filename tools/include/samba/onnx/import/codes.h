@@ -138,10 +138,18 @@ static bool ox_is_one(const ox_value *v)
     return !v || ox_size(v) == 1;
 }
 
+/* Are the zeros, if there are any, of 8 bits? */
+static bool ox_zeros_are_bytes(const ox_factors *f)
+{
+    return (!f->zero_x || ox_is_byte(f->zero_x->type))
+        && (!f->zero_w || ox_is_byte(f->zero_w->type));
+}
+
 /* Can x w be an affine_integer? Weights must be known, and x have one zero. */
 static bool ox_is_affine(ox_import *c, const ox_factors *f)
 {
     if (!ox_is_byte(f->x->type) || !ox_is_byte(f->w->type) || !f->w->known) return false;
+    if (!ox_zeros_are_bytes(f)) return false;
     int32_t ndim = ox_ndim(f->x);
     if (ox_ndim(f->w) != 2 || ndim < 1 || ox_size(f->w) == 0 || ox_size(f->x) == 0) return false;
     if (f->zero_w && !f->zero_w->known) return false;
@@ -171,6 +179,7 @@ static bool ox_open_affine(ox_import *c, const ox_factors *f, ox_product *p)
 static bool ox_is_convolution(const ox_factors *f)
 {
     if (!ox_is_byte(f->x->type) || !ox_is_byte(f->w->type)) return false;
+    if (!ox_zeros_are_bytes(f)) return false;
     int32_t ndim = ox_ndim(f->x);
     if (ndim < 3 || ndim > 4 || ox_ndim(f->w) != ndim || ox_size(f->w) == 0) return false;
     return ox_size(f->x) > 0 && ox_is_one(f->zero_x)

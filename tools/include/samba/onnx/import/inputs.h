@@ -45,10 +45,11 @@ static ox_value *ox_input_value(ox_import *c, onnx_graph *g, const char *name, i
     if (!v || !ox_type_size(type)) return v; /* a type that whoever uses it will refuse */
     if (ox_count(ndim, dim) == 0) return ox_host_value(c, ox_host_array(c, type, ndim, dim));
     if (item >= 0) snprintf(count, sizeof count, "[%d]", item);
-    size_t size = strlen(name) + sizeof count;
+    const char *graph = c->options ? c->options->graph : NULL;
+    size_t size = strlen(name) + sizeof count + (graph ? strlen(graph) + 1 : 0);
     char *text = (char *)ox_new(c, (int64_t)size, 1);
     if (!text) return NULL;
-    snprintf(text, size, "%s%s", name, count);
+    snprintf(text, size, "%s%s%s%s", name, count, graph ? "@" : "", graph ? graph : "");
     ox_make_sound(text);
     v->t = p->tensor = samba_input(c->s, text, ox_carrier(type), ox_shape(ndim, dim));
     v->from = p->name;

@@ -183,9 +183,11 @@ static bool ox_note_reach(ox_import *c, const void *of, int32_t reach)
 
 /* ---- Names ---- */
 
+/* NULL: none has this name, or it is none. */
 static ox_value *ox_reached(ox_scope *s, const char *name)
 {
-    uint32_t hash = ox_hash(name);
+    uint32_t hash = name ? ox_hash(name) : 0;
+    if (!name) return NULL;
     for (; s; s = s->outer) {
         const ox_binding *b = ox_find_in(s, name, hash);
         if (b) return b->value;

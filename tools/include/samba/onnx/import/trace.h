@@ -425,6 +425,7 @@ static bool ox_trace_from(samba_session *s, ox_source *from, const char *path,
     const char *context = samba_error_context(s, "ONNX: ");
     bool fine = ox_find_place(&c.place, path)
         || samba_fail(s, SAMBA_ENOMEM, "out of memory while importing");
+    if (fine && options && options->graph) fine = samba_begin_graph(s, options->graph);
     fine = fine && ox_trace_model(&c, g) && samba_ok(s);
     ox_leave_place(&c.place);
     free(k.left_out);
@@ -473,12 +474,14 @@ SAMBA_ONNX_API void onnx_release(onnx_graph *g)
 SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p)
 {
     int32_t n = 0;
+    while (n < SAMBA_MAX_OUTPUTS && p->outputs[n])
+        n++;
     for (int32_t o = 0; o < g->n_out; o++) {
         samba_tensor *t = g->out[o].tensor;
         if (t && n < SAMBA_MAX_OUTPUTS) p->outputs[n] = t;
         if (t && n++ == SAMBA_MAX_OUTPUTS)
             return samba_fail(t->session, SAMBA_EARG,
-                              "ONNX: the model has %d outputs, and a "
+                              "ONNX: the model has %d outputs for each graph, and a "
                               "program at most %d: raise SAMBA_MAX_OUTPUTS in samba.h",
                               g->n_out, SAMBA_MAX_OUTPUTS);
     }

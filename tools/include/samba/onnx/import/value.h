@@ -269,7 +269,8 @@ static bool ox_bind(ox_import *c, const char *name, ox_value *v)
 
 static ox_value *ox_lookup(const ox_import *c, const char *name)
 {
-    uint32_t hash = ox_hash(name);
+    uint32_t hash = name ? ox_hash(name) : 0;
+    if (!name) return NULL;
     for (const ox_scope *s = c->scope; s; s = s->outer) {
         const ox_binding *b = ox_find_in(s, name, hash);
         if (b) return b->value;
@@ -413,9 +414,11 @@ static int32_t ox_axis(ox_node *k, int64_t axis, int32_t ndim)
 static samba_tensor *ox_constant(ox_import *c, samba_dtype dtype, samba_shape shape,
                                  const void *data)
 {
-    char name[40];
+    char name[120];
     bool tracing = samba_tracing(c->s);
-    snprintf(name, sizeof name, "onnx constant %d", c->n_constants++);
+    const char *graph = c->options && c->options->graph ? c->options->graph : "";
+    snprintf(name, sizeof name, "onnx constant %d%s%.80s", c->n_constants++, *graph ? "@" : "",
+             graph);
     samba_tensor *lent = samba_from_data(c->s, name, dtype, shape, (void *)(uintptr_t)data);
     if (!lent) return NULL;
     samba_set_tracing(c->s, false);
@@ -837,6 +840,11 @@ static samba_tensor *ox_bytes(ox_import *c, ox_value *v)
 {
     samba_dtype stored = v->type == OX_INT8 ? SAMBA_I8 : SAMBA_U8;
     if (v->bytes || v->sequence || v->none) return v->bytes ? v->bytes : ox_tensor(c, v);
+    if (!ox_is_byte(v->type)) {
+        samba_fail(c->s, SAMBA_EDTYPE, "%s is used where uint8 or int8 is needed",
+                   ox_type_name(v->type));
+        return NULL;
+    }
     if (!v->known) {
         samba_tensor *x = ox_tensor(c, v);
         v->bytes = x ? samba_cast(x, stored) : NULL;
