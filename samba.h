@@ -4012,6 +4012,7 @@ SAMBA__INLINE float samba__log1p(float x)
     float s = samba__bits_float((uint32_t)(127 - (int32_t)e) << 23);
     float y = samba__log_join(e, x < 16777216.0f ? samba__fma(x, s, s - 1.0f) : f);
     y = x == SAMBA__INF ? x : y;
+    y = x == 0.0f ? x : y; /* of -0 it is -0 */
     y = x == -1.0f ? -SAMBA__INF : y;
     return x >= -1.0f ? y : SAMBA__NAN;
 }
@@ -26303,10 +26304,18 @@ SAMBA_API samba_tensor *samba_var(samba_tensor *x, samba_shape axes, int32_t cor
     return samba_div(sum, samba__number_for(x, count));
 }
 
+/* Where all are alike, the root of 0 has no slope: as in torch its gradient is 0 then, and so the
+   root is not taken of 0 at all. */
 SAMBA_API samba_tensor *samba_std(samba_tensor *x, samba_shape axes, int32_t correction,
                                   bool keepdim)
 {
-    return samba_sqrt(samba_var(x, axes, correction, keepdim));
+    samba_tensor *v = samba_var(x, axes, correction, keepdim);
+    if (!v) return NULL;
+
+    samba_tensor *zero = samba__number_for(v, 0.0f), *one = samba__number_for(v, 1.0f);
+    samba_tensor *alike = samba_eq(v, zero);
+    samba_tensor *root = samba_sqrt(samba_where(alike, one, v));
+    return samba_where(alike, zero, root);
 }
 
 /* log sum e^(x - m) + m with the maximum m, through which no gradient flows: that of the sum is the
@@ -27424,8 +27433,7 @@ SAMBA__FN void samba__warn_ignored(samba_session *s, const samba__optimizer_row 
         samba__format(&t, "%sinitial_accumulator", t.len ? ", " : "");
     if (o->amsgrad && o->kind != SAMBA_ADAM && o->kind != SAMBA_ADAMW)
         samba__format(&t, "%samsgrad", t.len ? ", " : "");
-    if (o->centered && o->kind != SAMBA_RMSPROP)
-        samba__format(&t, "%scentered", t.len ? ", " : "");
+    if (o->centered && o->kind != SAMBA_RMSPROP) samba__format(&t, "%scentered", t.len ? ", " : "");
     if (t.len) samba__warn(s, "in %s: %s does not use %s", at, row->name, list);
 }
 

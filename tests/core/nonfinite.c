@@ -149,16 +149,16 @@ static void check_step(int row, samba_dtype type, bool clips, float odd, size_t 
     if (kind == SAMBA_SGD && extreme && !clips)
         CHECK(fabsf(w[at] + 0.25f * odd) < 0.01f * fabsf(odd));
     if (test_bad)
-        printf("    optimizer %s, type %d, %g at %d, %s\n", samba__optimizers[row].name, (int)type, (double)odd,
-               (int)at, clips ? "clipped" : "not clipped");
+        printf("    optimizer %s, type %d, %g at %d, %s\n", samba__optimizers[row].name, (int)type,
+               (double)odd, (int)at, clips ? "clipped" : "not clipped");
 }
 
 static void test_steps(void)
 {
     for (int row = 0; row < SAMBA__N_OPTIMIZERS; row++)
         for (int i = 0; i < 2 * 2 * N_ODD * 3 && !test_bad; i++)
-            check_step(row, i % 2 ? SAMBA_BF16 : SAMBA_F32, i / 2 % 2,
-                       odd_value(i / 4 % N_ODD), place_of(i / 4 / N_ODD, COUNT));
+            check_step(row, i % 2 ? SAMBA_BF16 : SAMBA_F32, i / 2 % 2, odd_value(i / 4 % N_ODD),
+                       place_of(i / 4 / N_ODD, COUNT));
 }
 
 // ---- Packed weights -----------------------------------------------------------------------------

@@ -57,14 +57,13 @@ static void check_equal(samba_tensor *a, samba_tensor *b)
 
 static bool train_with(model *m, const samba_optim *optim)
 {
-    return samba_compile(
-        m->s, &(samba_program){ .loss = m->loss, .outputs = { m->y }, .optim = *optim });
+    return samba_compile(m->s,
+                         &(samba_program){ .loss = m->loss, .outputs = { m->y }, .optim = *optim });
 }
 
 static bool train(model *m, samba_optim_kind kind, float lr)
 {
-    const samba_optim optim
-        = { .kind = kind, .lr = lr, .momentum = 0.9f, .weight_decay = 0.01f };
+    const samba_optim optim = { .kind = kind, .lr = lr, .momentum = 0.9f, .weight_decay = 0.01f };
     return train_with(m, &optim);
 }
 

@@ -75,9 +75,8 @@ static void test_channels_last(void)
 static void test_names_of_hyperparameters(void)
 {
     static const char *const names[]
-        = { "lr",    "eps",   "step",          "momentum",    "weight_decay",
-            "beta1", "beta2", "max_grad_norm", "clip_factor", "p",
-            "alpha", "lr_decay" };
+        = { "lr",    "eps",           "step",        "momentum", "weight_decay", "beta1",
+            "beta2", "max_grad_norm", "clip_factor", "p",        "alpha",        "lr_decay" };
     float want[SAMBA__N_OPTIMIZERS] = { 0 };
     for (int taken = 0; taken < 2; taken++) {
         for (int row = 0; row < SAMBA__N_OPTIMIZERS; row++) {
@@ -289,8 +288,8 @@ static void test_losses_of_torch(void)
            (float[]){ 0.5302f }, 1);
     expect(samba_call_function(s, "F.cosine_embedding_loss", alike, 3, &quarter, 1),
            (float[]){ 0.4052f }, 1);
-    expect(samba_call_function(s, "F.triplet_margin_loss", three, 3, NULL, 0),
-           (float[]){ 2.3401f }, 1);
+    expect(samba_call_function(s, "F.triplet_margin_loss", three, 3, NULL, 0), (float[]){ 2.3401f },
+           1);
     expect(samba_call_function(s, "F.triplet_margin_loss", three, 3, &half, 1),
            (float[]){ 1.8401f }, 1);
 

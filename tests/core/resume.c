@@ -282,9 +282,8 @@ int main(int argc, char **argv)
                                   .eps = 1e-4f,
                                   .max_grad_norm = 1.0f,
                                   .centered = true };
-    const samba_optim adagrad = {
-        .kind = SAMBA_ADAGRAD, .lr = 0.02f, .lr_decay = 0.05f, .initial_accumulator = 0.1f
-    };
+    const samba_optim adagrad
+        = { .kind = SAMBA_ADAGRAD, .lr = 0.02f, .lr_decay = 0.05f, .initial_accumulator = 0.1f };
     const samba_optim lion = { .kind = SAMBA_LION, .lr = 0.001f, .weight_decay = 0.1f };
     const net_case cases[] = {
         { "SGD with momentum", recipe_res_ffn(16, 64, 32), sgd, false, 0 },

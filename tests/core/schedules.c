@@ -32,8 +32,8 @@ static samba_plateau read_plateau(const char *line)
     samba_plateau p = { 0 };
     int maximize, absolute;
     CHECK(sscanf(line, "plateau %lf %d %lf %d %lf %d %d %lf %lf", &p.learning_rate, &maximize,
-                 &p.factor, &p.patience, &p.threshold, &absolute, &p.cooldown,
-                 &p.min_learning_rate, &p.eps)
+                 &p.factor, &p.patience, &p.threshold, &absolute, &p.cooldown, &p.min_learning_rate,
+                 &p.eps)
           == 9);
     p.maximize = maximize != 0;
     p.absolute = absolute != 0;
@@ -105,10 +105,10 @@ static void test_refused(void)
     r.restart_steps = 0;
     CHECK(isnan(samba_schedule_at(&r, 3)));
 
-    const samba_plateau bad[] = { { .factor = 1 },           { .factor = -0.5 },
-                                  { .cooldown = -1 },        { .threshold = -1 },
-                                  { .learning_rate = -0.1 }, { .min_learning_rate = -1 },
-                                  { .eps = (double)NAN } };
+    const samba_plateau bad[]
+        = { { .factor = 1 },       { .factor = -0.5 },        { .cooldown = -1 },
+            { .threshold = -1 },   { .learning_rate = -0.1 }, { .min_learning_rate = -1 },
+            { .eps = (double)NAN } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         float state[SAMBA_PLATEAU_FLOATS] = { 0 };
         CHECK(isnan(samba_plateau_next(&bad[i], state, 1)) && state[0] == 0);

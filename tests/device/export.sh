@@ -16,8 +16,9 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wund
 nets='mlp curves odd mlp_momentum regression images_adamw strides_sgd gated_sgd'
 nets="$nets transformer moves_sgd mlp_f16 odd_coarse odd_int8 codes lstm_adamw gru functions"
 nets="$nets noise_sgd mlp_amsgrad mlp_centered mlp_adagrad mlp_lion"
-all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw mlp_rmsprop
-lenet_sgd transformer_adamw moves lstm gru_sgd rnn mlp_int8 lenet_int8 resnet8_int8"
+all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw
+mlp_rmsprop lenet_sgd transformer_adamw moves lstm gru_sgd rnn mlp_int8 lenet_int8
+resnet8_int8"
 hosts="$CC -O2|$CC -O0|clang -O2"
 [ -z "${HIDDEN:-}" ] || nets=mlp
 processors='m3'

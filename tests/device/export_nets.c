@@ -495,9 +495,8 @@ static const samba_optim amsgrad
     = { .kind = SAMBA_ADAMW, .lr = 0.01f, .weight_decay = 0.02f, .beta2 = 0.9f, .amsgrad = true };
 static const samba_optim rmsprop
     = { .kind = SAMBA_RMSPROP, .lr = 0.003f, .alpha = 0.9f, .weight_decay = 0.02f };
-static const samba_optim centered = {
-    .kind = SAMBA_RMSPROP, .lr = 0.003f, .eps = 1e-3f, .momentum = 0.5f, .centered = true
-};
+static const samba_optim centered
+    = { .kind = SAMBA_RMSPROP, .lr = 0.003f, .eps = 1e-3f, .momentum = 0.5f, .centered = true };
 static const samba_optim adagrad = { .kind = SAMBA_ADAGRAD,
                                      .lr = 0.02f,
                                      .lr_decay = 0.1f,

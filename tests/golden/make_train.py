@@ -243,7 +243,7 @@ EARLY = 5
 
 
 def steps_of(name):
-    """200; of Lion fewer, whose steps are signs: one that rounding turns carries all that follow."""
+    """200; of Lion fewer: its steps are signs, and one that rounding turns shows in all others."""
     return 30 if name.startswith("lion") else 200
 
 

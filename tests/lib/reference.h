@@ -951,7 +951,8 @@ static inline void ref_adagrad_step(const ref_adagrad *o, double *w, double *sum
     }
 }
 
-// w -= lr (sign(b1 m + (1 - b1) g) + decay w); m = b2 m + (1 - b2) g; the sign of an infinity is NaN.
+// w -= lr (sign(b1 m + (1 - b1) g) + decay w); m = b2 m + (1 - b2) g; the sign of an infinity is
+// NaN.
 typedef struct ref_lion {
     double lr, decay, b1, b2, clip;
 } ref_lion;

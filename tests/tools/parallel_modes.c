@@ -256,8 +256,8 @@ static void check_whole(setup *c, const float *w)
 
 static void test_random_programs(void)
 {
-    static const samba_optim_kind kinds[] = { SAMBA_SGD,     SAMBA_SGD,     SAMBA_ADAMW,
-                                              SAMBA_RMSPROP, SAMBA_ADAGRAD, SAMBA_LION };
+    static const samba_optim_kind kinds[]
+        = { SAMBA_SGD, SAMBA_SGD, SAMBA_ADAMW, SAMBA_RMSPROP, SAMBA_ADAGRAD, SAMBA_LION };
     for (uint32_t seed = first_program; seed < first_program + n_programs; seed++) {
         uint32_t state = seed * 2654435761u + 1;
         setup c = { .p = { .seed = seed } };

@@ -95,10 +95,18 @@ SAMBA_API samba_tensor *samba_var(samba_tensor *x, samba_shape axes, int32_t cor
     return samba_div(sum, samba__number_for(x, count));
 }
 
+/* Where all are alike, the root of 0 has no slope: as in torch its gradient is 0 then, and so the
+   root is not taken of 0 at all. */
 SAMBA_API samba_tensor *samba_std(samba_tensor *x, samba_shape axes, int32_t correction,
                                   bool keepdim)
 {
-    return samba_sqrt(samba_var(x, axes, correction, keepdim));
+    samba_tensor *v = samba_var(x, axes, correction, keepdim);
+    if (!v) return NULL;
+
+    samba_tensor *zero = samba__number_for(v, 0.0f), *one = samba__number_for(v, 1.0f);
+    samba_tensor *alike = samba_eq(v, zero);
+    samba_tensor *root = samba_sqrt(samba_where(alike, one, v));
+    return samba_where(alike, zero, root);
 }
 
 /* log sum e^(x - m) + m with the maximum m, through which no gradient flows: that of the sum is the

@@ -164,6 +164,7 @@ SAMBA__INLINE float samba__log1p(float x)
     float s = samba__bits_float((uint32_t)(127 - (int32_t)e) << 23);
     float y = samba__log_join(e, x < 16777216.0f ? samba__fma(x, s, s - 1.0f) : f);
     y = x == SAMBA__INF ? x : y;
+    y = x == 0.0f ? x : y; /* of -0 it is -0 */
     y = x == -1.0f ? -SAMBA__INF : y;
     return x >= -1.0f ? y : SAMBA__NAN;
 }

@@ -82,8 +82,7 @@ SAMBA__FN void samba__warn_ignored(samba_session *s, const samba__optimizer_row 
         samba__format(&t, "%sinitial_accumulator", t.len ? ", " : "");
     if (o->amsgrad && o->kind != SAMBA_ADAM && o->kind != SAMBA_ADAMW)
         samba__format(&t, "%samsgrad", t.len ? ", " : "");
-    if (o->centered && o->kind != SAMBA_RMSPROP)
-        samba__format(&t, "%scentered", t.len ? ", " : "");
+    if (o->centered && o->kind != SAMBA_RMSPROP) samba__format(&t, "%scentered", t.len ? ", " : "");
     if (t.len) samba__warn(s, "in %s: %s does not use %s", at, row->name, list);
 }
 

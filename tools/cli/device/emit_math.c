@@ -286,7 +286,7 @@ static const piece pieces[] = {
       "                                0.05339729786f };\n"
       "    if (x == -1.0f) return -INFINITE;\n"
       "    if (!(x > -1.0f)) return NOT_A_NUMBER;\n"
-      "    if (x == INFINITE) return x;\n"
+      "    if (x == INFINITE || x == 0.0f) return x;\n"
       "    uint32_t u = float_bits(1.0f + x) + (0x3f800000u - 0x3f3504f3u);\n"
       "    float e = (float)(int32_t)(u >> 23) - 127.0f;\n"
       "    float f = bits_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;\n"

@@ -56,8 +56,8 @@ typedef struct samba_schedule {
     double learning_rate;
     double end_learning_rate; /* at max_steps and beyond; default 0 */
     int32_t warmup_steps, max_steps;
-    double power; /* of the polynomial, at least 0; default 1: a line;
-                     SAMBA_ZERO: 0, a step at the end */
+    double power;           /* of the polynomial, at least 0; default 1: a line;
+                               SAMBA_ZERO: 0, a step at the end */
     int32_t restart_steps;  /* of the first fall, at least 1 */
     int32_t restart_factor; /* default 1: all falls are equally long */
 } samba_schedule;
@@ -159,38 +159,38 @@ SAMBA_SCHEDULE_API double samba_schedule_at(const samba_schedule *schedule, int3
 /* Places in the state of a plateau. A number of 48 bits is two floats, the second of which is what
    the first one leaves. */
 enum {
-    SAMBA_PLATEAU__STAGE, /* 0 at first, 1: there is a rate, 2: and a best measure */
-    SAMBA_PLATEAU__RATE,
-    SAMBA_PLATEAU__BEST = SAMBA_PLATEAU__RATE + 2,
-    SAMBA_PLATEAU__BAD = SAMBA_PLATEAU__BEST + 2, /* measures since then */
-    SAMBA_PLATEAU__COOLING
+    SAMBA_SCHEDULE__STAGE, /* 0 at first, 1: there is a rate, 2: and a best measure */
+    SAMBA_SCHEDULE__RATE,
+    SAMBA_SCHEDULE__BEST = SAMBA_SCHEDULE__RATE + 2,
+    SAMBA_SCHEDULE__BAD = SAMBA_SCHEDULE__BEST + 2, /* measures since then */
+    SAMBA_SCHEDULE__COOLING
 };
 
-static inline double samba_plateau__number(const float *state)
+static inline double samba_schedule__number(const float *state)
 {
     return (double)state[0] + (double)state[1];
 }
 
-static inline void samba_plateau__keep(float *state, double x)
+static inline void samba_schedule__keep(float *state, double x)
 {
     state[0] = (float)x;
     state[1] = isfinite(state[0]) ? (float)(x - (double)state[0]) : 0.0f;
 }
 
-static inline double samba_plateau__or(double x, double otherwise)
+static inline double samba_schedule__or(double x, double otherwise)
 {
     return x != 0.0 || signbit(x) ? x : otherwise; /* SAMBA_ZERO has a sign */
 }
 
-static inline bool samba_plateau__is_better(const samba_plateau *p, const float *state,
+static inline bool samba_schedule__is_better(const samba_plateau *p, const float *state,
                                             double measure)
 {
-    double best = samba_plateau__number(state + SAMBA_PLATEAU__BEST);
-    double threshold = samba_plateau__or(p->threshold, 1e-4);
+    double best = samba_schedule__number(state + SAMBA_SCHEDULE__BEST);
+    double threshold = samba_schedule__or(p->threshold, 1e-4);
     double sign = p->maximize ? 1.0 : -1.0;
     double wanted = p->absolute ? best + sign * threshold : best * (1.0 + sign * threshold);
 
-    if (state[SAMBA_PLATEAU__STAGE] < 2.0f) wanted = -sign * (double)INFINITY;
+    if (state[SAMBA_SCHEDULE__STAGE] < 2.0f) wanted = -sign * (double)INFINITY;
     return p->maximize ? measure > wanted : measure < wanted;
 }
 
@@ -198,22 +198,22 @@ SAMBA_SCHEDULE_API double samba_plateau_next(const samba_plateau *plateau, float
                                              double measure)
 {
     const samba_plateau *p = plateau;
-    double factor = samba_plateau__or(p->factor, 0.1), eps = samba_plateau__or(p->eps, 1e-8);
+    double factor = samba_schedule__or(p->factor, 0.1), eps = samba_schedule__or(p->eps, 1e-8);
     int32_t patience = p->patience == 0 ? 10 : p->patience;
     bool sensible = factor >= 0.0 && factor < 1.0 && eps >= 0.0 && p->cooldown >= 0
         && p->threshold >= 0.0 && p->min_learning_rate >= 0.0 && p->learning_rate >= 0.0;
     if (!sensible) return (double)NAN;
 
-    if (state[SAMBA_PLATEAU__STAGE] == 0.0f) {
-        samba_plateau__keep(state + SAMBA_PLATEAU__RATE, p->learning_rate);
-        state[SAMBA_PLATEAU__STAGE] = 1.0f;
+    if (state[SAMBA_SCHEDULE__STAGE] == 0.0f) {
+        samba_schedule__keep(state + SAMBA_SCHEDULE__RATE, p->learning_rate);
+        state[SAMBA_SCHEDULE__STAGE] = 1.0f;
     }
 
-    float *bad = &state[SAMBA_PLATEAU__BAD], *cooling = &state[SAMBA_PLATEAU__COOLING];
+    float *bad = &state[SAMBA_SCHEDULE__BAD], *cooling = &state[SAMBA_SCHEDULE__COOLING];
     *bad += 1.0f;
-    if (samba_plateau__is_better(p, state, measure)) {
-        samba_plateau__keep(state + SAMBA_PLATEAU__BEST, measure);
-        state[SAMBA_PLATEAU__STAGE] = 2.0f;
+    if (samba_schedule__is_better(p, state, measure)) {
+        samba_schedule__keep(state + SAMBA_SCHEDULE__BEST, measure);
+        state[SAMBA_SCHEDULE__STAGE] = 2.0f;
         *bad = 0.0f;
     }
     if (*cooling > 0.0f) {
@@ -221,15 +221,15 @@ SAMBA_SCHEDULE_API double samba_plateau_next(const samba_plateau *plateau, float
         *bad = 0.0f;
     }
 
-    double rate = samba_plateau__number(state + SAMBA_PLATEAU__RATE);
+    double rate = samba_schedule__number(state + SAMBA_SCHEDULE__RATE);
     if (*bad <= (float)(patience < 0 ? 0 : patience)) return rate;
 
     double lower = rate * factor;
     if (lower < p->min_learning_rate) lower = p->min_learning_rate;
     *cooling = (float)p->cooldown;
     *bad = 0.0f;
-    if (rate - lower > eps) samba_plateau__keep(state + SAMBA_PLATEAU__RATE, lower);
-    return samba_plateau__number(state + SAMBA_PLATEAU__RATE);
+    if (rate - lower > eps) samba_schedule__keep(state + SAMBA_SCHEDULE__RATE, lower);
+    return samba_schedule__number(state + SAMBA_SCHEDULE__RATE);
 }
 #endif /* SAMBA_SCHEDULE_IMPLEMENTATION */
 /* MIT license, as samba.h. */

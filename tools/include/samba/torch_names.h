@@ -13,9 +13,9 @@
    samba_apply. "F.conv2d" has stride, padding, dilation and groups, "F.conv_transpose2d" stride,
    padding, output_padding, groups and dilation, as torch orders them, one number for both sides.
    "torch.var" and "std" have the correction, which torch and NumPy do not agree on, then axes;
-   "F.interpolate" height, width, 1 for bilinear, 1 for align_corners; "F.embedding" its padding_idx.
-   Losses are means. "torch.sort" and "torch.topk" give values and, by samba_call_function_all,
-   their places.
+   "F.interpolate" height, width, 1 for bilinear, 1 for align_corners; "F.embedding" its
+   padding_idx. Losses are means. "torch.sort" and "torch.topk" give values and, by
+   samba_call_function_all, their places.
 
    Not here, and calling it says so:
      scatter         samba_scatter_add adds, and samba_write_rows overwrites whole rows
@@ -443,9 +443,9 @@ static inline samba_tensor *samba_torch_names__interpolate(samba_torch_names__ca
    of losses divided by the lengths of their targets, or by 1. */
 static inline samba_tensor *samba_torch_names__ctc(samba_torch_names__call *c)
 {
-    samba_tensor *each = samba_ctc(c->in[0], c->in[1], c->in[2], c->in[3],
-                                   samba_torch_names__attr(c, 0, 0),
-                                   samba_torch_names__attr(c, 1, 0) != 0);
+    samba_tensor *each
+        = samba_ctc(c->in[0], c->in[1], c->in[2], c->in[3], samba_torch_names__attr(c, 0, 0),
+                    samba_torch_names__attr(c, 1, 0) != 0);
     samba_tensor *length = samba_cast(c->in[3], SAMBA_F32);
     samba_tensor *one = samba_number(c->session, 1.0f);
     length = samba_maximum(length, one);

@@ -295,8 +295,8 @@ static bool ox_looks_given(const char *name)
     return number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1);
 }
 
-/* An output has the model's name in the PEF, too, unless it is another output already, or an input
-   has that name. */
+/* An output has the model's name in the PEF, too, as an input has, unless it is another output
+   already, or an input has that name. */
 static bool ox_name_output(ox_import *c, const onnx_graph *g, const onnx_port *p)
 {
     if (p->item >= 0 || !*p->name || ox_looks_given(p->name)) return true;
@@ -304,7 +304,13 @@ static bool ox_name_output(ox_import *c, const onnx_graph *g, const onnx_port *p
         if (&g->out[i] != p && g->out[i].tensor == p->tensor) return true;
     for (int32_t i = 0; i < g->n_in; i++)
         if (!strcmp(g->in[i].name, p->name)) return true;
-    const char *name = ox_leaf_name(c, p->name, "");
+
+    const char *graph = c->options ? c->options->graph : NULL;
+    size_t size = graph ? strlen(graph) + 2 : 1;
+    char *end = (char *)ox_new(c, (int64_t)size, 1);
+    if (!end) return false;
+    if (graph) snprintf(end, size, "@%s", graph);
+    const char *name = ox_leaf_name(c, p->name, end);
     return name && samba_name(p->tensor, name);
 }
 
