@@ -90,7 +90,11 @@ static samba_tensor *f_cross_entropy_weighted(samba_tensor **in, samba_tensor **
     return samba_cross_entropy_weighted(x, t, in[1], NULL, false);
 }
 
-#define F(name) { #name, f_##name }
+#define F(name) \
+    { \
+#name, f_##name \
+    }
+
 static const struct {
     const char *name;
     function *call;
@@ -183,17 +187,18 @@ static bool alike(float got, float want, bool signs)
 
 // What differs on purpose, and how many numbers of the file do. OURS_IS_NAN: a NaN or an infinity
 // is carried on, so that it is seen, where PyTorch hides it or has an infinity. THEIRS_IS_NAN: the
-// number here is that of the definition, of which PyTorch's way to compute it makes 0 times infinity
-// or the difference of two.
+// number here is that of the definition, of which PyTorch's way to compute it makes 0 times
+// infinity or the difference of two.
 typedef enum { OURS_IS_NAN, THEIRS_IS_NAN, OURS_IS_ONE } way;
+
 static struct {
     const char *name, *what, *why;
     way how;
     int n, seen;
 } differs[] = {
     { "sign", "output", "torch.sign(NaN) is 0", OURS_IS_NAN, 1, 0 },
-    { "clamp", "gradient", "through clamp a NaN passes, and so does what flows back", OURS_IS_ONE, 1,
-      0 },
+    { "clamp", "gradient", "through clamp a NaN passes, and so does what flows back", OURS_IS_ONE,
+      1, 0 },
     { "prod", "gradient", "the product of the others is a number", THEIRS_IS_NAN, 18, 0 },
     { "var", "gradient", "the mean is infinite: what flows through it is NaN", OURS_IS_NAN, 26, 0 },
     { "std", "gradient", "as var", OURS_IS_NAN, 0, 0 },
@@ -224,7 +229,8 @@ static void compare(const line_case *c, const char *what, samba_tensor *t, const
                     bool signs)
 {
     float got[MOST];
-    bool there = t && samba_count(&t->shape) == want->n && samba_copy_out_f32(t, got, (size_t)want->n);
+    bool there
+        = t && samba_count(&t->shape) == want->n && samba_copy_out_f32(t, got, (size_t)want->n);
     CHECK(there);
     if (!there) printf("    %s has no %s\n", c->name, what);
     for (int i = 0; there && i < want->n; i++) {

@@ -183,7 +183,7 @@ static inline double samba_schedule__or(double x, double otherwise)
 }
 
 static inline bool samba_schedule__is_better(const samba_plateau *p, const float *state,
-                                            double measure)
+                                             double measure)
 {
     double best = samba_schedule__number(state + SAMBA_SCHEDULE__BEST);
     double threshold = samba_schedule__or(p->threshold, 1e-4);
