@@ -18734,6 +18734,7 @@ SAMBA__KERNEL void samba__scale_by_mean_square(const samba_args *a, int32_t firs
 
     for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
         n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
+        ptrdiff_t centered = mean ? n : 0, smoothed = buffer ? n : 0; /* so many elements */
         float *w = samba__open_weights(a, i, n, block);
 
         SAMBA__IN_PLACE
@@ -18743,7 +18744,7 @@ SAMBA__KERNEL void samba__scale_by_mean_square(const samba_args *a, int32_t firs
         }
 
         SAMBA__IN_PLACE
-        for (ptrdiff_t k = 0; mean && k < n; k++) {
+        for (ptrdiff_t k = 0; k < centered; k++) {
             float moved = samba__fma(fresh, d[k] - mean[i + k], mean[i + k]);
             float variance = samba__fma(-moved, moved, size[k]);
             mean[i + k] = moved;
@@ -18756,7 +18757,7 @@ SAMBA__KERNEL void samba__scale_by_mean_square(const samba_args *a, int32_t firs
             d[k] = d[k] / samba__step_size(size[k], 1.0f, eps);
 
         SAMBA__IN_PLACE
-        for (ptrdiff_t k = 0; buffer && k < n; k++)
+        for (ptrdiff_t k = 0; k < smoothed; k++)
             d[k] = buffer[i + k] = samba__fma(momentum, buffer[i + k], d[k]);
 
         SAMBA__IN_PLACE

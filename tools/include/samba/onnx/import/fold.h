@@ -138,7 +138,8 @@ static bool ox_open_names(ox_names *t, const Onnx__GraphProto *g)
 /* ---- What can be folded ---- */
 
 /* Is input i of a node known, and of f32? */
-static const Onnx__TensorProto *ox_known_floats(const ox_names *t, const Onnx__NodeProto *p, size_t i)
+static const Onnx__TensorProto *ox_known_floats(const ox_names *t, const Onnx__NodeProto *p,
+                                                size_t i)
 {
     const ox_named *named = i < p->n_input ? ox_named_of(t, p->input[i]) : NULL;
     const Onnx__TensorProto *proto = named ? named->proto : NULL;
