@@ -12191,6 +12191,11 @@ SAMBA__INLINE bool samba__makes_dw(const samba__conv *v)
     return SAMBA__HAS(convolution_backward_weight) && v->made == SAMBA__MAKES_DW;
 }
 
+SAMBA__INLINE bool samba__convolves_in_bf16(const samba__conv *v)
+{
+    return SAMBA__HAS_TYPE(BF16) && v->in_bf16;
+}
+
 /* The tile of the source that some rows of targets meet in some channels: cells from position
    first on. One tile serves all residues, so it has room for the one with most targets. */
 typedef struct samba__tile {
@@ -12389,11 +12394,11 @@ SAMBA__FN void samba__conv_wholes(samba__conv *v)
     const ptrdiff_t steps = SAMBA__BF16_STEPS;
     v->whole_rows = v->whole_channels = 1;
 
-    if (v->in_bf16 && samba__makes_dw(v))
+    if (samba__convolves_in_bf16(v) && samba__makes_dw(v))
         v->whole_rows = steps / samba__gcd(steps, v->axis[1].targets);
-    else if (v->in_bf16 && v->strided_dx) /* residues differ in taps */
+    else if (samba__convolves_in_bf16(v) && v->strided_dx) /* residues differ in taps */
         v->whole_channels = steps;
-    else if (v->in_bf16)
+    else if (samba__convolves_in_bf16(v))
         v->whole_channels = steps / samba__gcd(steps, v->n_taps);
 }
 
@@ -12450,7 +12455,7 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
     memset(v, 0, sizeof *v);
     v->made = made;
     v->limits = limits;
-    v->in_bf16 = SAMBA__HAS_TYPE(BF16) && in[0].dtype == SAMBA_BF16;
+    v->in_bf16 = in[0].dtype == SAMBA_BF16;
     v->w_type = in[1].dtype;
     samba__open_geometry(&v->g, made, in, out, attr);
 
@@ -12785,7 +12790,7 @@ SAMBA__FN void samba__pack_tile(const samba_args *a, const samba__conv *v, const
 
             ptrdiff_t from = at + (channel * down->source + row) * across->source + begin;
             to += left * deep;
-            if (v->in_bf16)
+            if (samba__convolves_in_bf16(v))
                 samba__pack_halves_of(v, set, (const uint16_t *)(const void *)a->in[0] + from, n,
                                       deep, to);
             else
@@ -12884,8 +12889,9 @@ typedef struct samba__conv_term {
 /* How many of these terms are summed at a time: in bf16, whole blocks of steps. */
 SAMBA__FN ptrdiff_t samba__terms_at_once(const samba__conv *v, ptrdiff_t terms)
 {
-    const ptrdiff_t steps = v->in_bf16 ? (ptrdiff_t)SAMBA__BF16_STEPS : 1;
-    const ptrdiff_t most = v->in_bf16 ? (ptrdiff_t)SAMBA__GATHERED_STEPS : SAMBA__CONV_KC;
+    const ptrdiff_t steps = samba__convolves_in_bf16(v) ? (ptrdiff_t)SAMBA__BF16_STEPS : 1;
+    const ptrdiff_t most = samba__convolves_in_bf16(v) ? (ptrdiff_t)SAMBA__GATHERED_STEPS
+                                                       : (ptrdiff_t)SAMBA__CONV_KC;
     ptrdiff_t parts = samba__ceil_index(terms, most);
     return samba__ceil_index(samba__ceil_index(terms, parts), steps) * steps;
 }
@@ -12913,7 +12919,7 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, const
     g.step = across->step[0] * v->phases * b->width * deep;
     g.a_type = t->a_type;
     g.a_row = t->a_row;
-    g.in_bf16 = v->in_bf16;
+    g.in_bf16 = samba__convolves_in_bf16(v);
     g.rounded = t->rounded;
     g.b = tile;
     g.at = at;
@@ -12959,8 +12965,8 @@ SAMBA__FN void samba__open_conv_weights(const samba_args *a, const samba__conv *
 
     t->a = w + (size_t)p * size;
     t->a_type = v->w_type;
-    t->rounded
-        = v->in_bf16 && n <= SAMBA__GATHERED_ROOM && !samba__takes_tiles(set, (int64_t)v->rows);
+    t->rounded = samba__convolves_in_bf16(v) && n <= SAMBA__GATHERED_ROOM
+        && !samba__takes_tiles(set, (int64_t)v->rows);
     if (!t->rounded) return;
 
     float *operands = a->local + SAMBA__GATHERED_A;
@@ -13009,7 +13015,7 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v,
             ptrdiff_t before = r->before * v->channels * v->rows * v->g.groups;
             t.a = (const float *)a->scratch + before + row * k + p;
             t.a_type = SAMBA_F32;
-            t.rounded = v->in_bf16;
+            t.rounded = samba__convolves_in_bf16(v);
         } else {
             samba__open_conv_weights(a, v, group, p, m, &t);
         }
@@ -13074,7 +13080,7 @@ SAMBA__FN void samba__add_shares(const samba_args *a, const samba__conv *v, ptrd
 /* A value of w, as an operand. */
 SAMBA__INLINE float samba__weight_at(const samba_args *a, const samba__conv *v, ptrdiff_t at)
 {
-    if (!v->in_bf16) return a->in[1][at];
+    if (!samba__convolves_in_bf16(v)) return a->in[1][at];
     if (v->w_type == SAMBA_BF16)
         return samba__operand_of_bf16(((const uint16_t *)(const void *)a->in[1])[at]);
     return samba__bf16_operand(samba__float_bits(a->in[1][at]));
