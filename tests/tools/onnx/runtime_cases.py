@@ -323,3 +323,20 @@ for tag, draw, dtype in (("u8", u8, np.uint8), ("i8", i8, np.int8)):
                   ("RS", (rng.random(size) * 0.004 + 0.001).astype(np.float32)), ("RZ", zero)],
                  ("y", "yh", "yc"), hidden_size=H,
                  direction="bidirectional" if directions == 2 else "forward")
+
+# A product of codes, whose bias is made of integers and has more dimensions than it needs.
+one = np.array([1], np.float32)
+weights = {"XS": one * np.float32(0.02), "XZ": np.array([128], np.uint8), "W": i8(20, 6),
+           "WS": one * np.float32(0.01), "WZ": np.array([0], np.int8), "YS": one * np.float32(0.1),
+           "YZ": np.array([120], np.uint8), "BS": scalar(0.001),
+           "B": rng.integers(-900, 900, (1, 1, 6)).astype(np.int32)}
+nodes = [helper.make_node("QuantizeLinear", ["x", "XS", "XZ"], ["xq"]),
+         helper.make_node("DequantizeLinear", ["xq", "XS", "XZ"], ["xd"]),
+         helper.make_node("DequantizeLinear", ["W", "WS", "WZ"], ["wd"]),
+         helper.make_node("DequantizeLinear", ["B", "BS"], ["bd"]),
+         helper.make_node("MatMul", ["xd", "wd"], ["m"]),
+         helper.make_node("Add", ["m", "bd"], ["p"]),
+         helper.make_node("QuantizeLinear", ["p", "YS", "YZ"], ["y"])]
+feed = {"x": f32(2, 4, 20)}
+save("qdq_bias", nodes, feed, weights, [("y", T.UINT8)])
+write("qdq_bias", feed)

@@ -256,7 +256,10 @@ static samba_tensor *ox_of_channels(ox_import *c, ox_value *v, const ox_product 
         shape.ndim = 1;
         shape.dim[0] = (int32_t)n;
     }
-    return t ? samba_reshape(t, shape) : NULL;
+    bool tracing = ox_begin_known(c, v->known && !v->leaf);
+    t = t ? samba_reshape(t, shape) : NULL;
+    if (samba_ok(c->s)) samba_set_tracing(c->s, tracing);
+    return t;
 }
 
 /* a b or a / b of scales and offsets, each one number or one for each channel; computed now if they
@@ -283,7 +286,9 @@ static bool ox_give_codes(ox_node *k, const ox_product *p, ox_value *scale, ox_v
     ox_product q = *p;
     uint8_t none = 0;
     samba_tensor *by = ox_tensor(k->c, scale);
+    bool tracing = ox_begin_known(k->c, scale->known && !scale->leaf);
     by = by ? samba_reshape(by, samba_scalar_shape()) : NULL;
+    if (samba_ok(k->c->s)) samba_set_tracing(k->c->s, tracing);
     q.in[OX_CODES_SCALE] = ox_scales(k->c, q.in[OX_CODES_SCALE], by, true, q.known);
     if (q.in[OX_CODES_OFFSET])
         q.in[OX_CODES_OFFSET] = ox_scales(k->c, q.in[OX_CODES_OFFSET], by, true, q.known);
