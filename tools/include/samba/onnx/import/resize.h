@@ -313,7 +313,7 @@ static double ox_pixel(const float *image, int64_t h, int64_t w, double y, doubl
 
 static void ox_sample_weights(int mode, double t, double *weight)
 {
-    ox_resizing r = { mode == OX_CUBIC ? 2 : 1, "", "", -0.75f, 0, false };
+    ox_resizing r = { mode == OX_CUBIC ? 2 : 1, "", "", -0.75f, 0, false, false };
     int n;
     if (mode == OX_CUBIC)
         (void)ox_neighbours(&r, t == 0 ? 1e-300 : t, &n, weight);

@@ -452,7 +452,7 @@ static bool ox_trace_from(samba_session *s, ox_source *from, const char *path,
 SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,
                                      const onnx_options *options, onnx_graph *g)
 {
-    ox_source from = { (const uint8_t *)bytes, NULL, (int64_t)size, NULL, 0, 0 };
+    ox_source from = { (const uint8_t *)bytes, NULL, (int64_t)size, NULL, 0, 0, 0 };
     return ox_trace_from(s, &from, NULL, options, g);
 }
 
@@ -460,7 +460,7 @@ SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_op
                                onnx_graph *g)
 {
     const char *why = "";
-    ox_source from = { NULL, NULL, 0, NULL, 0, 0 };
+    ox_source from = { NULL, NULL, 0, NULL, 0, 0, 0 };
     memset(g, 0, sizeof *g);
     from.f = onnx__open(path, &why);
     from.size = from.f ? onnx__file_size(from.f) : 0;
