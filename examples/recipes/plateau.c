@@ -18,8 +18,7 @@ static float train(const char *checkpoint, int from, int to)
     samba_tensor *memory = samba_buffer(s, "plateau", SAMBA_SHAPE(SAMBA_PLATEAU_FLOATS), 0);
     samba_tensor *out = samba_linear(samba_tanh(samba_linear(in, "hidden", 16)), "out", 1);
     samba_tensor *loss = samba_mse(out, y, SAMBA_REDUCE_MEAN);
-    samba_program p
-        = { .loss = loss, .outputs = { memory }, .optim = { SAMBA_RMSPROP, .lr = 0.03f } };
+    samba_program p = { .loss = loss, .outputs = { memory }, .optim = { SAMBA_RMSPROP, 0.03f } };
     if (samba_compile(s, &p) && from > 0) samba_restore(s, checkpoint);
     for (samba_write(in, x), samba_write(y, squares); from < to && samba_ok(s); from++) {
         float state[SAMBA_PLATEAU_FLOATS];
@@ -31,6 +30,7 @@ static float train(const char *checkpoint, int from, int to)
     samba_save(s, checkpoint);
     float last = samba_read(loss)[0];
     printf("after step %d: loss %.6f, lr %g\n", to, (double)last, samba_get(s, "lr"));
+    return samba_close(s) ? -1 : last;
 }
 
 int main(void)
