@@ -1,6 +1,6 @@
 // Attention in bf16 against the same from products, roundings and a softmax of their own; and the
 // bits of attention in f32 and in bf16, which are the same on every instruction set, with any
-// threads, and on a small device (attention_small.sh), with NaN and infinity in what is hidden,
+// threads, and on a small device (small_bits.sh), with NaN and infinity in what is hidden,
 // too.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"

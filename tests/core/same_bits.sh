@@ -137,8 +137,10 @@ other() {           # other NAME COMMAND RUNNER TEST
 }
 while IFS='|' read -r name how runner; do
     for test in fma float_mode; do other "$name" "$how -DSAMBA_NO_SIMD" "$runner" $test; done
-    [ "$name" != aarch64 ] ||
-        for test in gemm bf16 attention_bf16; do other "$name" "$how" "$runner" $test; done
+    [ "$name" = aarch64 ] || continue
+    for test in gemm bf16 attention_bf16 convolution_bf16; do
+        other "$name" "$how" "$runner" $test
+    done
 done <$out/platforms
 
 n=$(wc -l <$out/builds)
