@@ -25,7 +25,7 @@ gpt: $B/05_gpt_text $B/bible.txt  ## a small GPT learns to write from the King J
 	$< compile --output-folder $B --pef-name gpt
 	$< run -p $B/gpt/gpt.pef --text $B/bible.txt --folder $B/gpt
 
-test: ready-test                ## all tests, about twelve minutes
+test: ready-test                ## all tests, 12 to 25 minutes
 	@tests/run.sh
 
 quick:                          ## the quick ones, about a minute: after each change of samba.h

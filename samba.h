@@ -13222,6 +13222,7 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, s
 SAMBA__GRAD2(convolution_backward_weight, /* dy is that of dw */
              samba__conv_backward(SAMBA__MAKES_DX, samba_cast(b, a->dtype), dy, g->attr, &a->shape),
              samba__emit2(SAMBA__OP_convolution, a, dy, g->attr, SAMBA__CONV_WORDS))
+
 /* ==== [pool] ================================================================================== */
 /* ---- Pooling over the last two axes. Attributes of max: kernel, stride, padding as (rows,
    columns), ceil_mode; of avg also exclude_padding; of adaptive avg only the rows and columns of y.
@@ -33931,11 +33932,15 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
     c->accumulates = c->microbatches > 1 || program->accumulate;
 
     if (!samba__check_program(s, program)) return false;
-    if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0))
+    if ((unsigned)program->weights > SAMBA_WEIGHTS_INT4)
         return samba_fail(
             s, SAMBA_EARG,
             "program.weights is %d; it says how a program with inference stores its weights, 0 ... 4",
             (int32_t)program->weights);
+    if (program->weights && !program->inference)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "program.weights packs the weights of a program that does not train: set program.inference, too");
 
     return samba__check_quantize(s, program) && samba__collect_outputs(c)
         && samba__collect_params(c);
@@ -37447,6 +37452,16 @@ SAMBA__FN void samba__list_unexpected(const samba__restoring *c, samba__name_lis
     samba__end_list(unexpected);
 }
 
+/* Packed weights have names of their own, which neither a file nor a program with others knows. */
+SAMBA__FN const char *samba__packing_advice(const char *missing, const char *unexpected)
+{
+    static const char *const ends[] = { "__f32", "__bf16", "__int8", "__int4" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strstr(missing, ends[i]) || strstr(unexpected, ends[i]))
+            return ". Weights are packed when they are there: restore a program whose weights are stored as in the file, then compile with .weights; samba_load takes a file as it is";
+    return "";
+}
+
 /* May the parameters be taken? Of a layer that was renamed a refusal has both names. Changes
    nothing. */
 SAMBA__FN bool samba__check_restore(samba__restoring *c, const samba_restore_opts *opts,
@@ -37462,9 +37477,10 @@ SAMBA__FN bool samba__check_restore(samba__restoring *c, const samba_restore_opt
     const char *extra = unexpected.n ? "; it has parameters that the program has not: " : "";
     if (lacks)
         return samba_fail(c->session, SAMBA_ENAME,
-                          "%s has no value for the parameters %s%s%s%s%s; nothing was changed",
+                          "%s has no value for the parameters %s%s%s%s%s; nothing was changed%s",
                           c->path, missing.text, different.n ? "; it has " : "", different.text,
-                          extra, unexpected.text);
+                          extra, unexpected.text,
+                          samba__packing_advice(missing.text, unexpected.text));
 
     if (different.n)
         return samba_fail(

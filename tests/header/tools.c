@@ -90,7 +90,7 @@ int main(void)
     samba_dot_graph(s, NULL, NULL);
     samba_replay_close(samba_replay_open(s, nowhere));
     samba_clear_error(s);
-    const samba_schedule rate = { NULL, 0.5, 0, 0, 0, 0 };
+    const samba_schedule rate = { NULL, 0.5, 0, 0, 0, 0, 0, 0 };
     samba_graphs graphs;
     graphs.n = 0;
     if (samba_schedule_at(&rate, 7) != 0.5) return 10;

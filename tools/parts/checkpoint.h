@@ -221,6 +221,16 @@ SAMBA__FN void samba__list_unexpected(const samba__restoring *c, samba__name_lis
     samba__end_list(unexpected);
 }
 
+/* Packed weights have names of their own, which neither a file nor a program with others knows. */
+SAMBA__FN const char *samba__packing_advice(const char *missing, const char *unexpected)
+{
+    static const char *const ends[] = { "__f32", "__bf16", "__int8", "__int4" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strstr(missing, ends[i]) || strstr(unexpected, ends[i]))
+            return ". Weights are packed when they are there: restore a program whose weights are stored as in the file, then compile with .weights; samba_load takes a file as it is";
+    return "";
+}
+
 /* May the parameters be taken? Of a layer that was renamed a refusal has both names. Changes
    nothing. */
 SAMBA__FN bool samba__check_restore(samba__restoring *c, const samba_restore_opts *opts,
@@ -236,9 +246,10 @@ SAMBA__FN bool samba__check_restore(samba__restoring *c, const samba_restore_opt
     const char *extra = unexpected.n ? "; it has parameters that the program has not: " : "";
     if (lacks)
         return samba_fail(c->session, SAMBA_ENAME,
-                          "%s has no value for the parameters %s%s%s%s%s; nothing was changed",
+                          "%s has no value for the parameters %s%s%s%s%s; nothing was changed%s",
                           c->path, missing.text, different.n ? "; it has " : "", different.text,
-                          extra, unexpected.text);
+                          extra, unexpected.text,
+                          samba__packing_advice(missing.text, unexpected.text));
 
     if (different.n)
         return samba_fail(

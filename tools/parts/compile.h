@@ -542,11 +542,15 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
     c->accumulates = c->microbatches > 1 || program->accumulate;
 
     if (!samba__check_program(s, program)) return false;
-    if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0))
+    if ((unsigned)program->weights > SAMBA_WEIGHTS_INT4)
         return samba_fail(
             s, SAMBA_EARG,
             "program.weights is %d; it says how a program with inference stores its weights, 0 ... 4",
             (int32_t)program->weights);
+    if (program->weights && !program->inference)
+        return samba_fail(
+            s, SAMBA_EARG,
+            "program.weights packs the weights of a program that does not train: set program.inference, too");
 
     return samba__check_quantize(s, program) && samba__collect_outputs(c)
         && samba__collect_params(c);

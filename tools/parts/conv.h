@@ -1145,3 +1145,4 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, s
 SAMBA__GRAD2(convolution_backward_weight, /* dy is that of dw */
              samba__conv_backward(SAMBA__MAKES_DX, samba_cast(b, a->dtype), dy, g->attr, &a->shape),
              samba__emit2(SAMBA__OP_convolution, a, dy, g->attr, SAMBA__CONV_WORDS))
+

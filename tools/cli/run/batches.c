@@ -21,9 +21,17 @@ bool fit_feed(feed *f, fault *why)
         has->dim[0] = 1;
         has->ndim++;
     }
-    return fits
-        || fail(why, "%s: its shape is %s; input %s wants %s%s", f->from, told, f->to->name, wanted,
-                rows ? ", or another number of rows" : "");
+    if (fits) return true;
+
+    bool other_rows = !rows && has->ndim == wants->ndim && wants->ndim > 0;
+    for (int32_t d = 1; other_rows && d < wants->ndim; d++)
+        other_rows = has->dim[d] == wants->dim[d];
+    const char *advice = rows ? ", or another number of rows" : "";
+    if (other_rows)
+        advice = ". The program does not say that a row is one example, so it takes as many as it "
+                 "was compiled for (an imported model: import-onnx --shape)";
+    return fail(why, "%s: its shape is %s; input %s wants %s%s", f->from, told, f->to->name, wanted,
+                advice);
 }
 
 // ---- What a batch is ----------------------------------------------------------------------------

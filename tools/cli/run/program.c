@@ -110,6 +110,9 @@ bool load_program(program *p, const char *path, const char *weights, int32_t thr
         return fail(why, "%s: this is a folder; name a PEF or a checkpoint in it", path);
     if (!is_file(path)) return fail(why, "%s: there is no such file", path);
 
+    if (ends_with(path, ".onnx"))
+        return fail(why, "%s: import it first: tools/samba import-onnx %s MODEL.pef", path, path);
+
     p->session = samba_open(&desc);
     if (!p->session) return fail(why, "no memory for a session");
     bool fine = register_own_ops(p->session) && samba_load(p->session, path, NULL)
@@ -122,6 +125,29 @@ bool load_program(program *p, const char *path, const char *weights, int32_t thr
     return fine;
 }
 
+const char *graph_of(const char *name)
+{
+    const char *at = strrchr(name, '@');
+    return at && at[1] ? at + 1 : NULL;
+}
+
+static void keep_graph(const char *graph, port *list, int *n)
+{
+    int kept = 0;
+    for (int i = 0; i < *n; i++) {
+        const char *of = graph_of(list[i].name);
+        if (!of || strcmp(of, graph) == 0) list[kept++] = list[i];
+    }
+    *n = kept;
+}
+
+void choose_graph(program *p, const char *graph)
+{
+    p->graph = graph;
+    keep_graph(graph, p->in, &p->n_in);
+    keep_graph(graph, p->out, &p->n_out);
+}
+
 void drop_program(program *p)
 {
     if (p->session) samba_close(p->session);
@@ -131,8 +157,17 @@ void drop_program(program *p)
 
 bool forward(program *p, fault *why)
 {
-    bool fine = p->trains ? samba_eval(p->session) : samba_run(p->session, SAMBA_FWD);
+    bool fine;
+    if (p->graph)
+        fine = samba_run_graph(p->session, p->graph, SAMBA_FWD);
+    else
+        fine = p->trains ? samba_eval(p->session) : samba_run(p->session, SAMBA_FWD);
     if (fine) return true;
+
+    const char *graphs = strstr(samba_error(p->session), "call samba_run_graph with one of:");
+    if (graphs)
+        return fail(why, "%s has several graphs: say which by --graph, one of%s", p->path,
+                    strchr(graphs, ':') + 1);
     fail(why, "%s", samba_error(p->session));
     if (strstr(why->text, "call samba_restore"))
         fail(why,
@@ -160,8 +195,12 @@ void list_ports(const program *p)
     list_some("inputs", p->in, p->n_in);
     list_some("outputs", p->out, p->n_out);
     printf("For example:\n  tools/samba run %s", shown(p->path));
-    for (int i = 0; i < p->n_in; i++)
+    const char *graph = p->n_in ? graph_of(p->in[0].name) : NULL; // of several: the first one
+    for (int i = 0; i < p->n_in; i++) {
+        const char *own = graph_of(p->in[i].name);
+        if (own && graph && strcmp(own, graph) != 0) continue;
         printf(" --input %s=%s.npy", shown(p->in[i].name), shown(p->in[i].name));
+    }
     if (p->n_out == 1)
         printf(" --output %s.npy\n", shown(p->out[0].name));
     else

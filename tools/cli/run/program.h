@@ -13,6 +13,7 @@ typedef struct port {
 
 typedef struct program {
     const char *path;
+    const char *graph; // that is run, of several; NULL: the only one
     samba_session *session;
     port *in, *out;
     int n_in, n_out;
@@ -27,6 +28,11 @@ bool register_own_ops(samba_session *s);
 // Says why s could not load a model, and what to do; false.
 bool fail_to_load(samba_session *s, fault *why);
 void drop_program(program *p);
+// Runs this graph of several: of inputs and outputs that are called NAME@GRAPH, as those of an
+// imported model are, only its own are left.
+void choose_graph(program *p, const char *graph);
+// The graph that a name says, or NULL.
+const char *graph_of(const char *name);
 // The one of this name; NULL, with near names.
 const port *find_port(const port *list, int n, const char *what, const char *name, size_t length,
                       const char *path, fault *why);

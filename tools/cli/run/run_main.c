@@ -10,7 +10,7 @@
 enum { MOST_FILES = 64, DEFAULT_RUNS = 50 };
 
 typedef struct options {
-    const char *model, *weights, *tokenizer;
+    const char *model, *weights, *tokenizer, *graph;
     const char *inputs[MOST_FILES], *outputs[MOST_FILES];
     int n_inputs, n_outputs;
     int64_t threads, runs; // runs: of a benchmark; 0: none
@@ -42,6 +42,8 @@ static int usage(FILE *to)
         "  --output  NAME=FILE, or FILE for all outputs; a NAME alone is printed. Without it all\n"
         "            are. .npy, .raw and .bin have one output, .npz and .json several. bf16 and\n"
         "            f16 are written as f32\n"
+        "  --graph NAME  of several, as import-onnx makes for several --shape; else the one\n"
+        "            whose inputs, NAME@GRAPH, are given\n"
         "  --json    prints JSON\n"
         "  --weights FILE.ckpt  the parameters of a PEF that was compiled and not saved\n"
         "  --benchmark [N]  the times of N runs (%d); inputs that are not given are zero\n"
@@ -85,9 +87,15 @@ static bool read_flag(options *o, const char *flag, const char *value, fault *wh
         return (value && strcmp(value, "0") == 0)
             || read_count(&o->pad, flag, value, INT32_MAX, why);
     }
+    if (strcmp(flag, "--graph") == 0) {
+        o->graph = value;
+        return value || fail(why, "--graph: which one?");
+    }
     if (strcmp(flag, "--threads") == 0) return read_count(&o->threads, flag, value, 64, why);
-    if (strcmp(flag, "--weights") != 0)
-        return fail(why, "there is no flag %s; --help lists those there are", flag);
+    if (strcmp(flag, "--weights") != 0) {
+        const char *advice = strchr(flag, '=') ? " (NAME=FILE stands behind it, as a word)" : "";
+        return fail(why, "there is no flag %s%s; --help lists those there are", flag, advice);
+    }
     o->weights = value;
     return value || fail(why, "--weights: which file?");
 }
@@ -252,6 +260,10 @@ static bool has_value(const port *in)
     return ends_with(in->name, "__grad");
 }
 
+static const char whole_training[]
+    = ". The program is a training, and all of it runs, the loss as well; one that is compiled "
+      "with .inference and the outputs alone takes no labels";
+
 static bool feed_all(program *p, feed *feeds, const options *o, fault *why)
 {
     for (int i = 0; i < o->n_inputs; i++)
@@ -260,8 +272,8 @@ static bool feed_all(program *p, feed *feeds, const options *o, fault *why)
         if (feeds[i].given) note_rounding(&feeds[i]);
         bool lacks = !feeds[i].given && !has_value(&p->in[i]);
         if (lacks && !o->runs)
-            return fail(why, "input %s is not given: --input %s=FILE.npy", p->in[i].name,
-                        p->in[i].name);
+            return fail(why, "input %s is not given: --input %s=FILE.npy%s", p->in[i].name,
+                        p->in[i].name, p->trains ? whole_training : "");
     }
     return true;
 }
@@ -374,10 +386,29 @@ static bool measure(program *p, feed *feeds, const options *o, fault *why)
     return fine && run_benchmark(p, o->runs, o->json, why);
 }
 
+// The graph that is asked for, or that the first input with a name is of; NULL: none is named.
+static const char *asked_graph(const program *p, const options *o)
+{
+    if (o->graph) return o->graph;
+    for (int i = 0; i < o->n_inputs; i++) {
+        size_t length = strcspn(o->inputs[i], "=");
+        for (int k = 0; k < p->n_in && o->inputs[i][length]; k++) {
+            const char *name = p->in[k].name;
+            bool is = strlen(name) == length && strncmp(name, o->inputs[i], length) == 0;
+            if (is && graph_of(name)) return graph_of(name);
+        }
+    }
+    return NULL;
+}
+
 static bool run_model(program *p, const options *o, fault *why)
 {
     target targets[MOST_FILES];
     if (!load_program(p, o->model, o->weights, (int32_t)o->threads, why)) return false;
+    const char *graph = asked_graph(p, o);
+    if (graph && p->trains)
+        return fail(why, "--graph %s: of programs that train, only the whole is run", graph);
+    if (graph) choose_graph(p, graph);
     if (!o->n_inputs && !o->n_outputs && !o->runs && p->n_in > 0) {
         list_ports(p);
         return true;

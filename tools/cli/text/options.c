@@ -90,7 +90,7 @@ static bool read_number(const char *flag, const char *text, double least, double
     char *end = NULL;
     *x = *text ? samba_base_number(text, &end) : 0;
     if (*text && !*end && *x >= least && *x <= most) return true;
-    return fail(why, "%s is %s; give a number from %g to %g", flag, text, least, most);
+    return fail(why, "%s is %s; give a number from %.10g to %.10g", flag, text, least, most);
 }
 
 static bool read_whole_number(const char *flag, const char *text, double least, double most,
@@ -133,7 +133,9 @@ static bool read_flag(text_options *o, const char *name, const char *value, faul
         if (!value) return fail(why, "%s: give a value behind it", name);
         return read_value((char *)o + flags[i].at, &flags[i], value, why);
     }
-    return fail(why, "there is no flag %s; --help lists those there are", name);
+    const char *advice
+        = strchr(name, '=') ? " (a value stands behind its flag, as another word)" : "";
+    return fail(why, "there is no flag %s%s; --help lists those there are", name, advice);
 }
 
 bool read_text_options(text_options *o, const char *command, int argc, char **argv, bool *help,
@@ -148,7 +150,8 @@ bool read_text_options(text_options *o, const char *command, int argc, char **ar
     if (*help) return false;
     for (int i = 0; i < argc; i++) {
         if (*argv[i] != '-') {
-            if (o->model) return fail(why, "%s: one model at a time", argv[i]);
+            if (o->model)
+                return fail(why, "%s: one model at a time; a text is given by --prompt", argv[i]);
             o->model = argv[i];
             continue;
         }

@@ -7,7 +7,7 @@
                                .warmup_steps = 100, .max_steps = 10000 };
        for (int step = 0; step < rate.max_steps; step++) {
            samba_set(s, "lr", samba_schedule_at(&rate, step));      // hyperparam_dict={"lr": ...}
-           samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+           samba_run(s, 0);
        }
 
    The names are those of --lr_schedule:

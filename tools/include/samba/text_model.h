@@ -418,7 +418,7 @@ SAMBA_TEXT_MODEL_API bool samba_text_write(samba_text_model *m, const int32_t *i
     if (n < 1 || n >= m->generator.length) {
         return samba_text_model__fail(m,
                                       "the text has %d tokens; it may have 1 ... %d, one less than "
-                                      "the model was compiled for",
+                                      "the model was compiled for: begin with a greater length",
                                       (int)n, (int)m->generator.length - 1);
     }
     w.m = m;

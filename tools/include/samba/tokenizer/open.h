@@ -92,8 +92,8 @@ static bool samba_tokenizer__load_file(samba_tokenizer *t, const char *path,
     if (f && first == EOF)
         return samba_tokenizer__fail(
             r,
-            "is a folder without tokenizer.json, vocab.json and merges.txt, "
-            "tokenizer.model or vocab.txt; or an empty file");
+            "is a folder without tokenizer.json, and without other files of a tokenizer: "
+            "vocab.json and merges.txt, or tokenizer.model, or vocab.txt (or it is an empty file)");
     if (samba_tokenizer__ends(path, ".model")) return samba_tokenizer__load_sentencepiece(t, r);
     if (samba_tokenizer__ends(path, "vocab.txt"))
         return samba_tokenizer__load_txt(t, NULL, r) && samba_tokenizer__add_bert_tokens(t, r);
