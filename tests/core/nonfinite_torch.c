@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef GOLDEN_DIR
+#define GOLDEN_DIR "tests/golden"
+#endif
+
 enum { MOST = 16, MOST_TENSORS = 4, LINE = 4096 };
 
 typedef struct tensor {

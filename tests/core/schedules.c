@@ -8,6 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#ifndef GOLDEN_DIR
+#define GOLDEN_DIR "tests/golden"
+#endif
+
 static const char checkpoint[] = "build/schedules_test.ckpt";
 
 // ---- PyTorch's rates ----------------------------------------------------------------------------

@@ -36,6 +36,9 @@
 #ifndef SAMBA_H
 #error "llama.h: include samba.h before"
 #endif
+#if defined(SAMBA_LLAMA_IMPLEMENTATION) && !defined(SAMBA_GENERATE_IMPLEMENTATION)
+#define SAMBA_GENERATE_IMPLEMENTATION /* is part of it */
+#endif
 #if defined(SAMBA_LLAMA_IMPLEMENTATION) && !defined(SAMBA_LOSS_IMPLEMENTATION)
 #define SAMBA_LOSS_IMPLEMENTATION /* is part of it */
 #endif
