@@ -96,9 +96,10 @@ done <$out/platforms
 
 # No sum may have a product in it that a compiler is free to fuse: then as many fused instructions
 # are made with -ffp-contract=off as with fast. A net meets such a sum only by chance. The functions
-# left out have exact products (fill; tile_floats; copy_size, where it is not refused) or no
-# influence on results (clocks, counts of operations).
-no_matter='^(samba__fill_.*|samba__tile_floats|samba__copy_size|samba__.*_work|samba_seconds)[:.]'
+# left out have exact products (fill; tile_floats; byte_conv_of; copy_size, where it is not
+# refused) or no influence on results (clocks, counts of operations).
+no_matter='samba__fill_.*|samba__tile_floats|samba__byte_conv_of|samba__copy_size'
+no_matter="^($no_matter|samba__.*_work|samba_seconds)[:.]"
 fused() {           # fused FLAG: "function count" for each function, as gcc makes it
     echo '#define SAMBA_IMPLEMENTATION
         #include "samba.h"' |
