@@ -254,6 +254,7 @@ static void samba_tokenizer__normalize(const samba_tokenizer__steps *steps, cons
                                        size_t size, samba_tokenizer__buffer *out)
 {
     samba_tokenizer__buffer half[2] = { { NULL, 0, 0, false }, { NULL, 0, 0, false } };
+    if (!p) p = (const uint8_t *)""; /* of an empty buffer; steps count from it */
     for (int i = 0; i < steps->n; i++) {
         samba_tokenizer__buffer *to = i + 1 == steps->n ? out : &half[i % 2];
         if (to != out) to->size = 0;
