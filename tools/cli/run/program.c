@@ -125,7 +125,7 @@ bool load_program(program *p, const char *path, const char *weights, int32_t thr
     return fine;
 }
 
-const char *graph_of(const char *name)
+const char *graph_in_name(const char *name)
 {
     const char *at = strrchr(name, '@');
     return at && at[1] ? at + 1 : NULL;
@@ -135,7 +135,7 @@ static void keep_graph(const char *graph, port *list, int *n)
 {
     int kept = 0;
     for (int i = 0; i < *n; i++) {
-        const char *of = graph_of(list[i].name);
+        const char *of = graph_in_name(list[i].name);
         if (!of || strcmp(of, graph) == 0) list[kept++] = list[i];
     }
     *n = kept;
@@ -195,9 +195,9 @@ void list_ports(const program *p)
     list_some("inputs", p->in, p->n_in);
     list_some("outputs", p->out, p->n_out);
     printf("For example:\n  tools/samba run %s", shown(p->path));
-    const char *graph = p->n_in ? graph_of(p->in[0].name) : NULL; // of several: the first one
+    const char *graph = p->n_in ? graph_in_name(p->in[0].name) : NULL; // of several: the first one
     for (int i = 0; i < p->n_in; i++) {
-        const char *own = graph_of(p->in[i].name);
+        const char *own = graph_in_name(p->in[i].name);
         if (own && graph && strcmp(own, graph) != 0) continue;
         printf(" --input %s=%s.npy", shown(p->in[i].name), shown(p->in[i].name));
     }

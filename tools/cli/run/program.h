@@ -32,7 +32,7 @@ void drop_program(program *p);
 // imported model are, only its own are left.
 void choose_graph(program *p, const char *graph);
 // The graph that a name says, or NULL.
-const char *graph_of(const char *name);
+const char *graph_in_name(const char *name);
 // The one of this name; NULL, with near names.
 const port *find_port(const port *list, int n, const char *what, const char *name, size_t length,
                       const char *path, fault *why);

@@ -395,7 +395,7 @@ static const char *asked_graph(const program *p, const options *o)
         for (int k = 0; k < p->n_in && o->inputs[i][length]; k++) {
             const char *name = p->in[k].name;
             bool is = strlen(name) == length && strncmp(name, o->inputs[i], length) == 0;
-            if (is && graph_of(name)) return graph_of(name);
+            if (is && graph_in_name(name)) return graph_in_name(name);
         }
     }
     return NULL;
