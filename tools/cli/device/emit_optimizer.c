@@ -166,15 +166,23 @@ static bool emit_sgd(emitter *e, const node *n)
     return true;
 }
 
-static bool emit_adamw(emitter *e, const node *n)
+// states: those behind the parameter and its gradient; the scalars follow them.
+static bool set_adam(emitter *e, const node *n, int32_t states)
 {
     static const char *const scalars[] = { "step", "lr", "decay", "b1", "b2", "eps", "clip" };
+    static const char *const names[] = { "m", "v", "most" };
     if (!set_step(e, n)) return false;
-    set_tensor(e, "m", n->in[2]);
-    set_tensor(e, "v", n->in[3]);
+    for (int32_t i = 0; i < states; i++)
+        set_tensor(e, names[i], n->in[2 + i]);
     for (int32_t i = 0; i < 7; i++)
-        set_scalar(e, scalars[i], n, 4 + i, "1.0f");
+        set_scalar(e, scalars[i], n, 2 + states + i, "1.0f");
     set_word(&e->body, "decoupled", "%d", attr_of(n, "decoupled") != 0);
+    return true;
+}
+
+static bool emit_adamw(emitter *e, const node *n)
+{
+    if (!set_adam(e, n, 2)) return false;
     need(e, "adamw");
     write_text(&e->body,
                "    adamw(${w}, ${g}, ${m}, ${v}, ${n},\n          ${step}, ${lr}, ${decay}, "
@@ -184,14 +192,7 @@ static bool emit_adamw(emitter *e, const node *n)
 
 static bool emit_amsgrad(emitter *e, const node *n)
 {
-    static const char *const scalars[] = { "step", "lr", "decay", "b1", "b2", "eps", "clip" };
-    if (!set_step(e, n)) return false;
-    set_tensor(e, "m", n->in[2]);
-    set_tensor(e, "v", n->in[3]);
-    set_tensor(e, "most", n->in[4]);
-    for (int32_t i = 0; i < 7; i++)
-        set_scalar(e, scalars[i], n, 5 + i, "1.0f");
-    set_word(&e->body, "decoupled", "%d", attr_of(n, "decoupled") != 0);
+    if (!set_adam(e, n, 3)) return false;
     need(e, "amsgrad");
     write_text(&e->body,
                "    amsgrad(${w}, ${g}, ${m}, ${v}, ${most}, ${n},\n            ${step}, ${lr}, "
