@@ -1054,99 +1054,22 @@ static inline float *samba_gpt2__rows(const gpt2_config *c)
                                       * sizeof(float));
 }
 
-/* A file whose tensors are those of a configuration, proved by samba_gpt2__open_source. */
-typedef struct samba_gpt2__source {
-    const gpt2_config *c;
-    const samba_safetensors *f;
-    const samba_safetensors_tensor **of; /* of each parameter */
-    bool *packed;                        /* the program has packed it: it was read */
-    float *rows;                         /* for samba_gpt2__read */
-    const samba_model__why *why;
-} samba_gpt2__source;
-
-static inline void samba_gpt2__close_source(samba_gpt2__source *from)
-{
-    SAMBA_GPT2_FREE(from->of);
-    SAMBA_GPT2_FREE(from->packed);
-    SAMBA_GPT2_FREE(from->rows);
-}
-
-/* Proves all of the file before anything of the session changes. To be closed either way. */
-static inline bool samba_gpt2__open_source(samba_gpt2__source *from, samba_session *s,
-                                           const gpt2_config *c, const samba_safetensors *f,
-                                           const samba_model__why *why)
-{
-    memset(from, 0, sizeof *from);
-    from->c = c;
-    from->f = f;
-    from->why = why;
-    if (!f) return samba_model__fail(why, "the safetensors are NULL");
-    if (!samba_gpt2__ready(s, c, why)) return false;
-    const size_t n = (size_t)gpt2_n_params(c);
-    from->of = (const samba_safetensors_tensor **)SAMBA_GPT2_MALLOC(n * sizeof *from->of);
-    from->packed = (bool *)SAMBA_GPT2_MALLOC(n * sizeof *from->packed);
-    from->rows = samba_gpt2__rows(c);
-    if (!from->of || !from->packed || !from->rows)
-        return samba_model__fail(why, "there is no memory for a list of %d parameters", (int)n);
-    memset(from->packed, 0, n * sizeof *from->packed);
-    return samba_gpt2__match(c, f, from->of, why)
-        && samba_gpt2__check_head(c, f, from->of[SAMBA_GPT2__WTE], from->rows, why);
-}
-
-/* Room for the largest parameter that is not packed. */
-static inline float *samba_gpt2__buffer(const samba_gpt2__source *from)
-{
-    uint64_t most = 1;
-    for (int32_t i = 0; i < gpt2_n_params(from->c); i++)
-        if (!from->packed[i] && from->of[i]->count > most) most = from->of[i]->count;
-    float *buffer = (float *)SAMBA_GPT2_MALLOC((size_t)most * sizeof *buffer);
-    if (!buffer) {
-        samba_model__fail(from->why, "there is no memory for %llu elements",
-                          (unsigned long long)most);
-    }
-    return buffer;
-}
-
-/* Writes all parameters to the session, but those that are packed. */
-static inline bool samba_gpt2__fill(const samba_gpt2__source *from, samba_session *s)
+/* All of parameter i as samba has it. */
+static inline bool samba_gpt2__read_param(const samba_model__source *from, int32_t i, float *values)
 {
     gpt2_param p;
-    samba_model__nonfinite bad;
-    memset(&bad, 0, sizeof bad);
-    float *buffer = samba_gpt2__buffer(from);
-    bool fine = buffer != NULL;
-    for (int32_t i = 0; fine && gpt2_param_at(from->c, i, &p); i++) {
-        if (from->packed[i]) continue;
-        samba_tensor *t = samba_gpt2__tensor(s, from->c, i, from->why);
-        fine = t && samba_gpt2__read(from->f, from->of[i], &p, buffer, from->rows, from->why);
-        if (!fine) break;
-        samba_model__count_nonfinite(&bad, from->of[i]->name, buffer, samba_count(&t->shape));
-        if (!samba_write_f32(t, buffer, samba_count(&t->shape)))
-            fine = samba_model__fail(from->why, "%s", samba_error(s));
-    }
-    if (fine) samba_model__tell_nonfinite(s, &bad);
-    SAMBA_GPT2_FREE(buffer);
-    return fine;
-}
-
-SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
-                              char *why, size_t why_size)
-{
-    samba_model__why w = samba_model__why_of(why, why_size);
-    samba_gpt2__source from;
-    bool fine = samba_gpt2__open_source(&from, s, c, f, &w) && samba_gpt2__fill(&from, s);
-    samba_gpt2__close_source(&from);
-    return fine;
+    gpt2_param_at((const gpt2_config *)from->config, i, &p);
+    return samba_gpt2__read(from->f, from->of[i], &p, values, from->rows, from->why);
 }
 
 /* Rows first ... first+n-1 of parameter i as samba has it. A matrix of a block lies (in,out) in
    its file: each of its rows has n of the numbers. */
-static inline bool samba_gpt2__read_rows(const samba_gpt2__source *from, int32_t i, int32_t first,
+static inline bool samba_gpt2__read_rows(const samba_model__source *from, int32_t i, int32_t first,
                                          int32_t n, float *rows)
 {
     const samba_model__why *why = from->why;
     gpt2_param p;
-    gpt2_param_at(from->c, i, &p);
+    gpt2_param_at((const gpt2_config *)from->config, i, &p);
     const uint64_t n_in = (uint64_t)p.dim[0], n_out = (uint64_t)p.dim[1], count = (uint64_t)n;
     if (!p.transposed) {
         return samba_safetensors_read_f32(from->f, from->of[i], (uint64_t)first * n_out,
@@ -1163,41 +1086,64 @@ static inline bool samba_gpt2__read_rows(const samba_gpt2__source *from, int32_t
     return true;
 }
 
-/* For samba_program.weight_rows. */
-static inline bool samba_gpt2__give_rows(const samba_tensor *w, int32_t first, int32_t n,
-                                         float *rows, void *user)
+static inline int32_t samba_gpt2__find(const void *config, const char *tensor_name)
 {
-    samba_gpt2__source *from = (samba_gpt2__source *)user;
     char name[GPT2_MAX_NAME];
-    int32_t i = -1;
-    if (gpt2_file_name(w->name, name, sizeof name)) i = gpt2_param_find(from->c, name);
-    if (i < 0) {
-        return samba_fail(w->session, SAMBA_ENAME,
-                          "%s is no parameter of the model: it cannot be packed from its folder",
-                          w->name);
-    }
-    from->packed[i] = true;
-    if (samba_gpt2__read_rows(from, i, first, n, rows)) return true;
-    return samba_fail(w->session, SAMBA_EIO, "%s",
-                      from->why->size ? from->why->text : "a file is damaged");
+    if (!gpt2_file_name(tensor_name, name, sizeof name)) return -1;
+    return gpt2_param_find((const gpt2_config *)config, name);
+}
+
+static inline samba_tensor *samba_gpt2__tensor_of(samba_session *s, const void *config, int32_t i,
+                                                  const samba_model__why *why)
+{
+    return samba_gpt2__tensor(s, (const gpt2_config *)config, i, why);
+}
+
+static const samba_model__family samba_gpt2__family
+    = { samba_gpt2__tensor_of, samba_gpt2__find, samba_gpt2__read_param, samba_gpt2__read_rows };
+
+static inline void samba_gpt2__close_source(samba_model__source *from)
+{
+    SAMBA_GPT2_FREE(from->rows);
+    samba_model__close_source(from);
+}
+
+/* Proves all of the file before anything of the session changes. To be closed either way. */
+static inline bool samba_gpt2__open_source(samba_model__source *from, samba_session *s,
+                                           const gpt2_config *c, const samba_safetensors *f,
+                                           const samba_model__why *why)
+{
+    memset(from, 0, sizeof *from);
+    if (!f) return samba_model__fail(why, "the safetensors are NULL");
+    if (!samba_gpt2__ready(s, c, why)) return false;
+    if (!samba_model__open_source(from, &samba_gpt2__family, c, gpt2_n_params(c), f, why))
+        return false;
+    from->rows = samba_gpt2__rows(c);
+    if (!from->rows) return samba_model__fail(why, "there is no memory for rows of a matrix");
+    return samba_gpt2__match(c, f, from->of, why)
+        && samba_gpt2__check_head(c, f, from->of[SAMBA_GPT2__WTE], from->rows, why);
+}
+
+SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
+                              char *why, size_t why_size)
+{
+    samba_model__why w = samba_model__why_of(why, why_size);
+    samba_model__source from;
+    bool fine = samba_gpt2__open_source(&from, s, c, f, &w) && samba_model__fill(&from, s);
+    samba_gpt2__close_source(&from);
+    return fine;
 }
 
 SAMBA_GPT2_API bool gpt2_compile_folder(samba_session *s, const gpt2_config *c, const char *folder,
                                         const samba_program *program, char *why, size_t why_size)
 {
     samba_model__why w = samba_model__why_of(why, why_size);
-    samba_gpt2__source from;
+    samba_model__source from;
     if (!program) return samba_model__fail(&w, "the program is NULL");
     samba_safetensors *f = samba_safetensors_open_folder(folder, why, why_size);
     if (!f) return false;
-    bool fine = samba_gpt2__open_source(&from, s, c, f, &w);
-    if (fine) {
-        samba_program p = *program;
-        p.weight_rows = samba_gpt2__give_rows;
-        p.weight_rows_user = &from;
-        fine = samba_compile(s, &p) || samba_model__fail(&w, "%s", samba_error(s));
-    }
-    fine = fine && samba_gpt2__fill(&from, s);
+    bool fine
+        = samba_gpt2__open_source(&from, s, c, f, &w) && samba_model__compile(&from, s, *program);
     samba_gpt2__close_source(&from);
     samba_safetensors_close(f);
     return fine;

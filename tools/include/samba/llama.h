@@ -1764,88 +1764,68 @@ static inline size_t samba_llama__largest(const llama_config *c)
     return most;
 }
 
-/* A file whose tensors are those of a configuration, proved by samba_llama__open_source. */
-typedef struct samba_llama__source {
-    const llama_config *c;
-    const samba_safetensors *f;
-    const samba_safetensors_tensor **of; /* of each parameter */
-    bool *packed;                        /* the program has packed it: it was read */
-    float *buffer;                       /* two rows of the first matrix, or what load needs */
-    const samba_model__why *why;
-} samba_llama__source;
-
-static inline void samba_llama__close_source(samba_llama__source *from)
+static inline bool samba_llama__read_param(const samba_model__source *from, int32_t i,
+                                           float *values)
 {
-    SAMBA_MODEL_FREE(from->of);
-    SAMBA_MODEL_FREE(from->packed);
-    SAMBA_MODEL_FREE(from->buffer);
+    return samba_safetensors_read_f32(from->f, from->of[i], 0, from->of[i]->count, values,
+                                      from->why->text, from->why->size);
 }
 
+/* A file has the rows of a matrix as samba has them. */
+static inline bool samba_llama__read_rows(const samba_model__source *from, int32_t i, int32_t first,
+                                          int32_t n, float *rows)
+{
+    llama_param p;
+    llama_param_at((const llama_config *)from->config, i, &p);
+    const uint64_t columns = (uint64_t)p.dim[1];
+    return samba_safetensors_read_f32(from->f, from->of[i], (uint64_t)first * columns,
+                                      (uint64_t)n * columns, rows, from->why->text,
+                                      from->why->size);
+}
+
+static inline int32_t samba_llama__find(const void *config, const char *tensor_name)
+{
+    char name[LLAMA_MAX_NAME];
+    if (!samba_model__translate(tensor_name, "__", ".", name, sizeof name)) return -1;
+    return llama_param_find((const llama_config *)config, name);
+}
+
+static inline samba_tensor *samba_llama__tensor_of(samba_session *s, const void *config, int32_t i,
+                                                   const samba_model__why *why)
+{
+    return samba_llama__tensor(s, (const llama_config *)config, i, why);
+}
+
+static const samba_model__family samba_llama__family
+    = { samba_llama__tensor_of, samba_llama__find, samba_llama__read_param,
+        samba_llama__read_rows };
+
 /* Proves all of the file before anything of the session changes. To be closed either way. */
-static inline bool samba_llama__open_source(samba_llama__source *from, samba_session *s,
+static inline bool samba_llama__open_source(samba_model__source *from, samba_session *s,
                                             const llama_config *c, const samba_safetensors *f,
                                             const samba_model__why *why)
 {
     memset(from, 0, sizeof *from);
-    from->c = c;
-    from->f = f;
-    from->why = why;
     if (!f) return samba_model__fail(why, "the safetensors are NULL");
     if (!samba_llama__ready(s, c, why)) return false;
-    const size_t n = (size_t)llama_n_params(c), row = (size_t)c->hidden_size;
-    from->of = (const samba_safetensors_tensor **)SAMBA_MODEL_MALLOC(n * sizeof *from->of);
-    from->packed = (bool *)SAMBA_MODEL_MALLOC(n * sizeof *from->packed);
-    from->buffer = (float *)SAMBA_MODEL_MALLOC(2 * row * sizeof *from->buffer);
-    if (!from->of || !from->packed || !from->buffer)
-        return samba_model__fail(why, "there is no memory for a list of %d parameters", (int)n);
-    memset(from->packed, 0, n * sizeof *from->packed);
-    return samba_llama__match(c, f, from->of, why)
-        && samba_llama__check_head(c, f, from->of[0], from->buffer, why);
-}
+    if (!samba_model__open_source(from, &samba_llama__family, c, llama_n_params(c), f, why)
+        || !samba_llama__match(c, f, from->of, why))
+        return false;
 
-/* Makes the buffer as large as the largest parameter that is not packed. */
-static inline bool samba_llama__widen_buffer(samba_llama__source *from)
-{
-    uint64_t most = 1;
-    for (int32_t i = 0; i < llama_n_params(from->c); i++)
-        if (!from->packed[i] && from->of[i]->count > most) most = from->of[i]->count;
-    SAMBA_MODEL_FREE(from->buffer);
-    from->buffer = (float *)SAMBA_MODEL_MALLOC((size_t)most * sizeof *from->buffer);
-    if (from->buffer) return true;
-    return samba_model__fail(from->why, "there is no memory for %llu elements",
-                             (unsigned long long)most);
-}
-
-/* Writes all parameters to the session, but those that are packed. */
-static inline bool samba_llama__fill(samba_llama__source *from, samba_session *s)
-{
-    const samba_model__why *why = from->why;
-    samba_model__nonfinite bad;
-    memset(&bad, 0, sizeof bad);
-    if (!samba_llama__widen_buffer(from)) return false;
-    for (int32_t i = 0; i < llama_n_params(from->c); i++) {
-        const samba_safetensors_tensor *file = from->of[i];
-        if (from->packed[i]) continue;
-        samba_tensor *t = samba_llama__tensor(s, from->c, i, why);
-        if (!t
-            || !samba_safetensors_read_f32(from->f, file, 0, file->count, from->buffer, why->text,
-                                           why->size))
-            return false;
-        samba_model__count_nonfinite(&bad, file->name, from->buffer, samba_count(&t->shape));
-        if (!samba_write_f32(t, from->buffer, samba_count(&t->shape)))
-            return samba_model__fail(why, "%s", samba_error(s));
-    }
-    samba_model__tell_nonfinite(s, &bad);
-    return true;
+    float *rows = (float *)SAMBA_MODEL_MALLOC(2 * (size_t)c->hidden_size * sizeof *rows);
+    if (!rows) return samba_model__fail(why, "there is no memory for two rows of a matrix");
+    bool fine = samba_llama__check_head(c, f, from->of[0], rows, why);
+    SAMBA_MODEL_FREE(rows);
+    return fine;
 }
 
 SAMBA_LLAMA_API bool llama_load(samba_session *s, const llama_config *c, const samba_safetensors *f,
                                 char *why, size_t why_size)
 {
     samba_model__why w = samba_model__why_of(why, why_size);
-    samba_llama__source from;
-    bool fine = samba_llama__open_source(&from, s, c, f, &w) && samba_llama__fill(&from, s);
-    samba_llama__close_source(&from);
+    samba_model__source from;
+    bool fine = samba_llama__open_source(&from, s, c, f, &w) && samba_model__fill(&from, s);
+    samba_model__close_source(&from);
     return fine;
 }
 
@@ -1856,29 +1836,6 @@ SAMBA_LLAMA_API bool llama_load_folder(samba_session *s, const llama_config *c, 
     bool fine = f && llama_load(s, c, f, why, why_size);
     samba_safetensors_close(f);
     return fine;
-}
-
-/* For samba_program.weight_rows. */
-static inline bool samba_llama__give_rows(const samba_tensor *w, int32_t first, int32_t n,
-                                          float *rows, void *user)
-{
-    samba_llama__source *from = (samba_llama__source *)user;
-    const samba_model__why *why = from->why;
-    char name[LLAMA_MAX_NAME];
-    int32_t i = -1;
-    if (samba_model__translate(w->name, "__", ".", name, sizeof name))
-        i = llama_param_find(from->c, name);
-    if (i < 0) {
-        return samba_fail(w->session, SAMBA_ENAME,
-                          "%s is no parameter of the model: it cannot be packed from its folder",
-                          w->name);
-    }
-    const uint64_t columns = (uint64_t)w->shape.dim[1];
-    from->packed[i] = true;
-    if (samba_safetensors_read_f32(from->f, from->of[i], (uint64_t)first * columns,
-                                   (uint64_t)n * columns, rows, why->text, why->size))
-        return true;
-    return samba_fail(w->session, SAMBA_EIO, "%s", why->size ? why->text : "a file is damaged");
 }
 
 /* Adapters are not packed: they come from a file of their own, when the program is compiled. y is
@@ -1895,21 +1852,15 @@ SAMBA_LLAMA_API bool llama_compile_folder(samba_session *s, const llama_config *
                                           char *why, size_t why_size)
 {
     samba_model__why w = samba_model__why_of(why, why_size);
-    samba_llama__source from;
+    samba_model__source from;
     if (!program) return samba_model__fail(&w, "the program is NULL");
     samba_safetensors *f = samba_safetensors_open_folder(folder, why, why_size);
     if (!f) return false;
-    bool fine = samba_llama__open_source(&from, s, c, f, &w);
-    if (fine) {
-        samba_program p = *program;
-        p.weight_rows = samba_llama__give_rows;
-        p.weight_rows_user = &from;
-        p.quantizes = samba_llama__is_packed;
-        p.quantizes_user = (void *)(uintptr_t)program;
-        fine = samba_compile(s, &p) || samba_model__fail(&w, "%s", samba_error(s));
-    }
-    fine = fine && samba_llama__fill(&from, s);
-    samba_llama__close_source(&from);
+    samba_program p = *program;
+    p.quantizes = samba_llama__is_packed;
+    p.quantizes_user = (void *)(uintptr_t)program;
+    bool fine = samba_llama__open_source(&from, s, c, f, &w) && samba_model__compile(&from, s, p);
+    samba_model__close_source(&from);
     samba_safetensors_close(f);
     return fine;
 }

@@ -234,6 +234,123 @@ static inline void samba_model__tell_nonfinite(samba_session *s, const samba_mod
                bad->name, bad->values, bad->others);
 }
 
+/* ---- The parameters of a model, from a file ---- */
+
+typedef struct samba_model__source samba_model__source;
+
+/* What a family of models says of its parameters, which have numbers. */
+typedef struct samba_model__family {
+    /* The tensor of parameter i in the session; NULL, with the reason in why. */
+    samba_tensor *(*tensor)(samba_session *s, const void *config, int32_t i,
+                            const samba_model__why *why);
+    /* The number of the parameter that a tensor is; -1: none. */
+    int32_t (*find)(const void *config, const char *tensor_name);
+    /* All of parameter i as samba has it, or the rows first ... first+n-1 of a matrix. */
+    bool (*read)(const samba_model__source *from, int32_t i, float *values);
+    bool (*read_rows)(const samba_model__source *from, int32_t i, int32_t first, int32_t n,
+                      float *rows);
+} samba_model__family;
+
+/* A file whose tensors are those of a configuration. */
+struct samba_model__source {
+    const samba_model__family *family;
+    const void *config;
+    const samba_safetensors *f;
+    int32_t n;                           /* parameters */
+    const samba_safetensors_tensor **of; /* of each parameter */
+    bool *packed;                        /* the program has packed it: it was read */
+    float *rows;                         /* the family's own, for read and read_rows; may be NULL */
+    const samba_model__why *why;
+};
+
+static inline void samba_model__close_source(samba_model__source *from)
+{
+    SAMBA_MODEL_FREE(from->of);
+    SAMBA_MODEL_FREE(from->packed);
+}
+
+/* Room for what is known of n parameters. To be closed either way. */
+static inline bool samba_model__open_source(samba_model__source *from,
+                                            const samba_model__family *family, const void *config,
+                                            int32_t n, const samba_safetensors *f,
+                                            const samba_model__why *why)
+{
+    memset(from, 0, sizeof *from);
+    from->family = family;
+    from->config = config;
+    from->f = f;
+    from->n = n;
+    from->why = why;
+    from->of = (const samba_safetensors_tensor **)SAMBA_MODEL_MALLOC((size_t)n * sizeof *from->of);
+    from->packed = (bool *)SAMBA_MODEL_MALLOC((size_t)n * sizeof *from->packed);
+    if (!from->of || !from->packed)
+        return samba_model__fail(why, "there is no memory for a list of %d parameters", (int)n);
+    memset(from->packed, 0, (size_t)n * sizeof *from->packed);
+    return true;
+}
+
+/* Room for the largest parameter that is not packed. */
+static inline float *samba_model__buffer(const samba_model__source *from)
+{
+    uint64_t most = 1;
+    for (int32_t i = 0; i < from->n; i++)
+        if (!from->packed[i] && from->of[i]->count > most) most = from->of[i]->count;
+    float *buffer = (float *)SAMBA_MODEL_MALLOC((size_t)most * sizeof *buffer);
+    if (!buffer) {
+        samba_model__fail(from->why, "there is no memory for %llu elements",
+                          (unsigned long long)most);
+    }
+    return buffer;
+}
+
+/* Writes all parameters to the session, but those that are packed. */
+static inline bool samba_model__fill(const samba_model__source *from, samba_session *s)
+{
+    samba_model__nonfinite bad;
+    memset(&bad, 0, sizeof bad);
+    float *buffer = samba_model__buffer(from);
+    bool fine = buffer != NULL;
+    for (int32_t i = 0; fine && i < from->n; i++) {
+        if (from->packed[i]) continue;
+        samba_tensor *t = from->family->tensor(s, from->config, i, from->why);
+        fine = t && from->family->read(from, i, buffer);
+        if (!fine) break;
+        samba_model__count_nonfinite(&bad, from->of[i]->name, buffer, samba_count(&t->shape));
+        if (!samba_write_f32(t, buffer, samba_count(&t->shape)))
+            fine = samba_model__fail(from->why, "%s", samba_error(s));
+    }
+    if (fine) samba_model__tell_nonfinite(s, &bad);
+    SAMBA_MODEL_FREE(buffer);
+    return fine;
+}
+
+/* For samba_program.weight_rows. */
+static inline bool samba_model__give_rows(const samba_tensor *w, int32_t first, int32_t n,
+                                          float *rows, void *user)
+{
+    samba_model__source *from = (samba_model__source *)user;
+    int32_t i = from->family->find(from->config, w->name);
+    if (i < 0) {
+        return samba_fail(w->session, SAMBA_ENAME,
+                          "%s is no parameter of the model: it cannot be packed from its folder",
+                          w->name);
+    }
+    from->packed[i] = true;
+    if (from->family->read_rows(from, i, first, n, rows)) return true;
+    return samba_fail(w->session, SAMBA_EIO, "%s",
+                      from->why->size ? from->why->text : "a file is damaged");
+}
+
+/* Compiles a program whose weights are packed while they are read; the others are written then. */
+static inline bool samba_model__compile(samba_model__source *from, samba_session *s,
+                                        samba_program program)
+{
+    program.weight_rows = samba_model__give_rows;
+    program.weight_rows_user = from;
+    if (!samba_compile(s, &program)) return samba_model__fail(from->why, "%s", samba_error(s));
+    return samba_model__fill(from, s);
+}
+
 /* ---- Adapters ---- */
 
 static const char samba_model__peft[] = "base_model.model.";
