@@ -4,6 +4,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
+#include "tests/lib/convolution.h"
 #include <stdlib.h>
 
 enum { CASES = TEST_TIMES(300) };
@@ -25,12 +26,6 @@ static float *numbers(int n)
         x[i] = (float)(draw(2001) - 1000) / 333.0f;
     return x;
 }
-
-// Sides are (rows, columns); cg and og are the channels of a group.
-typedef struct geometry {
-    int images, groups, cg, og, in[2], out[2], kernel[2], stride[2], padding[2], dilation[2], taps;
-    bool one; // 1-D
-} geometry;
 
 static geometry draw_geometry(int number)
 {
@@ -57,19 +52,6 @@ static geometry draw_geometry(int number)
     }
     g.taps = g.kernel[0] * g.kernel[1];
     return g;
-}
-
-// The x that a tap meets at an output, or 0; c is a channel of x.
-TEST_UNCHECKED static float met(const geometry *g, const float *x, int image, int c, int tap,
-                                int output)
-{
-    int k[2] = { tap / g->kernel[1], tap % g->kernel[1] }, at[2];
-    int o[2] = { output / g->out[1], output % g->out[1] };
-    for (int i = 0; i < 2; i++) {
-        at[i] = o[i] * g->stride[i] - g->padding[i] + k[i] * g->dilation[i];
-        if (at[i] < 0 || at[i] >= g->in[i]) return 0.0f;
-    }
-    return x[((image * g->groups * g->cg + c) * g->in[0] + at[0]) * g->in[1] + at[1]];
 }
 
 TEST_UNCHECKED static void naive_y(const geometry *g, const float *x, const float *w,
@@ -131,11 +113,6 @@ TEST_UNCHECKED static void naive_dw(const geometry *g, const float *x, const flo
             dw[i] = set == 0 ? sum : dw[i] + sum;
         }
     }
-}
-
-static samba_shape shape_of(const geometry *g, int n, int c, const int *sides)
-{
-    return g->one ? SAMBA_SHAPE(n, c, sides[1]) : SAMBA_SHAPE(n, c, sides[0], sides[1]);
 }
 
 static void same(const geometry *g, const char *what, samba_tensor *t, const float *want)

@@ -5,6 +5,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
+#include "tests/lib/convolution.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,12 +72,7 @@ static float operand(float x)
     return samba__bits_float((uint32_t)half_of(x) << 16);
 }
 
-// ---- Geometry: sides are (rows, columns); cg and og are the channels of a group ----
-typedef struct geometry {
-    int images, groups, cg, og, in[2], out[2], kernel[2], stride[2], padding[2], dilation[2], taps;
-    bool one; // 1-D
-} geometry;
-
+// ---- Geometry ----
 static geometry complete(geometry g)
 {
     for (int i = 0; i < 2; i++) {
@@ -162,19 +158,6 @@ static void add_product(sums *s, float a, float b)
     if (++s->step == 32) end_block(s);
 }
 
-// The x that a tap meets at an output, or 0; c is a channel of x.
-TEST_UNCHECKED static float met(const geometry *g, const float *x, int image, int c, int tap,
-                                int output)
-{
-    int k[2] = { tap / g->kernel[1], tap % g->kernel[1] }, at[2];
-    int o[2] = { output / g->out[1], output % g->out[1] };
-    for (int i = 0; i < 2; i++) {
-        at[i] = o[i] * g->stride[i] - g->padding[i] + k[i] * g->dilation[i];
-        if (at[i] < 0 || at[i] >= g->in[i]) return 0.0f;
-    }
-    return x[((image * g->groups * g->cg + c) * g->in[0] + at[0]) * g->in[1] + at[1]];
-}
-
 TEST_UNCHECKED static void define_y(const geometry *g, const float *x, const float *w,
                                     const float *b, float *y)
 {
@@ -254,11 +237,6 @@ static sizes sizes_of(const geometry *g)
     n.b = g->groups * g->og;
     n.y = g->images * g->groups * g->og * g->out[0] * g->out[1];
     return n;
-}
-
-static samba_shape shape_of(const geometry *g, int n, int c, const int *sides)
-{
-    return g->one ? SAMBA_SHAPE(n, c, sides[1]) : SAMBA_SHAPE(n, c, sides[0], sides[1]);
 }
 
 static samba_conv_opts opts_of(const geometry *g)
