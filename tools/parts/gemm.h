@@ -412,12 +412,11 @@ SAMBA__INLINE samba__gemm_operand samba__plan_a(const samba__gemm_set *set, cons
     bool small = set->mr == 6;
 
     if (g->a_row == 1 && g->a_col != 1) {
-        /* Transposed: each of its steps is on another page. With few columns, as in attention, a
-           sixth of the time was packing; AVX-512 reads most of a line in each step, and minds only
-           steps that evict each other. */
+        /* Transposed: each of its steps is on another line, or page, and with AVX-512 reading them
+           where they are took up to twice the time of the whole product. With few columns, as in
+           attention, packing was a sixth of the time. */
         bool few = cols * g->a_col <= 1 << 16;
-        return !few && (small || g->a_col % PAGE == 0) ? SAMBA__OPERAND_PACKED
-                                                       : SAMBA__OPERAND_DIRECT;
+        return few ? SAMBA__OPERAND_DIRECT : SAMBA__OPERAND_PACKED;
     }
 
     /* Row by row: rows that evict each other, and short parts of long rows, of which AVX2 reads
@@ -792,24 +791,38 @@ typedef struct samba__tile_scratch {
 
 typedef char samba__tile_scratch_fits[sizeof(samba__tile_scratch) <= SAMBA__GEMM_LOCAL ? 1 : -1];
 
-/* Columns [j, j + cols) of a block of steps of B, as a panel. Packed weights and f16 are unpacked
-   first. */
+/* Points from at B(p,j), if B, or packed weights, are values that lie as a unit can pack them. */
+SAMBA__FN bool samba__operand_of_b(const samba__gemm *g, int64_t p, int64_t j,
+                                   samba__tile_operand *from)
+{
+    if (g->gathered || (g->b_type != SAMBA_F32 && g->b_type != SAMBA_BF16)) return false;
+    from->type = g->b_type;
+
+    if (g->packed) { /* from panels of as many columns */
+        from->row = 1;
+        from->step = SAMBA__PANEL;
+        from->x = samba__packed_at(g->packed, g->b_type, g->k, j) + p * samba__panel_row(g->b_type);
+        return true;
+    }
+
+    int64_t at = j * g->b_col + p * g->b_row, size = (int64_t)samba_dtype_size(g->b_type);
+    from->row = g->b_col;
+    from->step = g->b_row;
+    from->x = (const uint8_t *)(const void *)g->b + at * size;
+    return from->row == 1 || from->step == 1;
+}
+
+typedef char samba__panels_are_alike[(int)SAMBA__PANEL == (int)SAMBA__TILE_PANEL ? 1 : -1];
+
+/* Columns [j, j + cols) of a block of steps of B, as a panel. Integers and f16 are unpacked first.
+ */
 SAMBA__FN void samba__pack_b_tiles(const samba__set *set, const samba__gemm *g, int64_t p,
                                    int64_t steps, int64_t j, int64_t cols,
                                    samba__tile_scratch *scratch, uint16_t *panel)
 {
     float *unpacked = scratch->unpacked, *narrow = scratch->narrow;
     samba__tile_operand from;
-    from.x = g->b;
-    from.type = g->b_type;
-    from.row = g->b_col;
-    from.step = g->b_row;
-
-    bool as_it_lies = !g->packed && !g->gathered
-        && (g->b_type == SAMBA_F32 || g->b_type == SAMBA_BF16) && (from.row == 1 || from.step == 1);
-    if (as_it_lies) {
-        int64_t at = j * from.row + p * from.step, size = (int64_t)samba_dtype_size(from.type);
-        from.x = (const uint8_t *)(const void *)g->b + at * size;
+    if (samba__operand_of_b(g, p, j, &from)) {
         set->tiles->pack(panel, &from, cols, steps, true);
         return;
     }
