@@ -1946,7 +1946,7 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 #define SAMBA__FN static __attribute__((unused))
 #define SAMBA__RESTRICT __restrict__
 #define SAMBA__PREFETCH(x) __builtin_prefetch(x, 0, 2) /* to be read soon */
-#define SAMBA__PREFETCH_NEAR(x) __builtin_prefetch(x) /* at once: into the first-level cache */
+#define SAMBA__PREFETCH_NEAR(x) __builtin_prefetch(x)  /* at once: into the first-level cache */
 #define SAMBA__NOINLINE static __attribute__((noinline, unused))
 #if defined(__clang__)
 #define SAMBA__INLINE static inline __attribute__((always_inline, unused))
@@ -6734,6 +6734,15 @@ SAMBA__INLINE void samba__fetch_lines(const uint16_t *x)
         SAMBA__PREFETCH_NEAR(x + i * (int)SAMBA__BF16_STEPS);
 }
 
+/* Fetches the lines of a micro-tile of C. */
+SAMBA__INLINE void samba__fetch_sums(const float *c, int64_t c_row)
+{
+    for (int64_t i = 0; i < SAMBA__TILE_PANEL; i++) {
+        SAMBA__PREFETCH_NEAR(c + i * c_row);
+        SAMBA__PREFETCH_NEAR(c + i * c_row + SAMBA__TILE_SIDE);
+    }
+}
+
 /* C (+)= A B. Sums beyond the edges of C are computed beside it. */
 static SAMBA__TILE_FN void samba__multiply_tiles(const samba__tile_product *s)
 {
@@ -6747,11 +6756,7 @@ static SAMBA__TILE_FN void samba__multiply_tiles(const samba__tile_product *s)
     for (int64_t i = 0; !whole && !s->begins && i < s->rows; i++)
         memcpy(c + i * c_row, s->c + i * s->c_row, (size_t)s->cols * sizeof *c);
 
-    for (int64_t i = 0; i < SAMBA__TILE_PANEL; i++) {
-        SAMBA__PREFETCH_NEAR(c + i * c_row);
-        SAMBA__PREFETCH_NEAR(c + i * c_row + 16);
-    }
-
+    samba__fetch_sums(c, c_row);
     SAMBA__TILE_FILE
     if (s->begins) {
         samba__tile_zero(0);
@@ -7672,15 +7677,26 @@ SAMBA__FN void samba__pack_b_bf16(const samba__gemm_set *set, const samba__gemm 
     set->load_operands(panel, panel, SAMBA_F32, kc * set->nr);
 }
 
+SAMBA__VECTORIZED SAMBA__FN void samba__add_bias_row(float *SAMBA__RESTRICT c,
+                                                     const float *SAMBA__RESTRICT x, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        c[j] += x[j];
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__add_bias_value(float *c, float x, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        c[j] += x;
+}
+
 SAMBA__FN void samba__add_biases(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
                                  int64_t j1)
 {
     for (int64_t i = i0; i < i1 && (g->bias || g->row_bias); i++) {
-        float *c = g->c + i * g->c_row;
-        for (int64_t j = j0; j < j1 && g->bias; j++)
-            c[j] += g->bias[j];
-        for (int64_t j = j0; j < j1 && g->row_bias; j++)
-            c[j] += g->row_bias[i];
+        float *c = g->c + i * g->c_row + j0;
+        if (g->bias) samba__add_bias_row(c, g->bias + j0, j1 - j0);
+        if (g->row_bias) samba__add_bias_value(c, g->row_bias[i], j1 - j0);
     }
 }
 
@@ -8130,7 +8146,6 @@ SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *local, 
 }
 
 #endif /* !SAMBA__DIRECT */
-
 /* ==== [direct] ================================================================================ */
 /* Products of processors that have a few KiB of fast memory and no caches, as microcontrollers: the
    same sums as in [gemm], but operands are read where they lie. Packing would cost more than it

@@ -126,7 +126,7 @@ static bool make(model *m, const char *line, int threads)
     }
     samba_close(m->s);
     free(m->ids);
-    bool mp1 = strstr(what, "MP1") != NULL; // products compute in bf16
+    bool mp1 = strstr(what, "MP1") != NULL;                             // products compute in bf16
     if (mp1 && strncmp(what, "Train", 5)) weights = SAMBA_WEIGHTS_BF16; // as PyTorch's are, then
     samba_desc desc = { .threads = threads, .graphamp = mp1 ? SAMBA_MP1 : SAMBA_MP0 };
     *m = (model){ .config = configuration(false), .s = samba_open(&desc) };

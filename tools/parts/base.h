@@ -7,7 +7,7 @@
 #define SAMBA__FN static __attribute__((unused))
 #define SAMBA__RESTRICT __restrict__
 #define SAMBA__PREFETCH(x) __builtin_prefetch(x, 0, 2) /* to be read soon */
-#define SAMBA__PREFETCH_NEAR(x) __builtin_prefetch(x) /* at once: into the first-level cache */
+#define SAMBA__PREFETCH_NEAR(x) __builtin_prefetch(x)  /* at once: into the first-level cache */
 #define SAMBA__NOINLINE static __attribute__((noinline, unused))
 #if defined(__clang__)
 #define SAMBA__INLINE static inline __attribute__((always_inline, unused))

@@ -694,15 +694,26 @@ SAMBA__FN void samba__pack_b_bf16(const samba__gemm_set *set, const samba__gemm 
     set->load_operands(panel, panel, SAMBA_F32, kc * set->nr);
 }
 
+SAMBA__VECTORIZED SAMBA__FN void samba__add_bias_row(float *SAMBA__RESTRICT c,
+                                                     const float *SAMBA__RESTRICT x, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        c[j] += x[j];
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__add_bias_value(float *c, float x, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        c[j] += x;
+}
+
 SAMBA__FN void samba__add_biases(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
                                  int64_t j1)
 {
     for (int64_t i = i0; i < i1 && (g->bias || g->row_bias); i++) {
-        float *c = g->c + i * g->c_row;
-        for (int64_t j = j0; j < j1 && g->bias; j++)
-            c[j] += g->bias[j];
-        for (int64_t j = j0; j < j1 && g->row_bias; j++)
-            c[j] += g->row_bias[i];
+        float *c = g->c + i * g->c_row + j0;
+        if (g->bias) samba__add_bias_row(c, g->bias + j0, j1 - j0);
+        if (g->row_bias) samba__add_bias_value(c, g->row_bias[i], j1 - j0);
     }
 }
 
@@ -1152,4 +1163,3 @@ SAMBA__FN void samba__multiply_gathered(const samba__gathered *g, float *local, 
 }
 
 #endif /* !SAMBA__DIRECT */
-

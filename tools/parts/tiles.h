@@ -211,6 +211,15 @@ SAMBA__INLINE void samba__fetch_lines(const uint16_t *x)
         SAMBA__PREFETCH_NEAR(x + i * (int)SAMBA__BF16_STEPS);
 }
 
+/* Fetches the lines of a micro-tile of C. */
+SAMBA__INLINE void samba__fetch_sums(const float *c, int64_t c_row)
+{
+    for (int64_t i = 0; i < SAMBA__TILE_PANEL; i++) {
+        SAMBA__PREFETCH_NEAR(c + i * c_row);
+        SAMBA__PREFETCH_NEAR(c + i * c_row + SAMBA__TILE_SIDE);
+    }
+}
+
 /* C (+)= A B. Sums beyond the edges of C are computed beside it. */
 static SAMBA__TILE_FN void samba__multiply_tiles(const samba__tile_product *s)
 {
@@ -224,11 +233,7 @@ static SAMBA__TILE_FN void samba__multiply_tiles(const samba__tile_product *s)
     for (int64_t i = 0; !whole && !s->begins && i < s->rows; i++)
         memcpy(c + i * c_row, s->c + i * s->c_row, (size_t)s->cols * sizeof *c);
 
-    for (int64_t i = 0; i < SAMBA__TILE_PANEL; i++) {
-        SAMBA__PREFETCH_NEAR(c + i * c_row);
-        SAMBA__PREFETCH_NEAR(c + i * c_row + 16);
-    }
-
+    samba__fetch_sums(c, c_row);
     SAMBA__TILE_FILE
     if (s->begins) {
         samba__tile_zero(0);
