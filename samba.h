@@ -4529,7 +4529,7 @@ SAMBA__FN const char *samba__wrong_arithmetic(void)
     SAMBA__IF(SAMBA__VNNI, \
     DO(x, avx512_vnni, avx512,   avx2,     avx2,     vnni,     none, SAMBA__HAS_VNNI)) \
     SAMBA__IF(SAMBA__AMX, \
-    DO(x, avx512_amx,  avx512,   avx2,     avx2,     vnni,     amx,  samba__tiles_permitted()))
+    DO(x, avx512_amx,  avx512,   avx2,     avx2,     amx,      amx,  samba__tiles_permitted()))
 #elif SAMBA__NEON
 #define SAMBA__PLAIN_SETS(DO, x) \
     DO(x, portable,    portable, portable, portable, portable, none, true) \
@@ -6533,6 +6533,8 @@ static const samba__gemm_set samba__gemm_kernels_portable
 
    What is missing of a panel is -0 in A, and +0 in B: x + (-0) is x, also if x is -0.
 
+   Products of bytes by the same unit are in [int-matmul].
+
    Linux asks for a permission before a process uses tiles, as they enlarge what it saves of a
    thread; samba__tiles_permitted asks when a program with such products is opened. Where it is
    refused, the set before computes the same bits.
@@ -6696,12 +6698,13 @@ static SAMBA__TILE_FN void samba__tiles_end(void)
     _tile_release();
 }
 
-/* cpuid 7.0: EDX has bits 22 (AMX-BF16) and 24 (AMX-TILE). XCR0 has bits 17 and 18 if the system
-   keeps tiles. */
+/* cpuid 7.0: EDX has bits 22 (AMX-BF16), 24 (AMX-TILE) and 25 (AMX-INT8). XCR0 has bits 17 and 18
+   if the system keeps tiles. */
 static bool samba__processor_has_tiles(void)
 {
+    const uint32_t of_tiles = 1u << 22 | 1u << 24 | 1u << 25;
     const samba__cpuid of_1 = samba__ask_processor(1, 0), of_7 = samba__ask_processor(7, 0);
-    bool has_xgetbv = of_1.c >> 27 & 1, has_tiles = (of_7.d >> 22 & 1) && (of_7.d >> 24 & 1);
+    bool has_xgetbv = of_1.c >> 27 & 1, has_tiles = (of_7.d & of_tiles) == of_tiles;
     if (!has_xgetbv || !has_tiles || !samba__packs_tiles()) return false;
 
     uint32_t low, high;
@@ -8830,8 +8833,8 @@ typedef enum samba__class {
     SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */
 } samba__class;
 
-/* Flags of built-in ops besides those of [api]: it multiplies, and in bf16 if its first input, or
-   its second, is bf16. */
+/* Flags of built-in ops besides those of [api]: it multiplies, in bf16 if its first input, or its
+   second, is bf16. A matrix unit can do that, and multiply bytes. */
 #define SAMBA_OP_MULTIPLIES 16u
 #define SAMBA_OP_MULTIPLIES_1 32u
 
@@ -9124,11 +9127,11 @@ typedef enum samba__spread_rule {
        samba__max_pool2d_int8_shape, samba__int8_pool_work, samba__max_pool2d_int8_kernel) \
     OP(0x080C,      NONE, UNKNOWN,   avg_pool2d_int8, OTHER, AVG_INT8, 0, NONE, \
        samba__avg_pool2d_int8_shape, samba__int8_pool_work, samba__avg_pool2d_int8_kernel) \
-    OP(0x080D,      NONE, UNKNOWN,   matmul_integer, OTHER, NONE, 0, NONE, \
+    OP(0x080D,      NONE, UNKNOWN,   matmul_integer, OTHER, NONE, 0, MULTIPLIES, \
        samba__matmul_integer_shape, samba__matmul_integer_work, samba__matmul_integer_kernel) \
-    OP(0x080E,      NONE, UNKNOWN,   affine_integer, OTHER, COLUMNS, 0, NONE, \
+    OP(0x080E,      NONE, UNKNOWN,   affine_integer, OTHER, COLUMNS, 0, MULTIPLIES, \
        samba__affine_integer_shape, samba__affine_integer_work, samba__affine_integer_kernel) \
-    OP(0x080F,      NONE, UNKNOWN,   convolution_integer, OTHER, CONV, 0, NONE, \
+    OP(0x080F,      NONE, UNKNOWN,   convolution_integer, OTHER, CONV, 0, MULTIPLIES, \
        samba__convolution_integer_shape, samba__convolution_integer_work, \
        samba__convolution_integer_kernel) \
     OP(0x0810,      NONE, UNKNOWN,   quantize_bytes, OTHER, NONE, 5, NONE, \
@@ -15319,6 +15322,79 @@ SAMBA__VNNI_FN SAMBA__FN void samba__integer_panel_vnni(const samba__integer_pan
     if (i + 2 == p->rows) samba__integer_tile_vnni(p, i, 2);
     if (i + 1 == p->rows) samba__integer_tile_vnni(p, i, 1);
 }
+
+#if SAMBA__AMX
+#define samba__dot4_amx samba__dot4_vnni
+#define SAMBA__BYTE_TILE_FN __attribute__((noinline, target("amx-tile,amx-int8")))
+
+enum {
+    SAMBA__BYTE_TILE_ROWS = 32,  /* and columns of a micro-tile, in tiles 0 to 3 */
+    SAMBA__BYTE_TILE_FOURS = 16, /* of four steps: a tile of x or w */
+};
+
+/* A micro-tile, for so many blocks of 64 steps, by TDPBUSD: 16 x 16 sums += 16 rows of x, of
+   unsigned bytes, times 16 columns of w, of signed ones, whose four steps lie side by side. */
+static SAMBA__BYTE_TILE_FN void samba__integer_tile_amx(const samba__integer_panel *p,
+                                                        ptrdiff_t row, int column, ptrdiff_t blocks)
+{
+    const ptrdiff_t x_row = p->x_row, w_row = (ptrdiff_t)sizeof *p->w;
+    const ptrdiff_t sum_row = (ptrdiff_t)sizeof *p->sum;
+    const uint8_t *x = p->x + row * x_row, *below = x + 16 * x_row;
+    const int8_t *w = p->w->of[column];
+    uint32_t *sum = p->sum[row] + column, *sum_below = p->sum[row + 16] + column;
+
+    SAMBA__TILE_FILE
+    _tile_loadd(0, sum, sum_row);
+    _tile_loadd(1, sum + 16, sum_row);
+    _tile_loadd(2, sum_below, sum_row);
+    _tile_loadd(3, sum_below + 16, sum_row);
+
+    for (; blocks > 0; blocks--) {
+        _tile_loadd(6, w, w_row);
+        _tile_loadd(4, x, x_row);
+        _tile_loadd(7, w + 64, w_row);
+        _tile_loadd(5, below, x_row);
+        _tile_dpbusd(0, 4, 6);
+        _tile_dpbusd(1, 4, 7);
+        _tile_dpbusd(2, 5, 6);
+        _tile_dpbusd(3, 5, 7);
+        x += 64;
+        below += 64;
+        w += SAMBA__BYTE_TILE_FOURS * w_row;
+    }
+
+    _tile_stored(0, sum, sum_row);
+    _tile_stored(1, sum + 16, sum_row);
+    _tile_stored(2, sum_below, sum_row);
+    _tile_stored(3, sum_below + 16, sum_row);
+}
+
+/* As sums are exact, they may be split: what does not fill tiles is left to VNNI. */
+SAMBA__FN void samba__integer_panel_amx(const samba__integer_panel *p)
+{
+    const ptrdiff_t side = SAMBA__BYTE_TILE_ROWS, blocks = p->fours / SAMBA__BYTE_TILE_FOURS;
+    const ptrdiff_t rows = blocks ? p->rows / side * side : 0;
+    const ptrdiff_t fours = blocks * SAMBA__BYTE_TILE_FOURS;
+    samba__integer_panel steps = *p, below = *p;
+
+    if (rows) samba__tiles_begin();
+    for (ptrdiff_t i = 0; i < rows; i += side)
+        for (int j = 0; j < SAMBA__INTEGER_PANEL; j += SAMBA__BYTE_TILE_ROWS)
+            samba__integer_tile_amx(p, i, j, blocks);
+    if (rows) samba__tiles_end();
+
+    steps.rows = rows;
+    steps.x += 4 * fours;
+    steps.w += fours;
+    steps.fours -= fours;
+    if (steps.fours) samba__integer_panel_vnni(&steps);
+
+    below.rows -= rows;
+    below.x += rows * below.x_row;
+    below.sum += rows;
+    samba__integer_panel_vnni(&below);
+}
+#endif
 #endif
 
 /* The sums of products become those of y. */
@@ -15658,6 +15734,9 @@ SAMBA__FN samba__byte_way samba__byte_way_of(const samba_args *a)
     way.vectors = SAMBA__X86 && way.multiply;
 #if SAMBA__VNNI
     way.wide = way.multiply == samba__integer_panel_vnni;
+#endif
+#if SAMBA__AMX
+    way.wide = way.wide || way.multiply == samba__integer_panel_amx;
 #endif
     if (!way.multiply) way.multiply = samba__multiply_panel_of_bytes;
     return way;
@@ -19096,15 +19175,15 @@ SAMBA__FN const samba__set *samba__set_of(int32_t isa)
     return &samba__sets[SAMBA__N_SETS == 1 ? 0 : isa];
 }
 
-/* The number of the last set that works here. One with a matrix unit is of use for products in
-   bf16 alone, and only for them the system is asked whether it may be used. */
-SAMBA__FN int32_t samba__best_isa(bool in_bf16)
+/* The number of the last set that works here. One with a matrix unit is of use for products in bf16
+   and of bytes alone, and only for them the system is asked whether it may be used. */
+SAMBA__FN int32_t samba__best_isa(bool in_tiles)
 {
     int32_t isa = SAMBA__N_SETS - 1;
 #if SAMBA__X86
     __builtin_cpu_init();
 #endif
-    while ((samba__sets[isa].tiles && !in_bf16) || !samba__sets[isa].works())
+    while ((samba__sets[isa].tiles && !in_tiles) || !samba__sets[isa].works())
         isa--;
     return isa;
 }
@@ -20884,8 +20963,8 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 #endif
 }
 
-/* Does a node multiply in bf16? Then its first operand is of bf16. */
-SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
+/* Does a node multiply what a matrix unit can? Its operands are of bf16, then, or bytes. */
+SAMBA__FN bool samba__multiplies_in_tiles(const samba__pef *pef)
 {
 #if SAMBA__TILES
     for (uint32_t i = 0; i < pef->n_nodes; i++) {
@@ -20897,7 +20976,7 @@ SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
 
         samba_spec first;
         samba__read_spec(pef, samba__word(&r, operand) - 1, &first);
-        if (first.dtype == SAMBA_BF16) return true;
+        if (first.dtype == SAMBA_BF16 || samba__is_byte(first.dtype)) return true;
     }
 #else
     (void)pef;
@@ -20923,7 +21002,7 @@ SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void
     rt->spec = (samba_spec *)(void *)(base + at->specs);
     rt->local = (float *)(void *)(base + at->local);
 
-    rt->isa = samba__best_isa(samba__multiplies_in_bf16(pef));
+    rt->isa = samba__best_isa(samba__multiplies_in_tiles(pef));
     rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
     rt->running_stats = rt->inference;

@@ -105,7 +105,7 @@ static void check_product(int rows, int k, int columns, float *local)
     a.local = local;
     CHECK(x.bytes && x.zero && w.bytes && w.zero && y);
 
-    for (a.isa = 0; y && x.bytes && w.bytes && a.isa <= samba__best_isa(false); a.isa++) {
+    for (a.isa = 0; y && x.bytes && w.bytes && a.isa <= samba__best_isa(true); a.isa++) {
         memset(y, 1, (size_t)(rows * columns) * sizeof *y);
         for (a.begin = 0; a.begin < work.units[0]; a.begin = a.end) { // a few units at a time
             a.end = samba__min64(a.begin + 1 + draw(3), work.units[0]);
@@ -231,7 +231,7 @@ static void compare_sets(byte_call *b, int op, float *local)
     a->n_attr = c.n_attr;
     a->local = local;
     a->scratch = scratch;
-    for (a->isa = 0; a->isa <= samba__best_isa(false); a->isa++) {
+    for (a->isa = 0; a->isa <= samba__best_isa(true); a->isa++) {
         int which = a->isa > 0;
         memset(y[which], 7, sizeof *y);
         memset(scratch, 9, sizeof scratch);

@@ -389,6 +389,79 @@ SAMBA__VNNI_FN SAMBA__FN void samba__integer_panel_vnni(const samba__integer_pan
     if (i + 2 == p->rows) samba__integer_tile_vnni(p, i, 2);
     if (i + 1 == p->rows) samba__integer_tile_vnni(p, i, 1);
 }
+
+#if SAMBA__AMX
+#define samba__dot4_amx samba__dot4_vnni
+#define SAMBA__BYTE_TILE_FN __attribute__((noinline, target("amx-tile,amx-int8")))
+
+enum {
+    SAMBA__BYTE_TILE_ROWS = 32,  /* and columns of a micro-tile, in tiles 0 to 3 */
+    SAMBA__BYTE_TILE_FOURS = 16, /* of four steps: a tile of x or w */
+};
+
+/* A micro-tile, for so many blocks of 64 steps, by TDPBUSD: 16 x 16 sums += 16 rows of x, of
+   unsigned bytes, times 16 columns of w, of signed ones, whose four steps lie side by side. */
+static SAMBA__BYTE_TILE_FN void samba__integer_tile_amx(const samba__integer_panel *p,
+                                                        ptrdiff_t row, int column, ptrdiff_t blocks)
+{
+    const ptrdiff_t x_row = p->x_row, w_row = (ptrdiff_t)sizeof *p->w;
+    const ptrdiff_t sum_row = (ptrdiff_t)sizeof *p->sum;
+    const uint8_t *x = p->x + row * x_row, *below = x + 16 * x_row;
+    const int8_t *w = p->w->of[column];
+    uint32_t *sum = p->sum[row] + column, *sum_below = p->sum[row + 16] + column;
+
+    SAMBA__TILE_FILE
+    _tile_loadd(0, sum, sum_row);
+    _tile_loadd(1, sum + 16, sum_row);
+    _tile_loadd(2, sum_below, sum_row);
+    _tile_loadd(3, sum_below + 16, sum_row);
+
+    for (; blocks > 0; blocks--) {
+        _tile_loadd(6, w, w_row);
+        _tile_loadd(4, x, x_row);
+        _tile_loadd(7, w + 64, w_row);
+        _tile_loadd(5, below, x_row);
+        _tile_dpbusd(0, 4, 6);
+        _tile_dpbusd(1, 4, 7);
+        _tile_dpbusd(2, 5, 6);
+        _tile_dpbusd(3, 5, 7);
+        x += 64;
+        below += 64;
+        w += SAMBA__BYTE_TILE_FOURS * w_row;
+    }
+
+    _tile_stored(0, sum, sum_row);
+    _tile_stored(1, sum + 16, sum_row);
+    _tile_stored(2, sum_below, sum_row);
+    _tile_stored(3, sum_below + 16, sum_row);
+}
+
+/* As sums are exact, they may be split: what does not fill tiles is left to VNNI. */
+SAMBA__FN void samba__integer_panel_amx(const samba__integer_panel *p)
+{
+    const ptrdiff_t side = SAMBA__BYTE_TILE_ROWS, blocks = p->fours / SAMBA__BYTE_TILE_FOURS;
+    const ptrdiff_t rows = blocks ? p->rows / side * side : 0;
+    const ptrdiff_t fours = blocks * SAMBA__BYTE_TILE_FOURS;
+    samba__integer_panel steps = *p, below = *p;
+
+    if (rows) samba__tiles_begin();
+    for (ptrdiff_t i = 0; i < rows; i += side)
+        for (int j = 0; j < SAMBA__INTEGER_PANEL; j += SAMBA__BYTE_TILE_ROWS)
+            samba__integer_tile_amx(p, i, j, blocks);
+    if (rows) samba__tiles_end();
+
+    steps.rows = rows;
+    steps.x += 4 * fours;
+    steps.w += fours;
+    steps.fours -= fours;
+    if (steps.fours) samba__integer_panel_vnni(&steps);
+
+    below.rows -= rows;
+    below.x += rows * below.x_row;
+    below.sum += rows;
+    samba__integer_panel_vnni(&below);
+}
+#endif
 #endif
 
 /* The sums of products become those of y. */

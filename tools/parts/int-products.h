@@ -270,6 +270,9 @@ SAMBA__FN samba__byte_way samba__byte_way_of(const samba_args *a)
 #if SAMBA__VNNI
     way.wide = way.multiply == samba__integer_panel_vnni;
 #endif
+#if SAMBA__AMX
+    way.wide = way.wide || way.multiply == samba__integer_panel_amx;
+#endif
     if (!way.multiply) way.multiply = samba__multiply_panel_of_bytes;
     return way;
 }

@@ -329,8 +329,8 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 #endif
 }
 
-/* Does a node multiply in bf16? Then its first operand is of bf16. */
-SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
+/* Does a node multiply what a matrix unit can? Its operands are of bf16, then, or bytes. */
+SAMBA__FN bool samba__multiplies_in_tiles(const samba__pef *pef)
 {
 #if SAMBA__TILES
     for (uint32_t i = 0; i < pef->n_nodes; i++) {
@@ -342,7 +342,7 @@ SAMBA__FN bool samba__multiplies_in_bf16(const samba__pef *pef)
 
         samba_spec first;
         samba__read_spec(pef, samba__word(&r, operand) - 1, &first);
-        if (first.dtype == SAMBA_BF16) return true;
+        if (first.dtype == SAMBA_BF16 || samba__is_byte(first.dtype)) return true;
     }
 #else
     (void)pef;
@@ -368,7 +368,7 @@ SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void
     rt->spec = (samba_spec *)(void *)(base + at->specs);
     rt->local = (float *)(void *)(base + at->local);
 
-    rt->isa = samba__best_isa(samba__multiplies_in_bf16(pef));
+    rt->isa = samba__best_isa(samba__multiplies_in_tiles(pef));
     rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
     rt->running_stats = rt->inference;

@@ -174,15 +174,15 @@ SAMBA__FN const samba__set *samba__set_of(int32_t isa)
     return &samba__sets[SAMBA__N_SETS == 1 ? 0 : isa];
 }
 
-/* The number of the last set that works here. One with a matrix unit is of use for products in
-   bf16 alone, and only for them the system is asked whether it may be used. */
-SAMBA__FN int32_t samba__best_isa(bool in_bf16)
+/* The number of the last set that works here. One with a matrix unit is of use for products in bf16
+   and of bytes alone, and only for them the system is asked whether it may be used. */
+SAMBA__FN int32_t samba__best_isa(bool in_tiles)
 {
     int32_t isa = SAMBA__N_SETS - 1;
 #if SAMBA__X86
     __builtin_cpu_init();
 #endif
-    while ((samba__sets[isa].tiles && !in_bf16) || !samba__sets[isa].works())
+    while ((samba__sets[isa].tiles && !in_tiles) || !samba__sets[isa].works())
         isa--;
     return isa;
 }

@@ -341,8 +341,8 @@ typedef enum samba__class {
     SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */
 } samba__class;
 
-/* Flags of built-in ops besides those of [api]: it multiplies, and in bf16 if its first input, or
-   its second, is bf16. */
+/* Flags of built-in ops besides those of [api]: it multiplies, in bf16 if its first input, or its
+   second, is bf16. A matrix unit can do that, and multiply bytes. */
 #define SAMBA_OP_MULTIPLIES 16u
 #define SAMBA_OP_MULTIPLIES_1 32u
 
@@ -635,11 +635,11 @@ typedef enum samba__spread_rule {
        samba__max_pool2d_int8_shape, samba__int8_pool_work, samba__max_pool2d_int8_kernel) \
     OP(0x080C,      NONE, UNKNOWN,   avg_pool2d_int8, OTHER, AVG_INT8, 0, NONE, \
        samba__avg_pool2d_int8_shape, samba__int8_pool_work, samba__avg_pool2d_int8_kernel) \
-    OP(0x080D,      NONE, UNKNOWN,   matmul_integer, OTHER, NONE, 0, NONE, \
+    OP(0x080D,      NONE, UNKNOWN,   matmul_integer, OTHER, NONE, 0, MULTIPLIES, \
        samba__matmul_integer_shape, samba__matmul_integer_work, samba__matmul_integer_kernel) \
-    OP(0x080E,      NONE, UNKNOWN,   affine_integer, OTHER, COLUMNS, 0, NONE, \
+    OP(0x080E,      NONE, UNKNOWN,   affine_integer, OTHER, COLUMNS, 0, MULTIPLIES, \
        samba__affine_integer_shape, samba__affine_integer_work, samba__affine_integer_kernel) \
-    OP(0x080F,      NONE, UNKNOWN,   convolution_integer, OTHER, CONV, 0, NONE, \
+    OP(0x080F,      NONE, UNKNOWN,   convolution_integer, OTHER, CONV, 0, MULTIPLIES, \
        samba__convolution_integer_shape, samba__convolution_integer_work, \
        samba__convolution_integer_kernel) \
     OP(0x0810,      NONE, UNKNOWN,   quantize_bytes, OTHER, NONE, 5, NONE, \

@@ -95,7 +95,7 @@
     SAMBA__IF(SAMBA__VNNI, \
     DO(x, avx512_vnni, avx512,   avx2,     avx2,     vnni,     none, SAMBA__HAS_VNNI)) \
     SAMBA__IF(SAMBA__AMX, \
-    DO(x, avx512_amx,  avx512,   avx2,     avx2,     vnni,     amx,  samba__tiles_permitted()))
+    DO(x, avx512_amx,  avx512,   avx2,     avx2,     amx,      amx,  samba__tiles_permitted()))
 #elif SAMBA__NEON
 #define SAMBA__PLAIN_SETS(DO, x) \
     DO(x, portable,    portable, portable, portable, portable, none, true) \

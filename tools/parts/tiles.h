@@ -10,6 +10,8 @@
 
    What is missing of a panel is -0 in A, and +0 in B: x + (-0) is x, also if x is -0.
 
+   Products of bytes by the same unit are in [int-matmul].
+
    Linux asks for a permission before a process uses tiles, as they enlarge what it saves of a
    thread; samba__tiles_permitted asks when a program with such products is opened. Where it is
    refused, the set before computes the same bits.
@@ -173,12 +175,13 @@ static SAMBA__TILE_FN void samba__tiles_end(void)
     _tile_release();
 }
 
-/* cpuid 7.0: EDX has bits 22 (AMX-BF16) and 24 (AMX-TILE). XCR0 has bits 17 and 18 if the system
-   keeps tiles. */
+/* cpuid 7.0: EDX has bits 22 (AMX-BF16), 24 (AMX-TILE) and 25 (AMX-INT8). XCR0 has bits 17 and 18
+   if the system keeps tiles. */
 static bool samba__processor_has_tiles(void)
 {
+    const uint32_t of_tiles = 1u << 22 | 1u << 24 | 1u << 25;
     const samba__cpuid of_1 = samba__ask_processor(1, 0), of_7 = samba__ask_processor(7, 0);
-    bool has_xgetbv = of_1.c >> 27 & 1, has_tiles = (of_7.d >> 22 & 1) && (of_7.d >> 24 & 1);
+    bool has_xgetbv = of_1.c >> 27 & 1, has_tiles = (of_7.d & of_tiles) == of_tiles;
     if (!has_xgetbv || !has_tiles || !samba__packs_tiles()) return false;
 
     uint32_t low, high;
