@@ -467,22 +467,48 @@ static bool ox_compare(int32_t op, const int32_t *x, const int32_t *y, int32_t *
     }
 }
 
+/* The same for sums and products of n numbers that wrap at 32 bits. */
+static bool ox_combine(int32_t op, const uint32_t *x, const uint32_t *y, uint32_t *z, int64_t n)
+{
+    switch (op) {
+    case OX_ADD:
+        for (int64_t i = 0; i < n; i++)
+            z[i] = x[i] + y[i];
+        return true;
+    case OX_SUB:
+        for (int64_t i = 0; i < n; i++)
+            z[i] = x[i] - y[i];
+        return true;
+    case OX_MUL:
+        for (int64_t i = 0; i < n; i++)
+            z[i] = x[i] * y[i];
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void ox_integer_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
     const int32_t *x = ox_i32(a, 0), *y = ox_i32(a, 1);
-    int32_t op = a->attr[OX_INTEGER_OP];
-    if (ox_compare(op, x + r.begin, y + r.begin, ox_out_i32(a) + r.begin, r.end - r.begin)) return;
+    int32_t op = a->attr[OX_INTEGER_OP], type = a->attr[OX_INTEGER_TYPE], *z = ox_out_i32(a);
+    int64_t n = r.end - r.begin;
+    if (ox_compare(op, x + r.begin, y + r.begin, z + r.begin, n)) return;
+    if (type == OX_INT32
+        && ox_combine(op, (const uint32_t *)x + r.begin, (const uint32_t *)y + r.begin,
+                      (uint32_t *)z + r.begin, n))
+        return;
 
     bool divides = op >= OX_DIV && op <= OX_FMOD;
     for (int64_t i = r.begin; i < r.end; i++) {
-        int64_t v = ox_wrapped(ox_integer_value(op, x[i], y[i]), a->attr[OX_INTEGER_TYPE]);
+        int64_t v = ox_wrapped(ox_integer_value(op, x[i], y[i]), type);
         if (v < INT32_MIN || v > INT32_MAX) {
             samba_fault(a, 0, x[i]);
             v = 0;
         }
         if (divides && y[i] == 0) samba_fault(a, 1, 0);
-        ox_out_i32(a)[i] = (int32_t)v;
+        z[i] = (int32_t)v;
     }
 }
 
