@@ -6,7 +6,8 @@ export CC CFLAGS DATA JOBS
 
 B = build
 EXAMPLES = $(patsubst examples/%.c,$B/%,$(wildcard examples/*.c examples/devices/*.c))
-COMPANIONS = $(wildcard tools/include/samba/*.h)
+COMPANIONS = $(wildcard tools/include/samba/*.h tools/include/samba/chat/*.h \
+    tools/include/samba/tokenizer/*.h)
 FFN = $B/02_res_ffn
 FFN_FLAGS = --checkpoint $B/res_ffn.ckpt --data $(DATA)
 

@@ -20,7 +20,7 @@ import tokenizer_families as judges  # noqa: E402
 
 FOLDER = os.path.join(ROOT, "tests", "golden", "tokenizers")
 NAMES = ("llama3 qwen2 o200k deepseek3 deepseek2 smollm words llama2 mistral gemma unfused marian "
-         "bert_uncased bert_odd sp_llama sp_gemma").split()
+         "bert_uncased bert_odd sp_llama sp_gemma holes holes_fused").split()
 TEXTS = ["", " ", "  ", "\n", "a", "Hello, world!", " leading", "trailing ", "I'm we'LL 123 4567",
          "caf\u00e9 cafe\u0301 \ufb01n \u0130 \u212b", "\u4e2d\u6587 \u3053\u3093",
          "\u0939\u093f\u0928",
@@ -45,6 +45,8 @@ def main():
             here, encode, decode = judges.make(name, known[name], scratch)
             ids = encode(texts)
             for text, one, back in zip(texts, ids, decode(ids)):
+                if "\ufffd" in back and "\ufffd" not in text:
+                    continue  # bytes without tokens are lost, and what is left of a character
                 listed = ",".join(map(str, one))
                 lines.append(f"{name} {text.encode().hex() or '-'} {listed or '-'} "
                              f"{back.encode().hex() or '-'}\n")

@@ -845,6 +845,10 @@ static void test_configs_that_are_taken(void)
                         &c)));
     CHECK(c.n_eos == 2 && c.eos_token_id[1] == 128009 && c.rope.rope_theta > 499999);
     CHECK(c.head_dim == 4 && !c.sliding_window && c.rope.rope_type == LLAMA_ROPE_DEFAULT);
+    CHECK(is_fine(parse("llama",
+                        "\"unk_token_id\": 0, \"sep_token_id\": null, \"cls_token_id\": 1,"
+                        "\"mask_token_id\": 4, \"tokenizer_class\": \"GPT2Tokenizer\"",
+                        &c)));
     CHECK(is_fine(parse("mistral", "", &c)) && c.sliding_window == 4096 && c.slides[0]);
     CHECK(is_fine(parse("mistral", "\"sliding_window\": null", &c)) && !c.sliding_window);
     CHECK(is_fine(parse("qwen2", "\"sliding_window\": 7", &c)) && !c.sliding_window);

@@ -20,7 +20,7 @@ enum { ROOM = 1 << 16 };
 static const char *const families[]
     = { "llama3",   "qwen2",        "o200k",    "deepseek3", "deepseek2", "smollm",
         "words",    "llama2",       "mistral",  "gemma",     "unfused",   "marian",
-        "bert_odd", "bert_uncased", "sp_llama", "sp_gemma" };
+        "bert_odd", "bert_uncased", "sp_llama", "sp_gemma",  "holes",     "holes_fused" };
 
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
 

@@ -47,6 +47,9 @@ DEEPSEEK2 = [
 BLOOM = r" ?[^(\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"
 
 
+PRINTABLE = [chr(c) for c in range(0x21, 0x7F)] + ["\u0120"]
+
+
 # ---- Training -----------------------------------------------------------------------------------
 def corpus():
     paths = sorted(glob.glob(os.path.join(DATA, "tinyshakespeare", "*.txt")))[:1]
@@ -75,7 +78,8 @@ def bytes_of(*steps, **options):
     return pre_tokenizers.Sequence([*steps, pre_tokenizers.ByteLevel(**options)])
 
 
-def byte_bpe(lines, words, normalizer=None, **options):
+def byte_bpe(lines, words, normalizer=None, alphabet=None, **options):
+    """alphabet: bytes that have tokens whether they occur or not; all by default."""
     t = Tokenizer(models.BPE(**options))
     t.pre_tokenizer = words
     t.decoder = decoders.ByteLevel()
@@ -83,7 +87,8 @@ def byte_bpe(lines, words, normalizer=None, **options):
         t.normalizer = normalizer
     t.train_from_iterator(lines, trainers.BpeTrainer(
         vocab_size=SIZE, show_progress=False,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+        special_tokens=[token for name, token in options.items() if name == "unk_token"],
+        initial_alphabet=alphabet or pre_tokenizers.ByteLevel.alphabet()))
     return t
 
 
@@ -177,6 +182,12 @@ def families(folder):
         "bloom": lambda x: byte_bpe(x, bytes_of(*regexes([BLOOM]))),
         "smollm": lambda x: byte_bpe(x, bytes_of(
             pre_tokenizers.Digits(individual_digits=True), use_regex=True)),
+        # SmolLM2 has no tokens for bytes that its texts did not contain
+        "holes": lambda x: byte_bpe(x, bytes_of(use_regex=True), alphabet=PRINTABLE),
+        "holes_unk": lambda x: byte_bpe(x, bytes_of(use_regex=True), alphabet=PRINTABLE,
+                                        unk_token="<unk>"),
+        "holes_fused": lambda x: byte_bpe(x, bytes_of(use_regex=True), alphabet=PRINTABLE,
+                                          unk_token="<unk>", fuse_unk=True),
         "falcon": lambda x: byte_bpe(x, bytes_of(
             pre_tokenizers.Punctuation("contiguous"), pre_tokenizers.Digits(),
             pre_tokenizers.Split(Regex("[0-9][0-9][0-9]"), "isolated"), use_regex=True)),

@@ -12,7 +12,7 @@ log=$here/log
 . tests/lib/test.sh
 
 texts=${N:-2000}
-[ $# -gt 0 ] || set -- llama3 qwen2 deepseek3 llama2 albert bert_uncased sp_t5 sp_llama
+[ $# -gt 0 ] || set -- llama3 qwen2 deepseek3 holes_fused llama2 albert bert_uncased sp_t5 sp_llama
 [ "$1" != all ] || { texts=${N:-1000000}; shift; }
 for header in cjson/cJSON.h utf8proc.h; do
     echo "#include <$header>" | ${CC:-cc} -E -x c - >/dev/null 2>&1 && continue

@@ -33,6 +33,10 @@
    are those of Unicode as tokenizers knows them (tokenizer/tables.h), so that ids do not depend on
    the release of utf8proc, of which 2.8 (Debian 12) is new enough.
 
+   A byte-level tokenizer.json may lack tokens for bytes that its training texts did not contain, as
+   SmolLM2's does for 0x04. In a text such a byte becomes model.unk_token, or nothing where there is
+   none. Printable ASCII must be there; in vocab.json all bytes.
+
    All is proved before use: ids are 0, 1, 2 ... without a hole, merges name tokens that exist. The
    other files of a folder are read, too: tokenizer_config.json, special_tokens_map.json,
    added_tokens.json and config.json. A class or a model with another tokenizer, and options that

@@ -217,14 +217,24 @@ static size_t samba_tokenizer__parts_of_chars(const samba_tokenizer *t, const ui
     return count;
 }
 
-/* BYTES: the ids of a word's bytes. */
+/* BYTES: the ids of a word's bytes. One without a token, as those have that texts in UTF-8 seldom
+   contain, is the unknown token, or nothing where there is none: as tokenizers does it. */
 static size_t samba_tokenizer__parts(const samba_tokenizer *t, const uint8_t *word, size_t n,
                                      int32_t *ids)
 {
     if (t->model == SAMBA_TOKENIZER__CHARS) return samba_tokenizer__parts_of_chars(t, word, n, ids);
-    for (size_t i = 0; i < n; i++)
-        ids[i] = t->byte_id[word[i]];
-    return n;
+
+    size_t count = 0;
+    bool after_unknown = false;
+    for (size_t i = 0; i < n; i++) {
+        int32_t id = t->byte_id[word[i]];
+        bool unknown = id < 0;
+        if (unknown) id = t->unk;
+        bool fused = unknown && after_unknown && t->fuse_unk;
+        after_unknown = unknown;
+        if (id >= 0 && !fused) ids[count++] = id;
+    }
+    return count;
 }
 
 /* A long word of BYTES or CHARS. */

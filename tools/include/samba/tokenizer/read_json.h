@@ -215,10 +215,11 @@ static bool samba_tokenizer__load_bpe(samba_tokenizer *t, const cJSON *model, si
     t->fuse_unk = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "fuse_unk"));
     t->byte_fallback = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "byte_fallback"));
     if (!samba_tokenizer__read_vocabulary(t, vocab, more, r)
+        || !samba_tokenizer__has_bytes(t, ' ', '~', r)
         || !samba_tokenizer__read_merge_array(t, merges, r))
         return false;
-    if (bytes) return true; /* no byte is unknown */
-    samba_tokenizer__find_fallback(t);
+    if (bytes && samba_tokenizer__missing_byte(t, 0, 255) < 0) return true; /* none is unknown */
+    if (!bytes) samba_tokenizer__find_fallback(t);
     return samba_tokenizer__read_unk(t, model, r);
 }
 
@@ -494,7 +495,7 @@ static bool samba_tokenizer__load_pair(samba_tokenizer *t, const samba_tokenizer
     samba_tokenizer__report of_merges = { r->why, r->size, merges_txt };
     cJSON *vocab = samba_tokenizer__read_json(r);
     bool done = vocab && samba_tokenizer__read_vocabulary(t, vocab, more, r)
-        && samba_tokenizer__read_merges(t, &of_merges);
+        && samba_tokenizer__has_bytes(t, 0, 255, r) && samba_tokenizer__read_merges(t, &of_merges);
     cJSON_Delete(vocab);
     return done;
 }

@@ -58,13 +58,27 @@ static bool samba_tokenizer__read_vocabulary(samba_tokenizer *t, const cJSON *vo
     for (const cJSON *i = vocab->child; i && done; i = i->next)
         done = samba_tokenizer__read_token(t, i, n, bytes, r);
     SAMBA_TOKENIZER_FREE(bytes);
-    for (int b = 0; b < 256 && done && t->model == SAMBA_TOKENIZER__BYTES; b++)
-        if (t->byte_id[b] < 0)
-            done = samba_tokenizer__fail(r,
-                                         "no token for the byte 0x%02X: this is not a byte-level "
-                                         "vocabulary, or a part of one",
-                                         b);
     return done;
+}
+
+/* Of a byte-level vocabulary, the first byte from `first` to `last` without a token; -1: none. */
+static int samba_tokenizer__missing_byte(const samba_tokenizer *t, int first, int last)
+{
+    for (int b = first; b <= last && t->model == SAMBA_TOKENIZER__BYTES; b++)
+        if (t->byte_id[b] < 0) return b;
+    return -1;
+}
+
+/* Have all those bytes tokens? */
+static bool samba_tokenizer__has_bytes(const samba_tokenizer *t, int first, int last,
+                                       const samba_tokenizer__report *r)
+{
+    int missing = samba_tokenizer__missing_byte(t, first, last);
+    return missing < 0
+        || samba_tokenizer__fail(r,
+                                 "no token for the byte 0x%02X: this is not a byte-level "
+                                 "vocabulary, or a part of one",
+                                 missing);
 }
 
 /* Every id has a token. */
