@@ -7398,9 +7398,9 @@ SAMBA__INLINE samba__gemm_operand samba__plan_a(const samba__gemm_set *set, cons
     bool small = set->mr == 6;
 
     if (g->a_row == 1 && g->a_col != 1) {
-        /* Transposed: each of its steps is on another line, or page, and with AVX-512 reading them
-           where they are took up to twice the time of the whole product. With few columns, as in
-           attention, packing was a sixth of the time. */
+        /* Transposed: each of its steps is on another line of a cache, or on another page. Packed,
+           products with AVX-512 were up to twice as fast. With few columns, as in attention,
+           packing was a sixth of the time. */
         bool few = cols * g->a_col <= 1 << 16;
         return few ? SAMBA__OPERAND_DIRECT : SAMBA__OPERAND_PACKED;
     }
@@ -7788,7 +7788,7 @@ typedef struct samba__tile_scratch {
 
 typedef char samba__tile_scratch_fits[sizeof(samba__tile_scratch) <= SAMBA__GEMM_LOCAL ? 1 : -1];
 
-/* Points from at B(p,j), if B, or packed weights, are values that lie as a unit can pack them. */
+/* Points `from` at B(p,j). False: a unit cannot pack B, or packed weights, as they lie. */
 SAMBA__FN bool samba__operand_of_b(const samba__gemm *g, int64_t p, int64_t j,
                                    samba__tile_operand *from)
 {

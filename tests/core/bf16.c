@@ -251,6 +251,66 @@ static void test_blocks(void)
     check_product(about(96), about(64), about(SAMBA_GEMM_KC), USUAL);
 }
 
+// Weights that were packed for inference: w(j,p), of n rows, is element [j / 32][p][j % 32].
+static void check_packed(int64_t m, int64_t n, int64_t k, samba_dtype type, enum values kind)
+{
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.m = m;
+    g.n = g.c_row = n;
+    g.k = g.a_row = g.b_col = k;
+    g.a_col = g.b_row = 1;
+    g.in_bf16 = true;
+
+    float *a = numbers(m * k, kind), *w = numbers(n * k, kind), *panels = numbers(n * k, USUAL);
+    float *want = numbers(m * n, USUAL), *got = numbers(m * n, USUAL);
+    float *local = (float *)malloc(SAMBA__GEMM_LOCAL + 1);
+    uint16_t *half = w && type == SAMBA_BF16 ? halves(w, n * k) : NULL;
+    CHECK(local);
+    if (a && w && panels && want && got && local) {
+        uint16_t *halves_to = (uint16_t *)(void *)panels;
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t p = 0; p < k; p++) {
+                int64_t to = (j / 32 * k + p) * 32 + j % 32;
+                if (half)
+                    halves_to[to] = half[j * k + p];
+                else
+                    panels[to] = w[j * k + p];
+            }
+
+        g.c = want;
+        define(&g, a, w);
+        g.a = a;
+        g.c = got;
+        g.packed = panels;
+        g.b_type = type;
+        for (int isa = 0; isa <= samba__best_isa(true); isa++) {
+            memset(got, 1, (size_t)(m * n) * sizeof *got);
+            run_backwards(&g, local, isa);
+            CHECK(same(got, want, &g, isa));
+        }
+    }
+
+    free(a);
+    free(w);
+    free(panels);
+    free(half);
+    free(want);
+    free(got);
+    free(local);
+}
+
+static void test_packed(void)
+{
+    for (int i = 0; i < TEST_TIMES(SMALL / 10); i++) {
+        enum values kind = (enum values)(i % N_VALUES);
+        samba_dtype type = draw(2) ? SAMBA_BF16 : SAMBA_F32;
+        check_packed(1 + draw(FEW), 32 * (1 + draw(4)), 1 + draw(3 * FEW), type, kind);
+    }
+    check_packed(about(32), 64, about(384), SAMBA_BF16, USUAL);
+    check_packed(about(32), 64, about(384), SAMBA_F32, USUAL);
+}
+
 // 2^-126 - 2^-150 underflows, though with the bits of a subnormal it would become 2^-126.
 static void test_tiny_after_rounding(void)
 {
@@ -280,5 +340,6 @@ int main(void)
     RUN(test_tiny_after_rounding);
     RUN(test_small);
     RUN(test_blocks);
+    RUN(test_packed);
     return test_summary();
 }
