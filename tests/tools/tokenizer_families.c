@@ -120,9 +120,21 @@ static void test_out_of_memory(void)
     }
 }
 
+// sentencepiece: "no pieces are loaded".
+static void test_no_pieces(void)
+{
+    static const char only_unknown[] = "\x0A\x0E\x0A\x05<unk>\x15\0\0\0\0\x18\x02";
+    mkdir(DIR, 0777);
+    CHECK(write_whole(DIR "/only_unknown.model", only_unknown, sizeof only_unknown - 1));
+    CHECK(!samba_tokenizer_open(DIR "/only_unknown.model", why, sizeof why));
+    CHECK(strstr(why, "has no pieces") != NULL);
+    CHECK(n_live == 0);
+}
+
 int main(void)
 {
     RUN(test_golden);
+    RUN(test_no_pieces);
     RUN(test_out_of_memory);
     return test_summary();
 }

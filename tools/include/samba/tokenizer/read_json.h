@@ -257,7 +257,7 @@ static bool samba_tokenizer__add_pieces(samba_tokenizer *t, const samba_tokenize
         if (!samba_tokenizer__trie_add(&t->pieces, t->bytes + k->at, k->size, (int32_t)i))
             return samba_tokenizer__no_memory(r);
     }
-    return true;
+    return t->pieces.n_tokens > 0 || samba_tokenizer__fail(r, "has no pieces to make words of");
 }
 
 /* A number as tokenizers has it: its parser (serde_json) rounds the digits, and then once more when
