@@ -168,6 +168,22 @@ static bool same(const float *got, const float *want, const samba__gemm *g, int 
     return true;
 }
 
+// Every set makes of C, as it is at the start, what is wanted.
+static void check_sets(samba__gemm *g, const float *start, const float *want)
+{
+    const size_t bytes = (size_t)(g->m * g->c_row) * sizeof *start;
+    float *local = (float *)malloc(SAMBA__GEMM_LOCAL + 1);
+    g->c = (float *)malloc(bytes + 1);
+    CHECK(local && g->c);
+    for (int isa = 0; local && g->c && isa <= samba__best_isa(true); isa++) {
+        memcpy(g->c, start, bytes);
+        run_backwards(g, local, isa);
+        CHECK(same(g->c, want, g, isa));
+    }
+    free(g->c);
+    free(local);
+}
+
 static void check_product(int64_t m, int64_t n, int64_t k, enum values kind)
 {
     samba__gemm g;
@@ -193,11 +209,9 @@ static void check_product(int64_t m, int64_t n, int64_t k, enum values kind)
     float *bias = numbers(n, USUAL), *row_bias = numbers(m, USUAL);
     uint16_t *half_a = draw(2) ? halves(a, n_a) : NULL;
     uint16_t *half_b = draw(2) ? halves(b, n_b) : NULL;
-    float *want = numbers(n_c, USUAL), *got = numbers(n_c, USUAL);
-    float *local = (float *)malloc(SAMBA__GEMM_LOCAL + 1);
+    float *want = numbers(n_c, USUAL);
 
-    CHECK(local);
-    if (a && b && start && bias && row_bias && want && got && local) {
+    if (a && b && start && bias && row_bias && want) {
         g.bias = draw(3) ? NULL : bias;
         g.row_bias = draw(3) ? NULL : row_bias;
         g.c = want;
@@ -208,12 +222,7 @@ static void check_product(int64_t m, int64_t n, int64_t k, enum values kind)
         g.a_type = half_a ? SAMBA_BF16 : SAMBA_F32;
         g.b = half_b ? (const float *)(const void *)half_b : b;
         g.b_type = half_b ? SAMBA_BF16 : SAMBA_F32;
-        g.c = got;
-        for (int isa = 0; isa <= samba__best_isa(true); isa++) {
-            memcpy(got, start, (size_t)n_c * sizeof *got);
-            run_backwards(&g, local, isa);
-            CHECK(same(got, want, &g, isa));
-        }
+        check_sets(&g, start, want);
     }
 
     free(a);
@@ -224,8 +233,6 @@ static void check_product(int64_t m, int64_t n, int64_t k, enum values kind)
     free(half_a);
     free(half_b);
     free(want);
-    free(got);
-    free(local);
 }
 
 static void test_small(void)
@@ -263,11 +270,10 @@ static void check_packed(int64_t m, int64_t n, int64_t k, samba_dtype type, enum
     g.in_bf16 = true;
 
     float *a = numbers(m * k, kind), *w = numbers(n * k, kind), *panels = numbers(n * k, USUAL);
-    float *want = numbers(m * n, USUAL), *got = numbers(m * n, USUAL);
-    float *local = (float *)malloc(SAMBA__GEMM_LOCAL + 1);
+    float *want = numbers(m * n, USUAL), *start = numbers(m * n, USUAL);
     uint16_t *half = w && type == SAMBA_BF16 ? halves(w, n * k) : NULL;
-    CHECK(local);
-    if (a && w && panels && want && got && local) {
+
+    if (a && w && panels && want && start) {
         uint16_t *halves_to = (uint16_t *)(void *)panels;
         for (int64_t j = 0; j < n; j++)
             for (int64_t p = 0; p < k; p++) {
@@ -281,14 +287,9 @@ static void check_packed(int64_t m, int64_t n, int64_t k, samba_dtype type, enum
         g.c = want;
         define(&g, a, w);
         g.a = a;
-        g.c = got;
         g.packed = panels;
         g.b_type = type;
-        for (int isa = 0; isa <= samba__best_isa(true); isa++) {
-            memset(got, 1, (size_t)(m * n) * sizeof *got);
-            run_backwards(&g, local, isa);
-            CHECK(same(got, want, &g, isa));
-        }
+        check_sets(&g, start, want);
     }
 
     free(a);
@@ -296,8 +297,7 @@ static void check_packed(int64_t m, int64_t n, int64_t k, samba_dtype type, enum
     free(panels);
     free(half);
     free(want);
-    free(got);
-    free(local);
+    free(start);
 }
 
 static void test_packed(void)

@@ -179,7 +179,7 @@ SAMBA__FN void samba__multiply_integers(const samba__integer_product *p)
 }
 
 #if SAMBA__X86 && !SAMBA__IS_SMALL
-/* With AVX2 and VNNI operands are packed, some steps of k at a time: x as unsigned bytes, w as
+/* With AVX2, VNNI and AMX operands are packed, some steps of k at a time: x as unsigned bytes, w as
    signed ones, of 4 steps side by side, so that one instruction multiplies and adds 4. What is of
    the other sign is moved by 128, as its zero is, and zeros come off at the end:
        sum (x - zx)(w - zw) = sum x w - zx (sum w - K zw) - zw sum x

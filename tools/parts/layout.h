@@ -329,7 +329,7 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 #endif
 }
 
-/* Does a node multiply what a matrix unit can? Its operands are of bf16, then, or bytes. */
+/* Does a node multiply operands of bf16 or bytes, for which there are matrix units? */
 SAMBA__FN bool samba__multiplies_in_tiles(const samba__pef *pef)
 {
 #if SAMBA__TILES
